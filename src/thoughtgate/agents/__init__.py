@@ -1,0 +1,1 @@
+"""Finding, rewriting and restoring agents' own config files."""

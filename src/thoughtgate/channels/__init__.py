@@ -1,0 +1,1 @@
+"""Where a person is asked: console, terminal, Slack, webhook, the agent itself."""

@@ -1,0 +1,1 @@
+"""Pure: text in, frozen settings out. Every complaint names its key."""

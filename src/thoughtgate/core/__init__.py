@@ -1,0 +1,1 @@
+"""Pure: sessions, the gate chain, approval and task lifecycles, audit records."""

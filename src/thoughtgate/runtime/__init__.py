@@ -1,0 +1,1 @@
+"""Carries out the core's commands: shim, governance service, wrap, proxy, hub."""

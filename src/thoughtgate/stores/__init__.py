@@ -1,0 +1,1 @@
+"""What outlives a process: the record, approvals, tasks, limits, pins, the ledger."""

@@ -1,0 +1,1 @@
+"""Shipped fakes: playbook, memory transport, fake clock, sample servers."""

@@ -1,0 +1,1 @@
+"""Pure: JSON-RPC, line and SSE framing, mirrored headers, methods, revisions, canonical JSON."""
