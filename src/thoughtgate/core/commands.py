@@ -1,0 +1,73 @@
+"""What a session wants done. A driver carries the commands out in their order.
+
+Records come before the bytes they speak of: a driver must have written every
+``WriteRecord`` of a batch before it sends the batch's first ``ToServer``.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+from thoughtgate.core.record import Record
+from thoughtgate.wire.message import Json, RequestId
+from thoughtgate.wire.methods import Named
+
+
+class ToServer(NamedTuple):
+    """Send one frame to the server."""
+
+    data: bytes
+
+
+class ToAgent(NamedTuple):
+    """Send one frame to the agent."""
+
+    data: bytes
+
+
+class WriteRecord(NamedTuple):
+    """Put an event on the record."""
+
+    record: Record
+
+
+class JudgeCall(NamedTuple):
+    """Ask the judge about a request; the answer comes back as ``CallJudged``."""
+
+    key: RequestId
+    method: str
+    named: tuple[Named, ...]
+    params: dict[str, Json]
+    bytes_in: int
+    modern: bool
+    at: float
+
+
+class ScreenList(NamedTuple):
+    """Ask the judge which entries of a list are hidden; answered by ``ListScreened``."""
+
+    key: RequestId
+    method: str
+    entries: tuple[dict[str, Json], ...]
+    """The entries as the server offered them, those without a name included."""
+    at: float
+
+
+class AskPeople(NamedTuple):
+    """Hold this call and ask; a second ``CallJudged`` brings the outcome."""
+
+    key: RequestId
+    call_id: str
+    workflow: str
+    at: float
+
+
+class Withdraw(NamedTuple):
+    """Nobody waits for this held call any more: take the question back everywhere."""
+
+    key: RequestId
+    call_id: str
+    reason: str
+
+
+Command: TypeAlias = (
+    ToServer | ToAgent | WriteRecord | JudgeCall | ScreenList | AskPeople | Withdraw
+)

@@ -1,0 +1,67 @@
+"""What can happen to a session. Each event is a value and carries its own time.
+
+The drivers (the shim's loop, the HTTP gateway, the hub) report what they saw with
+these; ``core.session`` answers with commands.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+from thoughtgate.policy.call import Verdict
+from thoughtgate.wire.message import RequestId
+
+
+class AgentSent(NamedTuple):
+    """A whole frame arrived from the agent, without its line end."""
+
+    line: bytes
+    at: float
+
+
+class ServerSent(NamedTuple):
+    """A whole frame arrived from the server, without its line end."""
+
+    line: bytes
+    at: float
+
+
+class CallJudged(NamedTuple):
+    """The judge has spoken on a request: at once, or after a person decided."""
+
+    key: RequestId
+    verdict: Verdict
+    call_id: str
+    at: float
+
+
+class ListScreened(NamedTuple):
+    """The judge has said which entries of a list stay hidden."""
+
+    key: RequestId
+    hidden: frozenset[str]
+    at: float
+
+
+class AgentGone(NamedTuple):
+    """The agent closed its side; nobody will read an answer."""
+
+    at: float
+
+
+class ServerGone(NamedTuple):
+    """The server's side is closed, or the server could not be started."""
+
+    reason: str
+    """In words for the caller, without paths or arguments."""
+    at: float
+    kind: str = "upstream_connection_failed"
+
+
+class Ticked(NamedTuple):
+    """Time passed."""
+
+    at: float
+
+
+Event: TypeAlias = (
+    AgentSent | ServerSent | CallJudged | ListScreened | AgentGone | ServerGone | Ticked
+)

@@ -1,0 +1,325 @@
+"""The judge: takes a request through the gates and the limits, and says what goes on record.
+
+Pure: the time comes with the question, and call ids count up within the run, so a judge
+asked the same things at the same times says the same things. Everybody who governs holds
+one: the shim that judges by itself, the governance service, the gateway, the hub.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core.record import (
+    APPROVAL_DECIDED,
+    APPROVAL_REQUESTED,
+    CALL_DECISION,
+    CALL_END,
+    CALL_START,
+    ERROR,
+    MAX_NAME,
+    TOOLS_LIST,
+    Record,
+)
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
+from thoughtgate.policy.limits import LimitState
+from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
+from thoughtgate.wire.message import Json
+from thoughtgate.wire.methods import LISTINGS, Named
+
+MAX_PREVIEW: Final = 16_384
+"""Bytes of arguments that a record shows."""
+
+MAX_INSPECT: Final = 1_048_576
+"""Arguments longer than this are judged and hashed but not previewed."""
+
+MAX_KNOWN_TOOLS: Final = 20_000
+"""Tools per server whose annotations are remembered; a flooding list forgets the rest."""
+
+THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
+
+TRUNCATED: Final = "[TRUNCATED]"
+
+
+class Question(NamedTuple):
+    """A request that needs a verdict, and who asks."""
+
+    server: str
+    session: str
+    principal: str
+    method: str
+    named: tuple[Named, ...]
+    size: int
+    transport: str
+    at: float
+
+
+class Ruling(NamedTuple):
+    """The answer: what happens to the request, and what must be on record before it does."""
+
+    verdict: Verdict
+    call_id: str
+    records: tuple[Record, ...]
+
+
+class Decision(NamedTuple):
+    """What a person, or the lack of one, said about a held call."""
+
+    approved: bool
+    kind: str = ""
+    """When not approved: approval_rejected, approval_timeout or approval_withdrawn."""
+    by: str = ""
+    channel: str = ""
+    reason: str = ""
+    auto: bool = False
+    """Nobody was asked: a remembered grant, the development profile, or ``on_timeout``."""
+
+
+class OpenCall(NamedTuple):
+    """A call between its first verdict and its end."""
+
+    call: Call
+    verdict: Verdict
+    at: float
+
+
+class Judge:
+    """Judges the calls of one run."""
+
+    def __init__(self, policy: Policy, run_id: str) -> None:
+        self.policy = policy
+        self._run_id = run_id
+        self._calls = 0
+        self._limits = LimitState(policy.limits)
+        self._open: dict[str, OpenCall] = {}
+        self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
+
+    def replace_policy(self, policy: Policy) -> None:
+        """Judge by another policy from now on. Open calls and counters stay."""
+        self.policy = policy
+        self._limits.replace(policy.limits)
+
+    def open_call(self, call_id: str) -> OpenCall | None:
+        """Return a call that has not ended, or None."""
+        return self._open.get(call_id)
+
+    def judge(self, question: Question) -> Ruling:
+        """Judge a request. A request that names several things needs all of them."""
+        self._calls += 1
+        call_id = f"{self._run_id}.{self._calls}"
+        call, verdict = self._first_objection(question)
+        shown = self._unless_observing(verdict)
+        self._open[call_id] = OpenCall(call, verdict, question.at)
+        if shown.action == FORWARD:
+            self._limits.commit(call, question.at)
+        records = (
+            self._start_record(call_id, call, question),
+            self._decision_record(call_id, call, verdict, question),
+        )
+        return Ruling(shown, call_id, records)
+
+    def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
+        """A person has decided on a held call: judge it again and say what happens now."""
+        held = self._open.get(call_id)
+        if held is None:
+            verdict = Verdict(DENY, "approval", "approval_withdrawn", "the call is no longer open")
+            return Ruling(verdict, call_id, ())
+        verdict = self._after(held, decision, at)
+        if verdict.action == FORWARD:
+            self._limits.commit(held.call, at)
+        record = self._decided_record(call_id, held, decision, verdict, at)
+        return Ruling(verdict, call_id, (record,))
+
+    def asked(self, call_id: str, workflow: str, facts: dict[str, Any], at: float) -> Record | None:
+        """Return the record that people were asked about a held call."""
+        held = self._open.get(call_id)
+        if held is None:
+            return None
+        body = {
+            "call": self._short(call_id, held.call),
+            "approval": {"workflow": workflow, "rule_id": held.verdict.rule or None, **facts},
+        }
+        return Record(APPROVAL_REQUESTED, at, held.call.server, held.call.session, body)
+
+    def note(self, record: Record) -> Record:
+        """Complete an event that a session reports, and learn from it."""
+        if record.type != CALL_END:
+            return record
+        call = record.body["call"]
+        held = self._open.pop(call["call_id"], None)
+        if held is None:
+            return record
+        call["args_hash"] = held.call.args_hash
+        record.body.setdefault("preview", {"truncated": False})
+        error = record.body.get("error")
+        blocked = error is not None and error.get("class") == "policy_block"
+        if not blocked:
+            failed = record.body["status"] == ERROR or record.body.get("is_error") is True
+            self._limits.ended(held.call, record.at, failed=failed)
+        return record
+
+    def screen(
+        self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...], at: float
+    ) -> tuple[frozenset[str], Record]:
+        """Say which entries of a list stay hidden, remembering what the server says of its tools."""
+        listing = LISTINGS[method]
+        names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
+        if method == "tools/list":
+            self._learn(server, entries)
+        hidden = frozenset(
+            name
+            for name in names
+            if not self.policy.visibility.allows(server, listing.kind, name)
+        )
+        shown = frozenset() if self.policy.profile != PRODUCTION else hidden
+        body = {
+            "list": {
+                "method": method,
+                "offered": len(entries),
+                "returned": sum(name not in shown for name in names),
+                "hidden": sorted(name[:MAX_NAME] for name in hidden)[:1000],
+                "enforced": self.policy.profile == PRODUCTION,
+            }
+        }
+        return shown, Record(TOOLS_LIST, at, server, session, body)
+
+    def _first_objection(self, question: Question) -> tuple[Call, Verdict]:
+        objection: tuple[Call, Verdict] | None = None
+        for named in question.named:
+            call = self._call(question, named)
+            verdict = self._evaluate(call, question.at)
+            if verdict.action == DENY:
+                return call, verdict
+            if objection is None or (verdict.action == APPROVE and objection[1].action == FORWARD):
+                objection = (call, verdict)
+        assert objection is not None
+        return objection
+
+    def _evaluate(self, call: Call, at: float) -> Verdict:
+        verdict = evaluate(call, self.policy, at)
+        if verdict.action == DENY:
+            return verdict
+        return self._limits.check(call, at) or verdict
+
+    def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
+        if not decision.approved:
+            return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
+        again = self._evaluate(held.call, at)
+        if again.action == DENY:
+            kind = again.kind if again.kind in THROTTLES else "policy_drift"
+            return again._replace(kind=kind)
+        return Verdict(FORWARD, "approval", "", decision.reason, held.verdict.rule)
+
+    def _unless_observing(self, verdict: Verdict) -> Verdict:
+        """In the development profile everything goes on, and the record says what would not have."""
+        if self.policy.profile == PRODUCTION or verdict.action == FORWARD:
+            return verdict
+        return verdict._replace(action=FORWARD, enforced=False)
+
+    def _call(self, question: Question, named: Named) -> Call:
+        try:
+            digest = args_hash(named.arguments)
+        except NotCanonical:
+            digest = ""
+        known = self._annotations.get(question.server)
+        return Call(
+            question.server,
+            named.kind,
+            named.name,
+            named.arguments,
+            question.method,
+            known.get(named.name) if known is not None and named.kind == "tool" else None,
+            question.principal,
+            question.session,
+            digest,
+        )
+
+    def _learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
+        known = self._annotations.setdefault(server, {})
+        for entry in entries:
+            name, said = entry.get("name"), entry.get("annotations")
+            if type(name) is str and type(said) is dict and len(known) < MAX_KNOWN_TOOLS:
+                known[name] = said
+
+    def _short(self, call_id: str, call: Call) -> dict[str, Any]:
+        return {
+            "call_id": call_id,
+            "server_name": call.server,
+            "tool_name": call.name[:MAX_NAME],
+            "args_hash": call.args_hash,
+        }
+
+    def _start_record(self, call_id: str, call: Call, question: Question) -> Record:
+        body = {
+            "call": {
+                **self._short(call_id, call),
+                "kind": call.kind,
+                "method": call.method,
+                "transport": question.transport,
+                "principal": call.principal,
+                "bytes_in": question.size,
+                "preview": self._preview(call.arguments, question.size),
+                "seq": self._calls,
+            }
+        }
+        return Record(CALL_START, question.at, call.server, call.session, body)
+
+    def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
+        if size > MAX_INSPECT:
+            return {"truncated": True, "args_preview": TRUNCATED}
+        text = canonical_json(self.policy.redactor.mask_value(arguments))
+        data = text.encode()
+        if len(data) <= MAX_PREVIEW:
+            return {"truncated": False, "args_preview": text}
+        cut = data[: MAX_PREVIEW - len(TRUNCATED)].decode("utf-8", "ignore")
+        return {"truncated": True, "args_preview": cut + TRUNCATED}
+
+    def _decision_record(
+        self, call_id: str, call: Call, verdict: Verdict, question: Question
+    ) -> Record:
+        enforced = self.policy.profile == PRODUCTION or verdict.action == FORWARD
+        decision: dict[str, Any] = {
+            "action": _action_word(verdict),
+            "gate": verdict.gate,
+            "rule_id": verdict.rule or None,
+            "severity": "info" if verdict.action == FORWARD else "warn",
+            "explain": {"summary": verdict.reason, "reason_code": (verdict.kind or verdict.action).upper()},
+            "policy": {
+                "policy_id": self.policy.name,
+                "policy_version": self.policy.version,
+                "policy_hash": self.policy.version,
+            },
+            "enforced": enforced,
+        }
+        if verdict.workflow:
+            decision["workflow"] = verdict.workflow
+        if verdict.action == APPROVE and not enforced:
+            decision["auto_approved"] = True
+        if verdict.retry_after_s:
+            decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
+        body = {"call": self._short(call_id, call), "decision": decision}
+        return Record(CALL_DECISION, question.at, call.server, call.session, body)
+
+    def _decided_record(
+        self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float
+    ) -> Record:
+        body = {
+            "call": self._short(call_id, held.call),
+            "approval": {
+                "workflow": held.verdict.workflow,
+                "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
+                "decided_by": decision.by,
+                "channel": decision.channel,
+                "reason": self.policy.redactor.mask_text(decision.reason),
+                "auto_approved": decision.auto,
+                "executes": verdict.action == FORWARD,
+                "kind": verdict.kind or None,
+            },
+        }
+        return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
+
+
+def _action_word(verdict: Verdict) -> str:
+    if verdict.action == FORWARD:
+        return "ALLOW"
+    if verdict.action == APPROVE:
+        return "HOLD"
+    return "THROTTLE" if verdict.kind in THROTTLES else "BLOCK"

@@ -1,0 +1,288 @@
+"""Reading one frame: bytes in, a message with exactly one reading out, or a fault.
+
+What is judged must be what the server reads. Programs that read JSON disagree on
+duplicate keys, on keys that differ only by case, on lone surrogates, on NaN, and on
+which characters end a line; a frame on which they could disagree is refused. Every
+other frame goes on byte for byte, except that the three line separators which some
+readers split on are escaped, which changes no reading.
+"""
+
+import json
+import re
+from json.scanner import make_scanner
+from typing import Any, Final, NoReturn
+
+from thoughtgate.wire.lines import HEAD, MAX_LINE, Oversized
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message
+
+MAX_DEPTH: Final = 128
+"""Nesting that any reader can follow; deeper text is an attack on recursive parsers."""
+
+MAX_ID: Final = 256
+"""Characters in a string id: ids are kept while a request is open and repeated in errors."""
+
+MAX_METHOD: Final = 256
+"""Characters in a method name; the longest that exist have about forty."""
+
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]+|\\.)*"')
+_ROUND: Final = bytes.maketrans(b"{[}]", b"(())")
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"{[}]"))
+_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+_SEPARATORS: Final = (
+    (b"\xc2\x85", b"\\u0085"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+_PARAMS: Final = frozenset(
+    {"name", "arguments", "uri", "task", "ref", "_meta", "requestid", "notifications", "taskid"}
+)
+"""Members of params that a verdict depends on, in the case-folded form."""
+
+
+class _TwoReadings(ValueError):
+    """The text is JSON to some readers and something else to others."""
+
+    def __init__(self, check: str, reason: str) -> None:
+        super().__init__(reason)
+        self.check = check
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise _TwoReadings("duplicate_key", "an object has the same key twice")
+    return built
+
+
+def _constant(_: str) -> NoReturn:
+    raise _TwoReadings("not_a_number", "NaN and Infinity are not JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise _TwoReadings("not_a_number", "a number is too large to be read alike everywhere")
+    return value
+
+
+_SCAN: Final = make_scanner(
+    json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+)
+
+
+def parse_strict(data: bytes) -> Any:
+    """Parse JSON that every reader reads alike.
+
+    Raises:
+        ValueError: it is not JSON, or has more than one reading; the text says why.
+    """
+    text = data.decode("utf-8")
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and is_deeper_than(MAX_DEPTH, data):
+        raise _TwoReadings("too_deep", f"the nesting is deeper than {MAX_DEPTH}, or unbalanced")
+    start = 0
+    while text[start : start + 1] in {" ", "\t", "\n", "\r"}:
+        start += 1
+    try:
+        value, end = _SCAN(text, start)
+    except StopIteration:
+        raise ValueError("it is not JSON") from None
+    if end != len(text) and text[end:].strip(" \t\n\r"):
+        raise ValueError("something follows the JSON value")
+    if b"\\u" in data and (b"\\ud" in data or b"\\uD" in data):
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def is_deeper_than(limit: int, data: bytes) -> bool:
+    """Tell whether a JSON text nests deeper than a limit, at the speed of a few replacements.
+
+    Only brackets outside strings are kept; each pass then removes the innermost pairs.
+    """
+    brackets = _STRINGS.sub(b"", data).translate(_ROUND, _NOT_BRACKETS)
+    for _ in range(limit):
+        shorter = brackets.replace(b"()", b"")
+        if len(shorter) == len(brackets):
+            break
+        brackets = shorter
+    return bool(brackets)
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise _TwoReadings("lone_surrogate", "a string holds half of a surrogate pair") from None
+
+
+def escape_separators(line: bytes) -> bytes:
+    """Escape the characters outside ASCII that some readers take for a line end.
+
+    In JSON they can only stand inside strings, so replacing their bytes is enough.
+    """
+    if b"\xe2\x80" in line or b"\xc2\x85" in line:
+        for raw, escaped in _SEPARATORS:
+            line = line.replace(raw, escaped)
+    return line
+
+
+def read_frame(line: bytes) -> Message | Fault:
+    """Read one line (without its LF) as a JSON-RPC message."""
+    if isinstance(line, Oversized) or len(line) > MAX_LINE:
+        return Fault(
+            "invalid_request", f"the message is over {MAX_LINE} bytes", "too_large", find_id(line)
+        )
+    if line.endswith(b"\r"):
+        line = line[:-1]
+    if b"\r" in line:
+        return Fault(
+            "invalid_request", "a raw CR stands inside the message", "raw_cr", find_id(line)
+        )
+    try:
+        body = parse_strict(line)
+    except UnicodeDecodeError:
+        return Fault("parse_error", "the message is not UTF-8", "invalid_utf8")
+    except _TwoReadings as error:
+        return Fault("invalid_request", str(error), error.check, find_id(line))
+    except (ValueError, RecursionError):
+        return Fault("parse_error", "the message is not JSON", "malformed_json")
+    return read_message(body, escape_separators(line))
+
+
+def read_message(body: Any, raw: bytes) -> Message | Fault:
+    """Tell what kind of JSON-RPC message a parsed value is."""
+    if not isinstance(body, dict):
+        if isinstance(body, list):
+            return Fault("invalid_request", "batches are not accepted here", "batch")
+        return Fault("invalid_request", "the message is not an object", "not_an_object")
+    ident = body.get("id")
+    fault = _ambiguity(body) or _bad_envelope(body, ident)
+    if fault is not None:
+        return fault
+    method = body.get("method")
+    if method is None:
+        return Message(RESPONSE, ident, "", body, raw)
+    if ident is None:
+        return Message(NOTIFICATION, None, method, body, raw)
+    return Message(REQUEST, ident, method, body, raw)
+
+
+def _answer_to(ident: Any) -> str | int | None:
+    return ident if isinstance(ident, str | int) and not isinstance(ident, bool) else None
+
+
+def _ambiguity(body: dict[str, Any]) -> Fault | None:
+    """Refuse keys that a case-insensitive reader (Go's encoding/json) takes for another."""
+    if not body.keys() <= _MEMBERS:
+        for key in body:
+            if key not in _MEMBERS and key.casefold() in _MEMBERS:
+                return Fault(
+                    "invalid_request",
+                    "a member's name differs from a JSON-RPC member only by case",
+                    "ambiguous_key",
+                    _answer_to(body.get("id")),
+                )
+    params = body.get("params")
+    if type(params) is dict:
+        for key in params:
+            if not key.islower() and key.casefold() in _PARAMS and key not in {"requestId", "taskId"}:
+                return Fault(
+                    "invalid_request",
+                    "a parameter's name differs from a known one only by case",
+                    "ambiguous_key",
+                    _answer_to(body.get("id")),
+                )
+    return None
+
+
+def _bad_envelope(body: dict[str, Any], ident: Any) -> Fault | None:
+    method = body.get("method")
+    answerable = method is not None or ("result" not in body and "error" not in body)
+    if body.get("jsonrpc") != "2.0":
+        check = "wrong_version" if "jsonrpc" in body else "missing_version"
+        return Fault(
+            "invalid_request", "jsonrpc must be \"2.0\"", check, _answer_to(ident), answerable
+        )
+    if type(ident) is not int and type(ident) is not str and "id" in body and not (
+        ident is None and method is None
+    ):
+        return Fault("invalid_request", "an id is a string or an integer", "wrong_id", None, answerable)
+    if type(ident) is str and len(ident) > MAX_ID:
+        return Fault("invalid_request", f"an id is at most {MAX_ID} characters", "wrong_id")
+    if method is None:
+        return _bad_response(body, ident)
+    if type(method) is not str or len(method) > MAX_METHOD:
+        return Fault("invalid_request", "a method is a string", "wrong_method", _answer_to(ident))
+    if "result" in body or "error" in body:
+        return Fault(
+            "invalid_request", "a request has no result", "two_shapes", _answer_to(ident)
+        )
+    params = body.get("params")
+    if params is not None and type(params) is not dict:
+        return Fault(
+            "invalid_params", "params must be an object", "wrong_params", _answer_to(ident)
+        )
+    return None
+
+
+def _bad_response(body: dict[str, Any], ident: Any) -> Fault | None:
+    if ("result" in body) == ("error" in body):
+        reason = "neither a request nor a response" if "id" in body or not body else "neither id nor method"
+        return Fault(
+            "invalid_request", reason, "unclassifiable", _answer_to(ident), "result" not in body
+        )
+    if ident is None and "error" not in body:
+        return Fault("invalid_request", "a result needs an id", "wrong_id", None, False)
+    return None
+
+
+def find_id(line: bytes) -> str | int | None:
+    """Guess the id of a frame that cannot be read as a whole, so that nobody is left hanging.
+
+    Only a top-level ``id`` member counts, and only one; anything doubtful gives None,
+    and the refusal then goes out with a null id.
+    """
+    text = line[:HEAD].decode("utf-8", "replace")
+    found: list[str | int] = []
+    depth = 0
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == '"':
+            end = _string_end(text, position)
+            if end < 0:
+                break
+            if depth == 1 and text[position : end + 1] == '"id"':
+                value = _scalar_after_colon(text, end + 1)
+                if value is not None:
+                    found.append(value)
+            position = end
+        elif char in "{[":
+            depth += 1
+        elif char in "}]":
+            depth -= 1
+        position += 1
+    return found[0] if len(found) == 1 else None
+
+
+def _string_end(text: str, start: int) -> int:
+    position = start + 1
+    while position < len(text):
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == '"':
+            return position
+        position += 1
+    return -1
+
+
+def _scalar_after_colon(text: str, start: int) -> str | int | None:
+    rest = text[start : start + MAX_ID + 64].lstrip(" \t\r")
+    if not rest.startswith(":"):
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(rest[1:].lstrip(" \t\r"))
+    except ValueError:
+        return None
+    if type(value) is int or (type(value) is str and len(value) <= MAX_ID):
+        return value
+    return None

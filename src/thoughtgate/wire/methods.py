@@ -1,0 +1,134 @@
+"""What each MCP method is to the gate: gated, a list to filter, passed on, or unknown.
+
+One table a question. Which revision knows a method is not asked here: a method that
+any revision gates is gated always.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.wire.message import Json
+
+
+class Gated(NamedTuple):
+    """A method that needs a verdict before it may go on."""
+
+    kind: str
+    """``tool``, ``resource`` or ``prompt``."""
+    member: str
+    """The member of params that names what is called."""
+
+
+class Listing(NamedTuple):
+    """A method whose result names things that may be hidden."""
+
+    kind: str
+    member: str
+    """The member of the result that holds the entries."""
+    key: str
+    """The member of an entry that names it."""
+
+
+GATED: Final[dict[str, Gated]] = {
+    "tools/call": Gated("tool", "name"),
+    "resources/read": Gated("resource", "uri"),
+    "resources/subscribe": Gated("resource", "uri"),
+    "prompts/get": Gated("prompt", "name"),
+}
+
+LISTINGS: Final[dict[str, Listing]] = {
+    "tools/list": Listing("tool", "tools", "name"),
+    "resources/list": Listing("resource", "resources", "uri"),
+    "resources/templates/list": Listing("resource", "resourceTemplates", "uriTemplate"),
+    "prompts/list": Listing("prompt", "prompts", "name"),
+}
+
+PASSED: Final = frozenset(
+    {
+        "initialize",
+        "initialized",
+        "notifications/initialized",
+        "notifications/cancelled",
+        "notifications/progress",
+        "notifications/resources/updated",
+        "notifications/resources/list_changed",
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "ping",
+        "pong",
+    }
+)
+"""Forwarded without a verdict, as the stdio requirement (F-017) lists them."""
+
+LISTEN: Final = "subscriptions/listen"
+CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
+COMPLETE: Final = "completion/complete"
+
+TASK_METHODS: Final = frozenset(
+    {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
+)
+
+
+class Named(NamedTuple):
+    """Something a request names and that therefore must be judged."""
+
+    kind: str
+    name: str
+    arguments: dict[str, Json]
+
+
+def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
+    """Return everything a request would touch that the gates judge, or what is wrong with it.
+
+    The list is empty for a method that is not gated. ``subscriptions/listen`` names
+    resources as ``resources/subscribe`` did, and a completion names a prompt or a
+    resource template; both are ways round the gate unless they pass it.
+    """
+    gated = GATED.get(method)
+    if gated is not None:
+        return _named_in(gated, params)
+    if method == LISTEN:
+        return _named_in_listen(params)
+    if method == COMPLETE:
+        return _named_in_completion(params)
+    return []
+
+
+def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
+    name = params.get(gated.member)
+    if type(name) is not str or not name:
+        return f"params.{gated.member} must be a non-empty string"
+    arguments: Any = params.get("arguments")
+    if arguments is None:
+        if "arguments" in params and gated.kind == "tool":
+            return "params.arguments must be an object"
+        arguments = {}
+    if type(arguments) is not dict:
+        return "params.arguments must be an object"
+    return [Named(gated.kind, name, arguments)]
+
+
+def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:
+    wanted = params.get("notifications")
+    if wanted is None:
+        return []
+    if type(wanted) is not dict:
+        return "params.notifications must be an object"
+    uris = wanted.get("resourceSubscriptions")
+    if uris is None:
+        return []
+    if type(uris) is not list or not all(type(uri) is str and uri for uri in uris):
+        return "params.notifications.resourceSubscriptions must be a list of URIs"
+    return [Named("resource", uri, {}) for uri in uris]
+
+
+def _named_in_completion(params: dict[str, Json]) -> list[Named] | str:
+    ref = params.get("ref")
+    if type(ref) is not dict:
+        return "params.ref must be an object"
+    for kind, member in (("prompt", "name"), ("resource", "uri")):
+        if member in ref:
+            if type(ref[member]) is not str or not ref[member]:
+                return f"params.ref.{member} must be a non-empty string"
+            return [Named(kind, ref[member], {})]
+    return "params.ref names nothing"

@@ -1,0 +1,42 @@
+"""The protocol's revisions, and telling which one a message speaks."""
+
+from typing import Final
+
+from thoughtgate.wire.message import Json
+
+LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+MODERN: Final = ("2026-07-28",)
+SUPPORTED: Final = LEGACY + MODERN
+LATEST_LEGACY: Final = LEGACY[-1]
+LATEST: Final = MODERN[-1]
+
+META: Final = "_meta"
+VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
+SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
+
+
+def version_in(params: Json) -> str | None:
+    """Return the revision a request declares in its ``_meta``, if it does."""
+    if type(params) is not dict:
+        return None
+    meta = params.get(META)
+    if type(meta) is not dict:
+        return None
+    version = meta.get(VERSION_KEY)
+    return version if type(version) is str else None
+
+
+def is_modern(params: Json) -> bool:
+    """Tell whether a request is self-describing, as every request is from 2026-07-28 on."""
+    return version_in(params) is not None
+
+
+def progress_token(params: Json) -> str | int | None:
+    """Return the token with which a caller asked for progress, if it did."""
+    if type(params) is not dict:
+        return None
+    meta = params.get(META)
+    token = meta.get("progressToken") if type(meta) is dict else None
+    return token if type(token) is str or type(token) is int else None
