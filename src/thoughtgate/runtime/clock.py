@@ -1,0 +1,28 @@
+"""Time and new ids for the drivers: the pure rooms are told both.
+
+Small on purpose: every shim loads it.
+"""
+
+import os
+import time
+
+
+def now() -> float:
+    """Seconds since the epoch."""
+    return time.time()
+
+
+def monotonic() -> float:
+    """Seconds on a clock that nobody sets, for waiting."""
+    return time.monotonic()
+
+
+def new_id() -> str:
+    """Return a new UUID, version 7: unique everywhere, and sortable by time."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big")
+    value = milliseconds << 80 | random
+    value = value & ~(0xF << 76) | (7 << 76)
+    value = value & ~(0x3 << 62) | (2 << 62)
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

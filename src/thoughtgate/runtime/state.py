@@ -1,0 +1,54 @@
+"""Where the gate keeps what outlives a process, and which variables are its own.
+
+Small on purpose: every shim loads it.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from thoughtgate.errors import StoreError
+
+OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
+"""Variables that belong to the gate; a server never inherits them."""
+
+
+def state_directory(environ: Mapping[str, str]) -> str:
+    """Return the state directory's path: the variable, else the platform's place for state."""
+    told = environ.get("THOUGHTGATE_STATE_DIR")
+    if told:
+        return os.path.abspath(told)
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", "thoughtgate")
+    base = environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
+    return os.path.join(base, "thoughtgate")
+
+
+def ensure_directory(path: str) -> str:
+    """Create a private directory, parents included, and return its path.
+
+    Raises:
+        StoreError: it cannot be created.
+    """
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        if os.stat(path).st_uid == os.geteuid():
+            os.chmod(path, 0o700)
+    except OSError as error:
+        raise StoreError(
+            f"the state directory {path} cannot be used: {error.strerror}; "
+            "set THOUGHTGATE_STATE_DIR to a directory of yours"
+        ) from None
+    return path
+
+
+def server_environment(environ: Mapping[str, str], secret: Iterable[str] = ()) -> dict[str, str]:
+    """Return the environment a server gets: the gate's own without the gate's own variables."""
+    withheld = frozenset(secret)
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(OWN_PREFIXES) and name not in withheld
+    }
