@@ -1,0 +1,166 @@
+"""Counting a run: what happened in it, as the summary that its last event states.
+
+The rules are those of the run contract: a call counts when it ends; what a gate refused is
+blocked or throttled and an error too; total = allowed + blocked + throttled. Pure: a tally
+sees the same records as the file does, and nothing else.
+"""
+
+from typing import Any, Final
+
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record import (
+    APPROVAL_DECIDED,
+    APPROVAL_REQUESTED,
+    CALL_DECISION,
+    CALL_END,
+    ERROR,
+    FRAME_REFUSED,
+    MESSAGE,
+    RUN_END,
+    RUN_START,
+    TIMEOUT,
+    Record,
+)
+
+ENFORCE: Final = "enforce"
+OBSERVE: Final = "observe"
+
+SUCCEEDED: Final = "SUCCEEDED"
+"""The agent left and the server ended as it was told to."""
+FAILED: Final = "FAILED"
+"""The server died, could not start, or the gate itself gave up."""
+TERMINATED: Final = "TERMINATED"
+"""A signal or a rule ended the run."""
+WITHDRAWN: Final = "CANCELLED"
+"""The run was called off before the agent was done."""
+STATUSES: Final = frozenset({SUCCEEDED, FAILED, TERMINATED, WITHDRAWN})
+
+POLICY_BLOCK: Final = "policy_block"
+THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
+"""Kinds of refusal that waiting or doing something else may lift."""
+
+OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
+
+
+class Tally:
+    """Counts the records of one run."""
+
+    def __init__(self, started_at: float) -> None:
+        self.started_at = started_at
+        self.counts: dict[str, int] = {
+            "calls_total": 0,
+            "calls_allowed": 0,
+            "calls_blocked": 0,
+            "calls_throttled": 0,
+            "calls_would_block": 0,
+            "errors_total": 0,
+            "tool_errors": 0,
+            "approvals_requested": 0,
+            **{f"approvals_{outcome}": 0 for outcome in OUTCOMES},
+            "frames_refused": 0,
+            "messages": 0,
+        }
+
+    def count(self, record: Record) -> None:
+        """Take one record into account; types that are not counted pass."""
+        counter = _COUNTERS.get(record.type)
+        if counter is not None:
+            counter(self.counts, record.body)
+
+    def summary(self, at: float) -> dict[str, int]:
+        """Return the counts, and how long the run has lasted."""
+        duration = max(0, round((at - self.started_at) * 1000))
+        return {**self.counts, "duration_ms": duration}
+
+
+def _count_end(counts: dict[str, int], body: dict[str, Any]) -> None:
+    counts["calls_total"] += 1
+    error = body.get("error") or {}
+    refused = error.get("class") == POLICY_BLOCK
+    if not refused:
+        counts["calls_allowed"] += 1
+    elif error.get("kind") in THROTTLES:
+        counts["calls_throttled"] += 1
+    else:
+        counts["calls_blocked"] += 1
+    if refused or body.get("status") in {ERROR, TIMEOUT}:
+        counts["errors_total"] += 1
+    if body.get("is_error") is True:
+        counts["tool_errors"] += 1
+
+
+def _count_decision(counts: dict[str, int], body: dict[str, Any]) -> None:
+    decision = body.get("decision") or {}
+    if decision.get("enforced") is False and decision.get("action") != "ALLOW":
+        counts["calls_would_block"] += 1
+
+
+def _count_asked(counts: dict[str, int], body: dict[str, Any]) -> None:
+    del body
+    counts["approvals_requested"] += 1
+
+
+def _count_decided(counts: dict[str, int], body: dict[str, Any]) -> None:
+    outcome = (body.get("approval") or {}).get("outcome")
+    if outcome in OUTCOMES:
+        counts[f"approvals_{outcome}"] += 1
+
+
+def _count_refused(counts: dict[str, int], body: dict[str, Any]) -> None:
+    del body
+    counts["frames_refused"] += 1
+
+
+def _count_message(counts: dict[str, int], body: dict[str, Any]) -> None:
+    del body
+    counts["messages"] += 1
+
+
+_COUNTERS: Final = {
+    CALL_END: _count_end,
+    CALL_DECISION: _count_decision,
+    APPROVAL_REQUESTED: _count_asked,
+    APPROVAL_DECIDED: _count_decided,
+    FRAME_REFUSED: _count_refused,
+    MESSAGE: _count_message,
+}
+
+
+def run_started(
+    at: float,
+    *,
+    mode: str,
+    policy_id: str,
+    policy_version: str,
+    policy_hash: str,
+    server: str = "",
+    session: str = "0",
+    meta: dict[str, Any] | None = None,
+) -> Record:
+    """The first record of a run: since when, in which mode, by which policy."""
+    run: dict[str, Any] = {
+        "started_at": render_time(at),
+        "mode": mode,
+        "policy": {
+            "policy_id": policy_id,
+            "policy_version": policy_version,
+            "policy_hash": policy_hash,
+        },
+    }
+    if meta:
+        run["meta"] = meta
+    return Record(RUN_START, at, server, session, {"run": run})
+
+
+def run_ended(
+    at: float, tally: Tally, status: str, *, server: str = "", session: str = "0", reason: str = ""
+) -> Record:
+    """The last record of a run: how it ended, and the sums."""
+    run: dict[str, Any] = {
+        "ended_at": render_time(at),
+        "status": status,
+        "summary": tally.summary(at),
+    }
+    if reason:
+        run["reason"] = reason
+    return Record(RUN_END, at, server, session, {"run": run})

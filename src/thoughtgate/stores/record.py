@@ -1,0 +1,153 @@
+"""Writing the record: events become sealed lines in a file or on a stream, or the caller is told.
+
+Owns what happens when writing fails: previews go first, then the caller hears of it
+(``refuse``) or the loss is noted as soon as there is room (``continue``). Knows nothing of
+calls or gates. The file's own side is ``stores.record_file``'s.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.core.envelope import Envelope, seal
+from thoughtgate.core.evidence import checkpoint, record_gap, record_opened, record_repaired
+from thoughtgate.core.record import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.stores.record_file import RecordFile, Tail
+from thoughtgate.stores.record_stream import STREAMS, RecordStream, is_stream
+
+REFUSE: Final = "refuse"
+CONTINUE: Final = "continue"
+
+ROTATE_BYTES: Final = 64 * 1024 * 1024
+"""Size at which a file is put aside: some 100,000 events, still quick to verify and to copy."""
+KEEP: Final = 10
+"""Files put aside that are kept beside the current one."""
+CHECKPOINT_EVERY: Final = 1000
+"""Lines between signed checkpoints: what a thief of the tail can take unseen while we run."""
+
+
+class RecordWriter:
+    """Writes one run's events. Not for use by several threads at once."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        envelope: Envelope,
+        *,
+        on_failure: str = REFUSE,
+        rotate_bytes: int = ROTATE_BYTES,
+        keep: int = KEEP,
+        keep_bytes: int = 0,
+        fsync: bool = False,
+        sign_key: bytes = b"",
+        checkpoint_every: int = CHECKPOINT_EVERY,
+    ) -> None:
+        self.envelope = envelope
+        self.lost = 0
+        """Events that could not be written and are not yet noted as lost."""
+        self._reason = ""
+        self._on_failure = on_failure
+        self._sign_key = sign_key
+        self._checkpoint_every = checkpoint_every
+        self._unsigned = 0
+        self._last_at = 0.0
+        self._sink: RecordFile | RecordStream
+        if str(path) in STREAMS or is_stream(str(path)):
+            self._sink = RecordStream(str(path))
+        else:
+            self._sink = RecordFile(
+                Path(path),
+                self._open_line,
+                rotate_bytes=rotate_bytes,
+                keep=keep,
+                keep_bytes=keep_bytes,
+                fsync=fsync,
+            )
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Put a batch of events on the record before returning, all of them or none.
+
+        Raises:
+            RecordError: nothing was written, and ``on_failure`` is ``refuse``.
+        """
+        if not records:
+            return
+        try:
+            self._append(records)
+        except RecordError:
+            try:
+                self._append([_without_previews(record) for record in records])
+            except RecordError as error:
+                self.lost += len(records)
+                self._reason = str(error)
+                if self._on_failure == REFUSE:
+                    raise
+
+    def close(self) -> None:
+        """Sign the end if there is a key, and close. The record must already say what it has to."""
+        if self._sign_key and self._last_at:
+            try:
+                self._append((), closing=True)
+            except RecordError as error:
+                self._reason = str(error)
+        self._sink.close()
+
+    def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
+        seq, unsigned = self.envelope.seq, self._unsigned
+
+        def render(tail: Tail) -> tuple[bytes, str]:
+            self.envelope.seq = seq
+            return self._lines(records, tail, closing=closing)
+
+        try:
+            self._sink.append(render)
+        except RecordError:
+            self.envelope.seq, self._unsigned = seq, unsigned
+            raise
+        self.lost = 0
+
+    def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
+        parts = [b"\n"] if tail.needs_newline else []
+        chain, wrap = tail.chain, self.envelope.wrap
+        at = records[0].at if records else self._last_at
+        if tail.torn is not None:
+            line, chain = seal(wrap(record_repaired(at, tail.torn)), chain)
+            parts.append(line)
+        if self.lost:
+            line, chain = seal(wrap(record_gap(at, self.lost, self._reason)), chain)
+            parts.append(line)
+        for record in records:
+            line, chain = seal(wrap(record), chain)
+            parts.append(line)
+        self._last_at = records[-1].at if records else at
+        if self._sign_key:
+            chain = self._sign(parts, chain, closing=closing)
+        return b"".join(parts), chain
+
+    def _sign(self, parts: list[bytes], chain: str, *, closing: bool) -> str:
+        self._unsigned += len(parts)
+        if not closing and self._unsigned < self._checkpoint_every:
+            return chain
+        self._unsigned = 0
+        record = checkpoint(self._last_at, self._sign_key, chain, closing=closing)
+        line, chain = seal(self.envelope.wrap(record), chain)
+        parts.append(line)
+        return chain
+
+    def _open_line(self, number: int, previous_file: str, chain: str) -> tuple[bytes, str]:
+        record = record_opened(
+            self._last_at, number=number, previous_file=previous_file, previous_chain=chain
+        )
+        return seal(self.envelope.wrap(record), chain)
+
+
+def _without_previews(record: Record) -> Record:
+    """Return the event with its previews dropped: a smaller line may still find room."""
+    body: dict[str, Any] = dict(record.body)
+    call = body.get("call")
+    if type(call) is dict and "preview" in call:
+        body["call"] = {**call, "preview": {"truncated": True}}
+    if "preview" in body:
+        body["preview"] = {"truncated": True}
+    return record._replace(body=body)

@@ -1,0 +1,275 @@
+"""The record's file: appends that several processes may make at once, tails, rotation.
+
+Owns bytes and places, not events: what is appended comes from a function that is told the
+chain of the last line. A batch is one ``write`` under an exclusive ``flock``; it is there
+whole or, after a failure, cut off again. It survives the death of the process at any
+moment; it survives the loss of power only with ``fsync``.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from thoughtgate.core.envelope import GENESIS, stated_chain
+from thoughtgate.core.evidence import Torn, torn_bytes
+from thoughtgate.errors import RecordError
+
+LOCK_WAIT_S: Final = 1.0
+"""A batch holds the lock for microseconds; who holds it longer is stopped or hung."""
+
+_LOCK_PAUSE_S: Final = 0.0005
+_TAIL_CHUNK: Final = 65_536
+"""Bytes first read back to find the last line; previews keep most lines below it."""
+_MAX_TAIL: Final = 64 * 1024 * 1024
+"""How far back a sealed line is looked for before the file is called foreign."""
+_ROTATE_AGAIN: Final = 1_048_576
+"""Bytes to wait before a failed rotation is tried again."""
+_DIGITS: Final = 6
+
+
+class Tail(NamedTuple):
+    """Where an append goes on from."""
+
+    chain: str
+    """The chain that the last sealed line states."""
+    torn: Torn | None = None
+    """What stands after that line and is no line of the record."""
+    needs_newline: bool = False
+    """The file does not end with a line end."""
+
+
+Render: TypeAlias = Callable[[Tail], tuple[bytes, str]]
+"""Gives the bytes to append after a tail, and the chain they end with."""
+
+Opening: TypeAlias = Callable[[int, str, str], tuple[bytes, str]]
+"""Gives the first line of file number n that continues a named file with a chain."""
+
+
+class RecordFile:
+    """One file of the record, open for appending. Not for use by several threads at once."""
+
+    def __init__(
+        self,
+        path: Path,
+        opening: Opening,
+        *,
+        rotate_bytes: int = 0,
+        keep: int = 0,
+        keep_bytes: int = 0,
+        fsync: bool = False,
+    ) -> None:
+        self.path = path
+        self._opening = opening
+        self._rotate_bytes = rotate_bytes
+        self._rotate_at = rotate_bytes
+        self._keep = keep
+        self._keep_bytes = keep_bytes
+        self._fsync = fsync
+        self._path = str(path)
+        self._fd = -1
+        self._inode = -1
+        self._end = -1
+        self._tail = Tail(GENESIS)
+        self._open()
+
+    def append(self, render: Render) -> None:
+        """Append what ``render`` gives, whole or not at all.
+
+        Raises:
+            RecordError: it could not be written; the file is as it was before.
+        """
+        try:
+            size = self._lock()
+            try:
+                if size != self._end:
+                    self._tail = read_tail(self._fd, size, self._path)
+                data, chain = render(self._tail)
+                self._write(data, size)
+                self._end = size + len(data)
+                self._tail = Tail(chain)
+                if self._rotate_bytes and self._end >= self._rotate_at:
+                    self._rotate()
+            finally:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+        except OSError as error:
+            raise RecordError(
+                f"{self._path}: the record cannot be written: {error.strerror}"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file; what was appended is with the kernel already."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _open(self) -> None:
+        try:
+            directory = self.path.parent
+            if not directory.is_dir():
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            fd = os.open(self._path, flags, 0o600)
+            inode = os.fstat(fd).st_ino
+        except OSError as error:
+            raise RecordError(
+                f"{self._path}: the record cannot be opened: {error.strerror}"
+            ) from error
+        self.close()
+        self._fd, self._inode, self._end = fd, inode, -1
+
+    def _lock(self) -> int:
+        """Lock the file that stands at the path now, and return its size."""
+        if self._fd < 0:
+            self._open()
+        deadline = 0.0
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                deadline = _wait(deadline, self._path)
+                continue
+            try:
+                status = self.path.stat()
+                if status.st_ino == self._inode:
+                    return status.st_size
+            except FileNotFoundError:
+                pass
+            # Rotated by another process, or removed by somebody: go on in the file of that name.
+            self._open()
+
+    def _write(self, data: bytes, size: int) -> None:
+        try:
+            _write_whole(self._fd, data)
+            if self._fsync:
+                os.fsync(self._fd)
+        except OSError:
+            self._end = -1
+            os.ftruncate(self._fd, size)
+            raise
+
+    # Rotation.
+
+    def _rotate(self) -> None:
+        """Put a fresh file at the path that begins with the chain of this one."""
+        try:
+            number, name = self._put_aside()
+            line, chain = self._opening(number + 1, name, self._tail.chain)
+            fd = self._fresh(line)
+        except OSError:
+            # The record goes on in the file it has; a full disk shows at the next append.
+            self._rotate_at = self._end + _ROTATE_AGAIN
+            return
+        os.close(self._fd)  # releases its lock; whoever waited for it finds the new file
+        self._fd = fd
+        self._inode = os.fstat(fd).st_ino
+        self._end = len(line)
+        self._tail = Tail(chain)
+        self._rotate_at = self._rotate_bytes
+        self._retain()
+
+    def _put_aside(self) -> tuple[int, str]:
+        """Give the full file its number, as a second name: the path is never without a file."""
+        rotated = rotated_files(self.path)
+        number = rotated[-1][0] if rotated else 0
+        if rotated and rotated[-1][1].stat().st_ino == self._inode:
+            return number, rotated[-1][1].name
+        aside = self.path.with_name(f"{self.path.name}.{number + 1:0{_DIGITS}d}")
+        aside.hardlink_to(self.path)
+        return number + 1, aside.name
+
+    def _fresh(self, line: bytes) -> int:
+        fresh = self.path.with_name(f"{self.path.name}.next")
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        fd = os.open(fresh, flags, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            _write_whole(fd, line)
+            fresh.rename(self.path)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
+
+    def _retain(self) -> None:
+        """Remove the oldest files beyond what is to be kept."""
+        rotated = rotated_files(self.path)
+        sizes = [path.stat().st_size for _, path in rotated]
+        while rotated and (
+            (self._keep and len(rotated) > self._keep)
+            or (self._keep_bytes and sum(sizes) > self._keep_bytes)
+        ):
+            rotated.pop(0)[1].unlink(missing_ok=True)
+            sizes.pop(0)
+
+
+def rotated_files(path: Path) -> list[tuple[int, Path]]:
+    """Return the numbered predecessors of a record, oldest first."""
+    found = []
+    prefix = f"{path.name}."
+    for entry in path.parent.iterdir():
+        number = entry.name.removeprefix(prefix)
+        if entry.name.startswith(prefix) and len(number) >= _DIGITS and number.isdecimal():
+            found.append((int(number), entry))
+    return sorted(found)
+
+
+def read_tail(fd: int, size: int, name: str) -> Tail:
+    """Find the last sealed line of a file, and what stands after it.
+
+    Raises:
+        RecordError: the file holds something, but nothing of a record.
+    """
+    if size == 0:
+        return Tail(GENESIS)
+    span = _TAIL_CHUNK
+    while True:
+        span = min(span, size, _MAX_TAIL)
+        data = os.pread(fd, span, size - span)
+        whole = span == size
+        tail = _tail_of(data, whole=whole)
+        if tail is not None:
+            return tail
+        if whole or span == _MAX_TAIL:
+            raise RecordError(
+                f"{name}: this file is not a record of ThoughtGate; name another file for the record"
+            )
+        span *= 8
+
+
+def _tail_of(data: bytes, *, whole: bool) -> Tail | None:
+    """Return the tail if its last sealed line is in ``data``; None when it lies further back."""
+    end = len(data)
+    while end > 0:
+        start = data.rfind(b"\n", 0, end - 1 if data[end - 1 : end] == b"\n" else end) + 1
+        if start == 0 and not whole:
+            return None
+        line = data[start:end].removesuffix(b"\n")
+        sealed = stated_chain(line)
+        if sealed is not None and line.startswith(b"{"):
+            rest = data[end:]
+            needs_newline = not data.endswith(b"\n")
+            return Tail(sealed[1], torn_bytes(rest) if rest else None, needs_newline)
+        end = start
+    if whole and data.startswith(b'{"v":') and b"\n" not in data:
+        # The very first line was torn.
+        return Tail(GENESIS, torn_bytes(data), needs_newline=True)
+    return None
+
+
+def _write_whole(fd: int, data: bytes) -> None:
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, data[written:])
+
+
+def _wait(deadline: float, name: str) -> float:
+    now = time.monotonic()
+    if deadline and now > deadline:
+        raise RecordError(
+            f"{name}: another process has held the record's lock for {LOCK_WAIT_S:g} s"
+        )
+    time.sleep(_LOCK_PAUSE_S)
+    return deadline or now + LOCK_WAIT_S
