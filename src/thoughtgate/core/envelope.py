@@ -7,6 +7,7 @@ or moving a line therefore breaks the chain at a position that ``audit verify`` 
 
 import hashlib
 import json
+from collections.abc import Callable
 from time import gmtime
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +26,7 @@ UNKNOWN: Final = "unknown"
 CLIENTS: Final = frozenset({"claude", "codex", "headless", "custom"})
 ENVIRONMENTS: Final = frozenset({"dev", "ci", "prod"})
 
-_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+dump_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Run(NamedTuple):
@@ -61,19 +62,22 @@ class Envelope:
             identity["principal"] = run.principal
         if run.workload:
             identity["workload"] = run.workload
-        self._identity = _dump(identity)[1:-1]
+        self._identity = dump_json(identity)[1:-1]
         self._second = -1
         self._stamp = ""
 
-    def wrap(self, record: Record) -> str:
-        """Return the line of a record but for its chain and the closing brace."""
+    def wrap(self, record: Record, dump: Callable[[Any], str] = dump_json) -> str:
+        """Return the line of a record but for its chain and the closing brace.
+
+        ``dump`` may be a faster encoder of the same JSON, where one is loaded.
+        """
         self.seq += 1
-        body = _dump(record.body)
+        body = dump(record.body)
         members = f",{body[1:-1]}" if record.body else ""
         return (
             f'{{"v":"{CONTRACT}","type":"{record.type}","ts":"{self._time(record.at)}",'
-            f'{self._identity},"session_id":{_dump(record.session)},"seq":{self.seq},'
-            f'"server_name":{_dump(record.server)}{members}'
+            f'{self._identity},"session_id":{dump_json(record.session)},"seq":{self.seq},'
+            f'"server_name":{dump_json(record.server)}{members}'
         )
 
     def _time(self, at: float) -> str:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.core.envelope import Envelope, seal
+import orjson
+
+from thoughtgate.core.envelope import Envelope, dump_json, seal
 from thoughtgate.core.evidence import checkpoint, record_gap, record_opened, record_repaired
 from thoughtgate.core.record import Record
 from thoughtgate.errors import RecordError
@@ -118,7 +120,7 @@ class RecordWriter:
             line, chain = seal(wrap(record_gap(at, self.lost, self._reason)), chain)
             parts.append(line)
         for record in records:
-            line, chain = seal(wrap(record), chain)
+            line, chain = seal(wrap(record, _dump), chain)
             parts.append(line)
         self._last_at = records[-1].at if records else at
         if self._sign_key:
@@ -151,3 +153,12 @@ def _without_previews(record: Record) -> Record:
     if "preview" in body:
         body["preview"] = {"truncated": True}
     return record._replace(body=body)
+
+
+def _dump(body: dict[str, Any]) -> str:
+    """Render a body as ``json`` does, several times as fast for all but the oddest values."""
+    try:
+        return orjson.dumps(body).decode()
+    except TypeError:
+        # Integers beyond 64 bits and lone surrogates, which arguments may hold.
+        return dump_json(body)

@@ -84,9 +84,11 @@ class RecordFile:
         try:
             size = self._lock()
             try:
+                head = b""
                 if size != self._end:
-                    self._tail = read_tail(self._fd, size, self._path)
+                    head = self._catch_up(size)
                 data, chain = render(self._tail)
+                data = head + data
                 self._write(data, size)
                 self._end = size + len(data)
                 self._tail = Tail(chain)
@@ -139,6 +141,18 @@ class RecordFile:
                 pass
             # Rotated by another process, or removed by somebody: go on in the file of that name.
             self._open()
+
+    def _catch_up(self, size: int) -> bytes:
+        """Learn where the file ends now; return the line it must begin with, if any."""
+        if size or self._tail.chain == GENESIS:
+            self._tail = read_tail(self._fd, size, self._path)
+            return b""
+        # Somebody removed or emptied the file under us: say what it continues.
+        rotated = rotated_files(self.path)
+        number = rotated[-1][0] + 1 if rotated else 1
+        line, chain = self._opening(number, self.path.name, self._tail.chain)
+        self._tail = Tail(chain)
+        return line
 
     def _write(self, data: bytes, size: int) -> None:
         try:
