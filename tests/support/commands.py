@@ -1,0 +1,22 @@
+"""Command lines of the real programs that tests start."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The top of the repository."""
+
+
+def thoughtgate(*args: str) -> list[str]:
+    """Return the installed command, as a user would run it."""
+    return [str(Path(sys.executable).with_name("thoughtgate")), *args]
+
+
+def sample_server(*flags: str) -> list[str]:
+    """Return the command of the sample MCP server; see its ``--help`` for the flags."""
+    return [sys.executable, "-m", "thoughtgate.testing.sample_server", *flags]
+
+
+def shim(server: list[str], *flags: str, server_id: str = "sample") -> list[str]:
+    """Return the command of a shim before a server."""
+    return [*thoughtgate("shim", "--server-id", server_id, *flags), "--", *server]

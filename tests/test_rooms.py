@@ -1,0 +1,284 @@
+"""The room table, held: who may import whom, what a pure room must not touch, what a shim loads."""
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from tools.source_tree import (
+    Module,
+    dotted,
+    find_cycle,
+    imports_of,
+    read_modules,
+    room_of,
+)
+
+_LOWER: Final = ("errors", "wire", "policy")
+_ALL_BELOW_RUNTIME: Final = (
+    *_LOWER,
+    "config",
+    "core",
+    "transports",
+    "stores",
+    "channels",
+    "agents",
+    "telemetry",
+)
+
+ROOMS: Final[dict[str, tuple[str, ...]]] = {
+    "errors": (),
+    "wire": ("errors",),
+    "policy": ("errors", "wire"),
+    "config": _LOWER,
+    "core": _LOWER,
+    "transports": ("errors", "wire"),
+    "stores": (*_LOWER, "core"),
+    "channels": (*_LOWER, "core"),
+    "telemetry": (*_LOWER, "core"),
+    "agents": ("errors", "config"),
+    "runtime": _ALL_BELOW_RUNTIME,
+    "web": (*_LOWER, "config", "core", "runtime"),
+    "cli": (*_ALL_BELOW_RUNTIME, "runtime", "web"),
+    "testing": (*_LOWER, "config", "core"),
+    "__main__": ("cli",),
+}
+"""Room -> rooms of ours it may import. ``testing`` is nobody's to import."""
+
+PURE: Final = ("errors", "wire", "policy", "config", "core")
+
+IMPURE_IMPORTS: Final = frozenset(
+    {
+        "aiohttp",
+        "anyio",
+        "asyncio",
+        "concurrent",
+        "curio",
+        "fcntl",
+        "ftplib",
+        "getpass",
+        "glob",
+        "http",
+        "httptools",
+        "httpx",
+        "importlib.resources",
+        "logging",
+        "mmap",
+        "multiprocessing",
+        "pty",
+        "queue",
+        "random",
+        "redis",
+        "requests",
+        "sched",
+        "secrets",
+        "select",
+        "selectors",
+        "shutil",
+        "signal",
+        "slack_sdk",
+        "smtplib",
+        "socket",
+        "socketserver",
+        "sqlite3",
+        "ssl",
+        "starlette",
+        "subprocess",
+        "tempfile",
+        "termios",
+        "threading",
+        "trio",
+        "urllib.request",
+        "uuid",
+        "uvicorn",
+        "uvloop",
+    }
+)
+"""Modules that do input or output, keep time, draw lots or run beside us."""
+
+IMPURE_CALLS: Final = frozenset(
+    {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
+)
+
+ALLOWED_PARTS: Final[dict[str, frozenset[str]]] = {
+    "os": frozenset({"fspath", "sep", "path", "PathLike"}),
+    "os.path": frozenset(
+        {"join", "basename", "dirname", "normpath", "isabs", "splitext", "commonpath"}
+    ),
+    "time": frozenset({"gmtime", "struct_time", "strftime"}),
+    "pathlib": frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"}),
+    "sys": frozenset({"intern", "maxsize", "version_info", "platform"}),
+}
+"""Modules of which a pure room may use these names and no other."""
+
+IMPURE_METHODS: Final = frozenset({"now", "utcnow", "today"})
+"""Reading the clock through ``datetime`` or ``date``."""
+
+TOO_BIG_FOR_A_SHIM: Final = frozenset(
+    {
+        "asyncio",
+        "dataclasses",
+        "hashlib",
+        "inspect",
+        "pydantic",
+        "orjson",
+        "http.client",
+        "cedarpy",
+        "ruamel.yaml",
+        "typer",
+        "rich",
+        "ssl",
+        "email",
+        "logging",
+    }
+)
+"""Each costs a shim megabytes or tens of milliseconds; it has 15 MB and 100 ms."""
+
+MODULES: Final = read_modules()
+PURE_MODULES: Final = [module for module in MODULES if module.room in PURE]
+
+
+def _breaches(module: Module) -> Iterator[str]:
+    for imported in imports_of(module):
+        room = room_of(imported)
+        where = f"{module.path.name}:{imported.line}"
+        if room is None or room == module.room:
+            continue
+        if not room:
+            if imported.thing != "__version__":
+                yield f"{where}: imports the root package"
+        elif room not in ROOMS[module.room]:
+            yield f"{where}: {module.room} imports {room}"
+
+
+def _impure_imports(module: Module) -> Iterator[str]:
+    for imported in imports_of(module):
+        full = f"{imported.module}.{imported.thing}" if imported.thing else imported.module
+        parts = full.split(".")
+        bad = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} & IMPURE_IMPORTS
+        if bad:
+            yield f"{module.path.name}:{imported.line}: imports {min(bad)}"
+        allowed = ALLOWED_PARTS.get(imported.module)
+        if imported.thing and allowed is not None and imported.thing not in allowed:
+            yield f"{module.path.name}:{imported.line}: takes {full}"
+
+
+def _impure_uses(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncFor | ast.AsyncWith):
+            yield f"{module.path.name}:{line}: async"
+        elif isinstance(node, ast.Call):
+            called = dotted(node.func)
+            is_clock = called.rpartition(".")[2] in IMPURE_METHODS and "date" in called
+            if called in IMPURE_CALLS or is_clock:
+                yield f"{module.path.name}:{line}: calls {called}"
+        elif isinstance(node, ast.Attribute):
+            owner = dotted(node.value)
+            allowed = ALLOWED_PARTS.get(owner)
+            if allowed is not None and node.attr not in allowed:
+                yield f"{module.path.name}:{line}: uses {owner}.{node.attr}"
+
+
+def test_every_room_stands_in_the_table() -> None:
+    unknown = {module.room for module in MODULES if module.room} - set(ROOMS)
+
+    assert not unknown
+
+
+def test_no_room_imports_what_the_table_does_not_allow() -> None:
+    breaches = [
+        breach for module in MODULES if module.room in ROOMS for breach in _breaches(module)
+    ]
+
+    assert not breaches, "\n".join(breaches)
+
+
+def test_no_rooms_import_each_other_in_a_ring() -> None:
+    edges: dict[str, set[str]] = {}
+    for module in MODULES:
+        reached = {room_of(imported) for imported in imports_of(module)}
+        edges.setdefault(module.room, set()).update(
+            room for room in reached if room and room != module.room
+        )
+
+    assert find_cycle(edges) == []
+    assert find_cycle({room: set(below) for room, below in ROOMS.items()}) == []
+
+
+def test_pure_rooms_import_nothing_that_does_input_or_output() -> None:
+    found = [line for module in PURE_MODULES for line in _impure_imports(module)]
+
+    assert not found, "\n".join(found)
+
+
+def test_pure_rooms_use_no_files_clock_chance_console_or_coroutines() -> None:
+    found = [line for module in PURE_MODULES for line in _impure_uses(module)]
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import asyncio",
+        "from urllib.request import urlopen",
+        "import http.client",
+        "from time import monotonic",
+        "from os import environ",
+        "from pathlib import Path",
+        "def late():\n    import socket",
+        "import typing\nif typing.TYPE_CHECKING:\n    import logging",
+    ],
+)
+def test_an_impure_import_is_found(text: str) -> None:
+    sample = MODULES[0]._replace(tree=ast.parse(text))
+
+    assert list(_impure_imports(sample))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open('x')",
+        "print(1)",
+        "import os\nos.environ['A']",
+        "import time\ntime.time()",
+        "from datetime import datetime\ndatetime.now()",
+        "async def f(): ...",
+        "import sys\nsys.stdout",
+    ],
+)
+def test_an_impure_use_is_found(text: str) -> None:
+    sample = MODULES[0]._replace(tree=ast.parse(text))
+
+    assert list(_impure_uses(sample))
+
+
+def test_a_breach_of_the_table_is_found() -> None:
+    text = "def late():\n    from thoughtgate.runtime import shim\n"
+    sample = MODULES[0]._replace(room="wire", tree=ast.parse(text))
+
+    assert list(_breaches(sample))
+
+
+def _loaded_by(statement: str) -> set[str]:
+    program = f"{statement}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, timeout=30
+    ).stdout
+    return set(json.loads(output))
+
+
+@pytest.mark.parametrize("module", ["thoughtgate.runtime.shim", "thoughtgate.cli.entry"])
+def test_a_shim_that_asks_the_service_loads_nothing_big(module: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        pytest.skip("it is not there yet")
+    # What a bare interpreter loads (path files of the virtual environment) is not the shim's.
+    loaded = _loaded_by(f"import {module}") - _loaded_by("")
+
+    assert not loaded & TOO_BIG_FOR_A_SHIM
