@@ -21,6 +21,8 @@ from thoughtgate.core.record import (
     TIMEOUT,
     Record,
 )
+from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.policy import Policy
 
 ENFORCE: Final = "enforce"
 OBSERVE: Final = "observe"
@@ -45,8 +47,7 @@ OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
 class Tally:
     """Counts the records of one run."""
 
-    def __init__(self, started_at: float) -> None:
-        self.started_at = started_at
+    def __init__(self) -> None:
         self.counts: dict[str, int] = {
             "calls_total": 0,
             "calls_allowed": 0,
@@ -67,9 +68,9 @@ class Tally:
         if counter is not None:
             counter(self.counts, record.body)
 
-    def summary(self, at: float) -> dict[str, int]:
+    def summary(self, started_at: float, at: float) -> dict[str, int]:
         """Return the counts, and how long the run has lasted."""
-        duration = max(0, round((at - self.started_at) * 1000))
+        duration = max(0, round((at - started_at) * 1000))
         return {**self.counts, "duration_ms": duration}
 
 
@@ -126,41 +127,39 @@ _COUNTERS: Final = {
 }
 
 
-def run_started(
-    at: float,
-    *,
-    mode: str,
-    policy_id: str,
-    policy_version: str,
-    policy_hash: str,
-    server: str = "",
-    session: str = "0",
-    meta: dict[str, Any] | None = None,
-) -> Record:
-    """The first record of a run: since when, in which mode, by which policy."""
+def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) -> Record:
+    """The first record of a run: since when, in which mode, by which policy.
+
+    ``facts`` go into the free-form ``run.meta``.
+    """
     run: dict[str, Any] = {
         "started_at": render_time(at),
-        "mode": mode,
-        "policy": {
-            "policy_id": policy_id,
-            "policy_version": policy_version,
-            "policy_hash": policy_hash,
-        },
+        "mode": ENFORCE if policy.profile == PRODUCTION else OBSERVE,
+        "policy": policy_reference(policy),
     }
-    if meta:
-        run["meta"] = meta
-    return Record(RUN_START, at, server, session, {"run": run})
+    if facts:
+        run["meta"] = facts
+    return Record(RUN_START, at, server, "0", {"run": run})
 
 
 def run_ended(
-    at: float, tally: Tally, status: str, *, server: str = "", session: str = "0", reason: str = ""
+    at: float, started_at: float, status: str, tally: Tally, *, server: str = "", reason: str = ""
 ) -> Record:
-    """The last record of a run: how it ended, and the sums."""
+    """The last record of a run: how it ended, and the sums. ``status`` is one of ``STATUSES``."""
     run: dict[str, Any] = {
         "ended_at": render_time(at),
         "status": status,
-        "summary": tally.summary(at),
+        "summary": tally.summary(started_at, at),
     }
     if reason:
         run["reason"] = reason
-    return Record(RUN_END, at, server, session, {"run": run})
+    return Record(RUN_END, at, server, "0", {"run": run})
+
+
+def policy_reference(policy: Policy) -> dict[str, str]:
+    """Return how the record names a policy: the starter or the operator's, and its digest."""
+    return {
+        "policy_id": "starter" if policy.starter else "config",
+        "policy_version": policy.version,
+        "policy_hash": policy.version,
+    }
