@@ -37,6 +37,10 @@ class Call(NamedTuple):
     """The session the call belongs to, for grants and limits scoped to a session."""
     args_hash: str = ""
     """SHA-256 over the canonical arguments; empty until somebody needs it."""
+    session_calls: int = 0
+    """Calls forwarded in the session so far; Cedar policies may ask for it."""
+    claims: dict[str, Any] | None = None
+    """What authentication says of the principal; Cedar policies may ask for it."""
 
 
 class Verdict(NamedTuple):
@@ -58,6 +62,8 @@ class Verdict(NamedTuple):
     """For a limit: when it may work again; 0 when waiting does not help."""
     enforced: bool = True
     """False in the development profile: the call went on although this verdict says otherwise."""
+    redact: bool = False
+    """True when the rule asks for secrets to be masked in the result too."""
 
 
 class Condition(NamedTuple):

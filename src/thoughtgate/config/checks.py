@@ -1,0 +1,323 @@
+"""What keys must agree on with one another, checked on the plain data.
+
+The checks run whether or not the models were content, so that one look at the report is
+enough; hence they take nothing for granted about types.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from thoughtgate.config.document import Path
+from thoughtgate.config.durations import parse_duration
+from thoughtgate.policy.globs import is_glob
+
+Found: TypeAlias = Iterator[tuple[Path, str]]
+
+RESERVED_ID: Final = "thoughtgate"
+"""The server id of the manager tools."""
+
+MIN_APPROVAL_S: Final = 5.0
+"""Nobody reads and answers in less."""
+
+MIN_TIMEOUT_S: Final = 0.1
+"""Less than a process needs to answer at all."""
+
+_NAMED: Final = ("tool", "resource", "prompt")
+_LIMITS: Final = ("rate", "budget", "duplicate", "breaker")
+
+
+def check(data: dict[str, Any]) -> Found:
+    """Yield path and words for everything that does not fit together."""
+    yield from _servers(_map(data, "servers"))
+    yield from _rules(data)
+    yield from _limits(data)
+    for name, workflow in _map(data, "approval").items():
+        yield from _workflow(("approval", name), workflow)
+    yield from _listen(_map(data, "listen"))
+    yield from _namespaces(data)
+    yield from _places(data)
+
+
+def _map(data: Any, key: str) -> dict[str, Any]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _maps(data: Any, key: str) -> list[tuple[int, dict[str, Any]]]:
+    value = data.get(key) if isinstance(data, dict) else None
+    members = enumerate(value if isinstance(value, list) else [])
+    return [(at, member) for at, member in members if isinstance(member, dict)]
+
+
+def _texts(value: Any) -> list[str]:
+    members = value if isinstance(value, list) else [value]
+    return [member for member in members if isinstance(member, str)]
+
+
+def _seconds(value: Any) -> float | None:
+    try:
+        return parse_duration(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _servers(servers: dict[str, Any]) -> Found:
+    seen: dict[str, str] = {}
+    for key, server in servers.items():
+        path: Path = ("servers", key)
+        if key != "*":
+            yield from _server_id(path, key, seen)
+        if isinstance(server, dict):
+            yield from _server(path, key, server)
+
+
+def _server_id(path: Path, key: str, seen: dict[str, str]) -> Found:
+    if not key or "." in key or "/" in key or not key.isprintable() or key != key.strip():
+        yield path, "a server id is a printable word without dots and slashes"
+    if key.startswith("_"):
+        yield path, "a server id must not begin with _"
+    if key.lower() == RESERVED_ID:
+        yield path, f"{RESERVED_ID} is the id of the gate's own tools; choose another"
+    if other := seen.get(key.lower()):
+        yield path, f"differs from {other} only in case; choose another id"
+    seen.setdefault(key.lower(), key)
+
+
+def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
+    command, url = server.get("command"), server.get("url")
+    if key == "*" and (command or url):
+        yield path, "'*' stands for servers that are not named, so it has no command and no url"
+    if command and url:
+        yield (*path, "command"), "url is there too; keep one of the two"
+    for field, needs, present in (
+        ("args", "command", command),
+        ("cwd", "command", command),
+        ("headers", "url", url),
+        ("auth", "url", url),
+    ):
+        if server.get(field) and not present:
+            yield (*path, field), f"needs {needs}"
+    if isinstance(url, str) and url:
+        secret = bool(server.get("auth")) or "authorization" in map(
+            str.lower, _map(server, "headers")
+        )
+        yield from _address((*path, "url"), url, secure=secret)
+    for field in ("timeout", "start_timeout", "connect_timeout"):
+        yield from _at_least((*path, field), server.get(field), MIN_TIMEOUT_S)
+
+
+def _at_least(path: Path, value: Any, least_s: float) -> Found:
+    seconds = _seconds(value)
+    if seconds is not None and seconds < least_s:
+        yield path, f"must be at least {least_s:g}s (got {value!r})"
+
+
+def _address(path: Path, url: str, *, secure: bool) -> Found:
+    """Check a URL; one that carries a secret must be https, but for loopback."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme not in {"http", "https"} or not host or port == 0:
+        yield path, "must be an http:// or https:// URL with a host"
+    elif parts.username is not None or parts.password is not None:
+        yield path, "must not hold a user name or password; use auth with token_env"
+    elif secure and parts.scheme == "http" and not is_loopback(host):
+        yield path, "must be https:// where a secret is sent to another machine"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host can only be this machine."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _selector(path: Path, entry: dict[str, Any], data: dict[str, Any]) -> Found:
+    named = [key for key in _NAMED if entry.get(key) is not None]
+    if len(named) > 1:
+        yield path, f"names {' and '.join(named)}; write one rule for each"
+    kind = entry.get("kind")
+    if named and isinstance(kind, str) and kind != named[0]:
+        yield (*path, "kind"), f"must be {named[0]}, or be left out, beside {named[0]}:"
+    servers = _map(data, "servers")
+    if not servers or "*" in servers:
+        return
+    for server in _texts(entry.get("server")):
+        if server not in {*servers, RESERVED_ID} and not is_glob(server):
+            yield (*path, "server"), f"no server {server!r}; known are {', '.join(servers)}"
+
+
+def _unique_ids(section: str, entries: list[tuple[int, dict[str, Any]]]) -> Found:
+    seen: dict[str, int] = {}
+    for at, entry in entries:
+        name = entry.get("id")
+        if isinstance(name, str) and name:
+            if name in seen:
+                yield (section, at, "id"), f"{name!r} is the id of {section}[{seen[name]}] already"
+            seen.setdefault(name, at)
+
+
+def _rules(data: dict[str, Any]) -> Found:
+    entries = _maps(data, "rules")
+    yield from _unique_ids("rules", entries)
+    if data.get("default") == "policy" and not data.get("cedar"):
+        yield ("default",), "policy asks Cedar, but there are no policies under cedar"
+    for at, rule in entries:
+        path: Path = ("rules", at)
+        action, approval = rule.get("action"), rule.get("approval")
+        yield from _selector(path, rule, data)
+        if action == "policy" and not data.get("cedar"):
+            yield (*path, "action"), "policy asks Cedar, but there are no policies under cedar"
+        if rule.get("annotations") and action not in {"deny", "approve"}:
+            yield (
+                (*path, "annotations"),
+                "the server writes annotations, so they may only deny or approve",
+            )
+        if approval and action != "approve":
+            yield (*path, "approval"), "only a rule with action: approve asks a workflow"
+        known = {"default", *_map(data, "approval")}
+        if isinstance(approval, str) and approval and approval not in known:
+            yield (
+                (*path, "approval"),
+                f"no workflow {approval!r} under approval; known are {', '.join(sorted(known))}",
+            )
+
+
+def _limits(data: dict[str, Any]) -> Found:
+    entries = _maps(data, "limits")
+    yield from _unique_ids("limits", entries)
+    for at, limit in entries:
+        yield from _selector(("limits", at), limit, data)
+        if all(limit.get(key) is None for key in _LIMITS):
+            yield ("limits", at), f"limits nothing; give it one of {', '.join(_LIMITS)}"
+
+
+def _workflow(path: Path, workflow: Any) -> Found:
+    if not isinstance(workflow, dict):
+        return
+    channel = workflow.get("channel", "console")
+    for name in ("slack", "webhook"):
+        if channel == name and not workflow.get(name):
+            yield (*path, name), f"required when channel is {name}"
+        if channel != name and workflow.get(name):
+            yield (*path, name), f"is for channel: {name}, but the channel is {channel}"
+    yield from _at_least((*path, "timeout"), workflow.get("timeout"), MIN_APPROVAL_S)
+    approvers, required = workflow.get("approvers"), workflow.get("required")
+    if (
+        isinstance(approvers, list)
+        and approvers
+        and isinstance(required, int)
+        and required > len(set(map(str, approvers)))
+    ):
+        yield (*path, "required"), f"asks for {required} approvals, but there are fewer approvers"
+    for section, key in (("webhook", "url"), ("slack", "api_url")):
+        url = _map(workflow, section).get(key)
+        if isinstance(url, str) and url:
+            yield from _address((*path, section, key), url, secure=True)
+
+
+def _listen(listen: dict[str, Any]) -> Found:
+    transport, host, auth = listen.get("transport", "stdio"), listen.get("host"), listen.get("auth")
+    if transport == "stdio" and auth:
+        yield (
+            ("listen", "auth"),
+            "is for transport: http; over stdio the agent is who started the gate",
+        )
+    if (
+        transport == "http"
+        and isinstance(host, str)
+        and host
+        and not is_loopback(host)
+        and not auth
+    ):
+        yield (
+            ("listen", "auth"),
+            f"required when listening on {host}, which other machines can reach",
+        )
+    if isinstance(auth, dict):
+        yield from _listen_auth(auth)
+    public = listen.get("public_url")
+    if isinstance(public, str) and public:
+        yield from _address(("listen", "public_url"), public, secure=False)
+    if listen.get("admin_port") and listen.get("admin_port") == listen.get("port"):
+        yield ("listen", "admin_port"), "must be another port than port"
+
+
+_AUTH_NEEDS: Final = {
+    "bearer": {"token_env"},
+    "ip_allowlist": {"allow"},
+    "both": {"token_env", "allow"},
+    "jwt": {"jwks_url", "audience"},
+}
+_AUTH_MAY: Final = {"jwt": {"issuer", "principal_claim"}}
+
+
+def _listen_auth(auth: dict[str, Any]) -> Found:
+    path: Path = ("listen", "auth")
+    kind = auth.get("type")
+    needs = _AUTH_NEEDS.get(kind) if isinstance(kind, str) else None
+    if needs is None:
+        return
+    for key in sorted(needs):
+        if not auth.get(key):
+            yield (*path, key), f"required when type is {kind}"
+    others = {key for keys in (*_AUTH_NEEDS.values(), *_AUTH_MAY.values()) for key in keys}
+    for key in sorted(others - needs - _AUTH_MAY.get(str(kind), set())):
+        if auth.get(key) is not None:
+            yield (*path, key), f"has no meaning when type is {kind}"
+    for at, text in enumerate(_texts(auth.get("allow") or [])):
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            yield (
+                (*path, "allow", at),
+                f"must be an address range such as 10.0.0.0/8 (got {text!r})",
+            )
+    jwks = auth.get("jwks_url")
+    if isinstance(jwks, str) and jwks:
+        yield from _address((*path, "jwks_url"), jwks, secure=True)
+
+
+def _namespaces(data: dict[str, Any]) -> Found:
+    servers, namespaces = _map(data, "servers"), _map(data, "namespaces")
+    for name, ids in namespaces.items():
+        for at, server in enumerate(ids if isinstance(ids, list) else []):
+            if server not in servers or server == "*":
+                yield ("namespaces", name, at), f"no server {server!r} under servers"
+    default = data.get("default_namespace")
+    if isinstance(default, str) and default and default not in namespaces:
+        known = ", ".join(namespaces) or "none"
+        yield ("default_namespace",), f"no namespace {default!r}; known are {known}"
+
+
+def _places(data: dict[str, Any]) -> Found:
+    """Check where things are written to and kept."""
+    audit = _map(data, "audit")
+    if audit.get("sink") == "stdout" and _map(data, "listen").get("transport", "stdio") == "stdio":
+        yield (
+            ("audit", "sink"),
+            "stdout carries MCP while listen.transport is stdio; use file or stderr",
+        )
+    if audit.get("file") and audit.get("sink", "file") != "file":
+        yield ("audit", "file"), f"has no meaning when sink is {audit.get('sink')}"
+    store = data.get("store", "sqlite")
+    if (
+        isinstance(store, str)
+        and store != "sqlite"
+        and not store.startswith(("redis://", "rediss://"))
+    ):
+        yield ("store",), "must be sqlite or a redis:// URL"
+    tasks = _map(data, "tasks")
+    ttl, most = _seconds(tasks.get("ttl")), _seconds(tasks.get("max_ttl"))
+    if ttl is not None and most is not None and ttl > most:
+        yield ("tasks", "ttl"), "must not be longer than max_ttl"
+    endpoint = _map(_map(data, "telemetry"), "otlp").get("endpoint")
+    if isinstance(endpoint, str) and endpoint:
+        yield from _address(("telemetry", "otlp", "endpoint"), endpoint, secure=False)

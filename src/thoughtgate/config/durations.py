@@ -1,0 +1,104 @@
+"""Durations, rates and sizes as people write them: ``1h30m``, ``PT10M``, ``30/m``, ``64MiB``.
+
+A bare number has no unit, so it is no duration.
+"""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+MAX_SECONDS: Final = 366 * 86_400
+"""A year: longer waits are mistakes, and arithmetic on them stays exact."""
+
+_UNITS: Final = {
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86_400),
+    "w": Fraction(604_800),
+}
+_PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|w)")
+_PLAIN: Final = re.compile(rf"(?:{_PART.pattern} ?)+")
+_NUMBER: Final = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
+_ISO: Final = re.compile(
+    rf"P(?=.)(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
+)
+_ISO_UNITS: Final = (604_800, 86_400, 3600, 60, 1)
+_SIZE: Final = re.compile(r"([0-9]{1,15})\s?(B|KiB|MiB|GiB|KB|MB|GB)?")
+_SIZE_UNITS: Final = {
+    "B": 1,
+    "KB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "KiB": 1024,
+    "MiB": 1024**2,
+    "GiB": 1024**3,
+}
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of ``500ms``, ``10m``, ``1h30m``, ``1h 30m`` or ISO 8601 ``PT10M``.
+
+    Raises:
+        ValueError: the text is no duration, or is longer than a year.
+    """
+    seconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
+    if seconds is None:
+        raise ValueError(
+            "must be a duration with its unit, such as 500ms, 30s, 10m, 1h30m or PT10M"
+        )
+    if seconds > MAX_SECONDS:
+        raise ValueError("must be at most a year")
+    return float(seconds)
+
+
+def _plain(text: str) -> Fraction:
+    return sum((Fraction(count) * _UNITS[unit] for count, unit in _PART.findall(text)), Fraction())
+
+
+def _iso(text: str) -> Fraction | None:
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    counts = zip(match.groups(), _ISO_UNITS, strict=True)
+    return sum((Fraction(count) * unit for count, unit in counts if count), Fraction())
+
+
+def render_duration(seconds: float) -> str:
+    """Return a duration as ``parse_duration`` reads it, to the millisecond."""
+    rest = round(seconds * 1000)
+    text = ""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+        count, rest = divmod(rest, size)
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
+
+
+def parse_rate(text: str) -> tuple[int, float]:
+    """Return count and seconds of ``30/m``, ``5/s``, ``100/h`` or ``10/30s``.
+
+    Raises:
+        ValueError: the text is no rate.
+    """
+    count, slash, period = text.partition("/")
+    period = period if period[:1].isdigit() else f"1{period}"
+    try:
+        seconds = parse_duration(period)
+    except ValueError:
+        seconds = 0.0
+    if not slash or not re.fullmatch(r"[0-9]{1,9}", count) or int(count) == 0 or not seconds:
+        raise ValueError("must be a count in a time, such as 30/m, 5/s, 100/h or 10/30s")
+    return int(count), seconds
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of ``1048576``, ``64KB`` or ``10MiB``.
+
+    Raises:
+        ValueError: the text is no size.
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError("must be a size in bytes or with a unit, such as 65536, 64KiB or 10MB")
+    return int(match[1]) * _SIZE_UNITS[match[2] or "B"]

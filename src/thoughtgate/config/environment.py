@@ -1,0 +1,158 @@
+"""The environment variables of the gate, as one table: what each sets and what it means.
+
+Those with a key override the file; the others are read where they are used. The same
+table is printed in the reference page.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.errors import Problem
+
+
+class Variable(NamedTuple):
+    """One environment variable."""
+
+    name: str
+    key: str
+    """The config key it overrides; empty when it is read elsewhere."""
+    default: str
+    """What holds without it and without the key."""
+    meaning: str
+
+
+def _text(value: str) -> Any:
+    return value
+
+
+def _seconds(value: str) -> Any:
+    return f"{value.strip()}s"
+
+
+def _whole(value: str) -> Any:
+    return int(value) if value.strip().isdigit() else value
+
+
+class _Override(NamedTuple):
+    variable: Variable
+    read: Callable[[str], Any]
+
+
+_OVERRIDES: Final = (
+    _Override(
+        Variable("THOUGHTGATE_PROFILE", "profile", "production", "Profile: production or development."),
+        _text,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address of the HTTP side, HOST:PORT; sets the transport to http."),
+        _text,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: of the only one in the file, else of the server 'upstream'."),
+        _text,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, approvals not counted."),
+        _seconds,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", "servers.*.connect_timeout", "5", "How long connecting to an HTTP server may take."),
+        _seconds,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "listen.max_concurrent", "10000", "Requests at once; one more gets 503."),
+        _whole,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_KEEPALIVE_SECS", "listen.keep_alive", "60", "How long an idle connection is kept."),
+        _seconds,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_MAX_REQUEST_BODY_BYTES", "listen.max_body", "1048576", "Largest request body."),
+        _whole,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a person, in every workflow."),
+        _seconds,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_STORE", "store", "sqlite", "Where approvals, tasks and limits are kept."),
+        _text,
+    ),
+    _Override(
+        Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Least severe log line that is written."),
+        _text,
+    ),
+)  # fmt: skip
+
+VARIABLES: Final = (
+    *(override.variable for override in _OVERRIDES),
+    Variable("THOUGHTGATE_CONFIG", "", "none", "Config file, when no flag names one."),
+    Variable("THOUGHTGATE_STATE_DIR", "", "the user's state directory", "Directory of the record, the approvals and the run files; mode 0700."),
+    Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is read too."),
+    Variable("THOUGHTGATE_AGENT_ID", "", "unknown", "Logical agent of all events; SUB_AGENT_ID is read too."),
+    Variable("THOUGHTGATE_CLIENT", "", "unknown", "Client program of all events; SUB_CLIENT is read too."),
+    Variable("THOUGHTGATE_ENV", "", "unknown", "dev, ci or prod; SUB_ENV is read too."),
+    Variable("THOUGHTGATE_PRINCIPAL", "", "local", "Who started the agent; SUB_PRINCIPAL is read too."),
+)  # fmt: skip
+"""Every variable, for the reference page."""
+
+
+def apply_environment(
+    data: dict[str, Any], env: Mapping[str, str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the data with the variables that are set put over it, and what is wrong with them."""
+    changed: dict[str, Any] = copy.deepcopy(data)
+    problems: list[Problem] = []
+    for variable, read in _OVERRIDES:
+        value = env.get(variable.name, "")
+        if not value:
+            continue
+        if variable.name == "THOUGHTGATE_LISTEN":
+            problems += _set_listen(changed, value)
+        elif variable.name == "THOUGHTGATE_UPSTREAM":
+            _set_upstream(changed, value)
+        else:
+            _set(changed, variable.key.split("."), read(value))
+    return changed, problems
+
+
+def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
+    head, *rest = keys
+    if not rest:
+        data[head] = value
+    elif head == "*":
+        for member in data.values():
+            if isinstance(member, dict):
+                _set(member, rest, value)
+    else:
+        inner = data.setdefault(head, {"default": {}} if head == "approval" else {})
+        if isinstance(inner, dict):
+            _set(inner, rest, value)
+
+
+def _set_listen(data: dict[str, Any], value: str) -> list[Problem]:
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdigit():
+        return [
+            Problem(
+                "THOUGHTGATE_LISTEN", f"must be HOST:PORT, such as 127.0.0.1:8080 (got {value!r})"
+            )
+        ]
+    _set(data, ["listen", "transport"], "http")
+    _set(data, ["listen", "host"], host.strip("[]") or "0.0.0.0")  # noqa: S104  without auth the checks refuse it
+    _set(data, ["listen", "port"], int(port))
+    return []
+
+
+def _set_upstream(data: dict[str, Any], url: str) -> None:
+    servers = data.setdefault("servers", {})
+    if not isinstance(servers, dict):
+        return
+    named = [key for key in servers if key != "*"]
+    server = servers.setdefault(named[0] if len(named) == 1 else "upstream", {})
+    if isinstance(server, dict):
+        server.pop("command", None)
+        server.pop("args", None)
+        server["url"] = url

@@ -1,0 +1,132 @@
+"""Text in, settings out, or every problem at once.
+
+The caller gives the environment and a way to read the files that the config names; this
+module opens nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from thoughtgate.config.checks import check
+from thoughtgate.config.complaints import complaints
+from thoughtgate.config.document import Document, Path, dotted
+from thoughtgate.config.environment import apply_environment
+from thoughtgate.config.freeze import freeze
+from thoughtgate.config.models import ConfigModel
+from thoughtgate.config.parse import parse
+from thoughtgate.config.settings import Settings
+from thoughtgate.config.substitution import substitute
+from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.policy.cedar import CedarEngine
+from thoughtgate.policy.cedar_text import CedarSource
+
+SERVERS_ALIAS = "mcpServers"
+
+
+def load_settings(
+    text: str,
+    *,
+    file: str,
+    env: Mapping[str, str],
+    read_text: Callable[[str], str],
+    format_: str | None = None,
+) -> Settings:
+    """Return the settings a config text describes.
+
+    ``read_text`` gets the path of a Cedar file as it is written in the config, and raises
+    OSError or UnicodeError when it cannot be read.
+
+    Raises:
+        ConfigError: with every problem, each with its key and, where known, its line.
+    """
+    document = parse(text, file=file, format_=format_)
+    report = _Report(document, file)
+    data = _named_servers(document, report)
+    data, wrong = apply_environment(data, env)
+    report.problems += wrong
+    data, unfilled = substitute(data, env)
+    report.add(unfilled)
+    model = _validate(data, report)
+    report.add(check(data))
+    cedar = _read_cedar(data, read_text, report)
+    if report.problems or model is None:
+        raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))
+    return freeze(model, cedar)
+
+
+class _Report:
+    """Collects problems; the first about a key counts."""
+
+    def __init__(self, document: Document, file: str) -> None:
+        self.problems: list[Problem] = []
+        self._lines = document.lines
+        self._file = file
+        self._seen: set[Path] = set()
+
+    def add(self, found: Iterable[tuple[Path, str]]) -> None:
+        for path, message in found:
+            if path not in self._seen:
+                self._seen.add(path)
+                self.problems.append(Problem(dotted(path), message, self._file, self._line(path)))
+
+    def _line(self, path: Path) -> int:
+        """Return the line of the value, or of the nearest thing around it."""
+        for length in range(len(path), 0, -1):
+            if line := self._lines.get(path[:length]):
+                return line
+        return 0
+
+
+def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
+    """Return the data with ``mcpServers`` renamed, so that agents' entries can be pasted."""
+    data: dict[str, Any] = dict(document.data)
+    if SERVERS_ALIAS not in data:
+        return data
+    if "servers" in data:
+        report.add([((SERVERS_ALIAS,), "servers is there too; keep one of the two")])
+    for path, line in list(document.lines.items()):
+        if path[:1] == (SERVERS_ALIAS,):
+            document.lines.setdefault(("servers", *path[1:]), line)
+    data.setdefault("servers", data.pop(SERVERS_ALIAS))
+    data.pop(SERVERS_ALIAS, None)
+    return data
+
+
+def _validate(data: dict[str, Any], report: _Report) -> ConfigModel | None:
+    try:
+        return ConfigModel.model_validate(data)
+    except ValidationError as error:
+        report.add(complaints(error, ConfigModel))
+        return None
+
+
+def _read_cedar(
+    data: Mapping[str, Any], read_text: Callable[[str], str], report: _Report
+) -> tuple[CedarSource, ...]:
+    """Read and parse the Cedar files, and check the workflows that they name."""
+    sources = []
+    section = data.get("cedar")
+    paths = section.get("policies") if isinstance(section, dict) else None
+    for at, path in enumerate(paths if isinstance(paths, list) else []):
+        if isinstance(path, str) and path:
+            try:
+                sources.append(CedarSource(path, read_text(path)))
+            except (OSError, UnicodeError) as error:
+                words = getattr(error, "strerror", None) or "not UTF-8 text"
+                report.add([(("cedar", "policies", at), f"cannot read {path}: {words}")])
+    if not sources:
+        return ()
+    try:
+        engine = CedarEngine(sources)
+    except ConfigError as error:
+        report.problems += error.problems
+        return ()
+    approval = data.get("approval")
+    known = {"", "default", *(approval if isinstance(approval, dict) else ())}
+    for workflow in sorted(engine.workflows - known):
+        report.add(
+            [(("approval", workflow), "a Cedar policy asks this workflow, which does not exist")]
+        )
+    return tuple(sources)

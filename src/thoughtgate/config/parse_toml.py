@@ -1,0 +1,63 @@
+"""TOML to plain data, with the lines of its tables and keys."""
+
+import datetime as dt
+import re
+import tomllib
+from typing import Any, Final
+
+from thoughtgate.config.document import Document, Path, syntax_error
+
+_KEY_PART: Final = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_DOTTED: Final = rf"{_KEY_PART}(?:\s*\.\s*{_KEY_PART})*"
+_HEADER: Final = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?")
+_ENTRY: Final = re.compile(rf"\s*({_DOTTED})\s*=")
+_LINE: Final = re.compile(r"\(at line (\d+)")
+
+
+def parse_toml(text: str, file: str) -> Document:
+    """Read one TOML document.
+
+    Raises:
+        ConfigError: the text is not TOML.
+    """
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = _LINE.search(str(error))
+        line = int(found[1]) if found else 0
+        raise syntax_error(
+            f"not valid TOML: {str(error).partition(' (at ')[0]}", file, line
+        ) from None
+    return Document(_plain(data), _lines(text))
+
+
+def _plain(value: Any) -> Any:
+    """Dates have no place in a config: they become the texts they were written as."""
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    return value
+
+
+def _lines(text: str) -> dict[Path, int]:
+    """Find the lines of headers and keys; keys inside inline tables have the line of their entry."""
+    lines: dict[Path, int] = {}
+    table: Path = ()
+    counts: dict[Path, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _split(header[2])
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            lines.setdefault(table, number)
+        elif entry := _ENTRY.match(line):
+            lines.setdefault((*table, *_split(entry[1])), number)
+    return lines
+
+
+def _split(dotted_key: str) -> Path:
+    return tuple(part.strip("\"'") for part in re.findall(_KEY_PART, dotted_key))

@@ -1,0 +1,165 @@
+"""YAML 1.2 to plain data: the core schema only, with lines, no tags, no surprises.
+
+The tree is built from the parser's events, so that what a plain word means is decided
+here: ``on`` and ``2024-01-01`` are texts, ``010`` is ten, a duplicate key is an error,
+and aliases cannot blow a small file up.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from thoughtgate.config.document import MAX_DEPTH, MAX_VALUES, Document, Path, syntax_error
+
+_NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE: Final = frozenset({"true", "True", "TRUE"})
+_FALSE: Final = frozenset({"false", "False", "FALSE"})
+_INT: Final = re.compile(r"[-+]?[0-9]{1,64}|0o[0-7]{1,64}|0x[0-9a-fA-F]{1,64}")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_TEXT_TAGS: Final = frozenset({"!", "tag:yaml.org,2002:str"})
+
+
+def parse_yaml(text: str, file: str) -> Document:
+    """Read one YAML document.
+
+    Raises:
+        ConfigError: the text is not YAML, or uses what a config does not need.
+    """
+    try:
+        events = [event for event in YAML(typ="safe", pure=True).parse(text)]  # noqa: C416  errors surface here
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = f"not valid YAML: {error.problem or error.context}"
+        raise syntax_error(message, file, mark.line + 1 if mark else 0) from None
+    except (YAMLError, RecursionError, ValueError) as error:
+        raise syntax_error(f"not valid YAML: {str(error).splitlines()[0]}", file) from None
+    return _Tree(iter(events), file).read()
+
+
+class _Tree:
+    """Builds data from events; keeps lines and anchors on the way."""
+
+    def __init__(self, events: Iterator[Event], file: str) -> None:
+        self._events = events
+        self._file = file
+        self._lines: dict[Path, int] = {}
+        self._anchors: dict[str, list[Event]] = {}
+        self._values = 0
+
+    def read(self) -> Document:
+        data: Any = None
+        documents = 0
+        for event in self._events:
+            if isinstance(event, DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    self._fail("one document only: remove the second '---'", event, ())
+                data = self._value(next(self._events), (), 0)
+        return Document(data, self._lines)
+
+    def _value(self, event: Event, path: Path, depth: int) -> Any:
+        self._values += 1
+        if depth > MAX_DEPTH or self._values > MAX_VALUES:
+            self._fail("nested too deeply, or too many values", event, path)
+        self._lines.setdefault(path, event.start_mark.line + 1)
+        if isinstance(event, AliasEvent):
+            return self._alias(event, path, depth)
+        if not isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent):
+            self._fail("a value is missing", event, path)
+        if event.anchor is not None:
+            self._record(event)
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event, path)
+        if event.tag is not None:
+            self._fail("YAML tags are not supported", event, path)
+        if isinstance(event, SequenceStartEvent):
+            return self._sequence(path, depth)
+        return self._mapping(path, depth)
+
+    def _record(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent) -> None:
+        """Keep the events of an anchored value, to be read again at each alias."""
+        recorded: list[Event] = [event]
+        open_count = int(isinstance(event, SequenceStartEvent | MappingStartEvent))
+        while open_count:
+            following = next(self._events)
+            recorded.append(following)
+            open_count += isinstance(following, SequenceStartEvent | MappingStartEvent)
+            open_count -= isinstance(following, SequenceEndEvent | MappingEndEvent)
+        anchor, event.anchor = event.anchor, None
+        self._events = _chain(recorded[1:], self._events)
+        self._anchors[anchor] = recorded
+
+    def _alias(self, event: AliasEvent, path: Path, depth: int) -> Any:
+        recorded = self._anchors.get(event.anchor)
+        if recorded is None or event in recorded:
+            self._fail(f"alias *{event.anchor} names no anchor before it", event, path)
+        rest = self._events
+        self._events = iter(recorded[1:])
+        value = self._value(recorded[0], path, depth)
+        self._events = rest
+        return value
+
+    def _sequence(self, path: Path, depth: int) -> list[Any]:
+        members: list[Any] = []
+        while not isinstance(event := next(self._events), SequenceEndEvent):
+            members.append(self._value(event, (*path, len(members)), depth + 1))
+        return members
+
+    def _mapping(self, path: Path, depth: int) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), MappingEndEvent):
+            key = self._key(event, path)
+            if key in members:
+                self._fail(f"the key {key!r} stands here twice", event, (*path, key))
+            self._lines[(*path, key)] = event.start_mark.line + 1
+            members[key] = self._value(next(self._events), (*path, key), depth + 1)
+        return members
+
+    def _key(self, event: Event, path: Path) -> str:
+        if not isinstance(event, ScalarEvent):
+            self._fail("a key must be a plain text", event, path)
+        if event.value == "<<" and event.style is None:
+            self._fail("merge keys (<<) are not supported; repeat the values", event, path)
+        return str(event.value)
+
+    def _scalar(self, event: ScalarEvent, path: Path) -> Any:
+        text = event.value
+        if event.tag is not None:
+            if event.tag not in _TEXT_TAGS and str(event.tag) not in _TEXT_TAGS:
+                self._fail("YAML tags are not supported", event, path)
+            return text
+        return text if event.style else _plain_value(text)
+
+    def _fail(self, message: str, event: Event, path: Path) -> NoReturn:
+        raise syntax_error(message, self._file, event.start_mark.line + 1, path)
+
+
+def _chain(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
+    yield from first
+    yield from rest
+
+
+def _plain_value(text: str) -> Any:
+    """Resolve a plain scalar by the core schema of YAML 1.2."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _INT.fullmatch(text):
+        return int(text, 10 if text.lstrip("-+").isdigit() else 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text

@@ -1,0 +1,55 @@
+"""``${VAR}`` and ``${VAR:-default}`` in string values, after parsing.
+
+A value is put in once and as it is: it cannot change the structure, and what it holds
+is not looked at again. ``$${`` stands for ``${``. A variable that is set but empty counts
+as set.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from thoughtgate.config.document import Path
+
+_REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
+
+
+def substitute(data: Any, env: Mapping[str, str]) -> tuple[Any, list[tuple[Path, str]]]:
+    """Return the data with references filled in, and what could not be, by path."""
+    problems: list[tuple[Path, str]] = []
+    return _walk(data, env, (), problems), problems
+
+
+def _walk(value: Any, env: Mapping[str, str], path: Path, problems: list[tuple[Path, str]]) -> Any:
+    if isinstance(value, str) and "${" in value:
+        return _fill(value, env, path, problems)
+    if isinstance(value, dict):
+        return {key: _walk(one, env, (*path, key), problems) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_walk(one, env, (*path, at), problems) for at, one in enumerate(value)]
+    return value
+
+
+def _fill(text: str, env: Mapping[str, str], path: Path, problems: list[tuple[Path, str]]) -> str:
+    def value_of(match: re.Match[str]) -> str:
+        name: str | None = match[1]
+        default: str | None = match[2]
+        if match[0] == "$${":
+            return "${"
+        if name is None:
+            problems.append(
+                (path, "'${' must begin ${NAME} or ${NAME:-default}; write $${ for the text itself")
+            )
+            return ""
+        value: str | None = env.get(name, default)
+        if value is None:
+            problems.append(
+                (
+                    path,
+                    f"the environment variable {name} is not set; set it or write ${{{name}:-default}}",
+                )
+            )
+            return ""
+        return value
+
+    return _REFERENCE.sub(value_of, text)

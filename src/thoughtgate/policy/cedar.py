@@ -1,0 +1,197 @@
+"""The third gate's engine: Cedar policies, parsed once, asked for each call a rule sends here.
+
+The model has no namespace and no schema:
+
+- principal ``Agent::"<principal>"``
+- action ``Action::"call_tool"``, ``Action::"read_resource"`` or ``Action::"get_prompt"``
+- resource ``Tool::"<server>/<name>"`` (or ``Resource``, ``Prompt``) with the attributes
+  ``name`` and ``server``, in ``Server::"<server>"``
+- context ``arguments``, ``annotations``, ``server``, ``tool`` (the name of whatever is
+  called), ``method``, ``time`` (``hour``, ``minute``, ``day_of_week`` from Sunday = 0,
+  ``epoch``; all UTC), ``session`` (``id``, ``calls``) and ``claims``
+
+Numbers: whole ones are Long; fractions of at most four digits are ``decimal``; what fits
+neither is a String. ``null`` is left out, arrays are sets. An attribute that is missing
+or of another type is an evaluation error, and any evaluation error denies: write
+``context.arguments has amount && context.arguments.amount < 100``.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from thoughtgate.errors import ConfigError
+from thoughtgate.policy.call import PROMPT, RESOURCE, TOOL, Call
+from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
+
+if TYPE_CHECKING:
+    import cedarpy
+
+MAX_ENTITIES: Final = 1024
+"""Tools whose entities are kept parsed; names come from agents, so the table is dropped when full."""
+
+MAX_REASON: Final = 300
+"""Characters of Cedar's own words that go into the record."""
+
+_ACTIONS: Final = {TOOL: "call_tool", RESOURCE: "read_resource", PROMPT: "get_prompt"}
+_TYPES: Final = {TOOL: "Tool", RESOURCE: "Resource", PROMPT: "Prompt"}
+
+_LONG: Final = range(-(2**63), 2**63)
+_DECIMAL_SCALE: Final = 10_000
+"""Cedar's decimal has four digits after the point and the range of a Long in such units."""
+
+_ESCAPES: Final = frozenset({"__entity", "__extn", "__expr"})
+"""Keys with a meaning of their own in Cedar's JSON; an agent could forge an entity with them."""
+
+_DAY_S: Final = 86_400
+_EPOCH_WEEKDAY: Final = 4
+"""1 January 1970 was a Thursday; Sunday is 0."""
+
+
+class CedarDecision(NamedTuple):
+    """What the policies say of a call."""
+
+    permitted: bool
+    """False for a forbid, for no permit and for an error."""
+    policy: str
+    """Ids of the policies that decided, comma separated; empty when none did."""
+    reason: str
+    """Why, for the record."""
+    workflow: str | None = None
+    """The workflow that must ask a person first; empty for the default one, None for no approval."""
+
+
+class CedarEngine:
+    """A set of policies, and the entities of the tools asked about so far."""
+
+    __slots__ = ("_entities", "_handle", "_notes", "count", "workflows")
+
+    count: int
+    """How many policies there are."""
+    workflows: frozenset[str]
+    """Workflows that ``@approval`` annotations name."""
+
+    def __init__(self, sources: Sequence[CedarSource]) -> None:
+        """Parse the policies of all files.
+
+        Raises:
+            ConfigError: a file does not parse; each problem names file and line.
+        """
+        import cedarpy  # 16 MB of engine that a config without Cedar must not load
+
+        self._notes, problems = read_sources(sources)
+        if problems:
+            raise ConfigError(problems)
+        self._handle = cedarpy.PolicySet.from_str("\n".join(source.text for source in sources))
+        self._entities: dict[tuple[str, str, str], cedarpy.Entities] = {}
+        self.count = len(self._notes)
+        self.workflows = frozenset(
+            note.workflow for note in self._notes.values() if note.workflow is not None
+        )
+
+    def decide(self, call: Call, now: float) -> CedarDecision:
+        """Ask the policies about a call at a time."""
+        import cedarpy  # loaded by the constructor; this is a dictionary look-up
+
+        try:
+            context = json.dumps(_context(call, now))
+        except ValueError as error:
+            return CedarDecision(permitted=False, policy="", reason=str(error))
+        request = {
+            "principal": {"type": "Agent", "id": call.principal},
+            "action": {"type": "Action", "id": _ACTIONS[call.kind]},
+            "resource": {"type": _TYPES[call.kind], "id": f"{call.server}/{call.name}"},
+            "context": context,
+        }
+        result = cedarpy.is_authorized(request, self._handle, self._entities_of(call))
+        notes = [self._notes[reason] for reason in result.diagnostics.reasons]
+        return _decision(notes, result.diagnostics.errors, permitted=result.allowed)
+
+    def _entities_of(self, call: Call) -> "cedarpy.Entities":
+        import cedarpy  # as above
+
+        key = (call.server, call.kind, call.name)
+        known = self._entities.get(key)
+        if known is None:
+            if len(self._entities) >= MAX_ENTITIES:
+                self._entities.clear()
+            known = cedarpy.Entities.from_json_str(json.dumps(_entities(call)))
+            self._entities[key] = known
+        return known
+
+
+def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) -> CedarDecision:
+    if errors:
+        return CedarDecision(permitted=False, policy="", reason=errors[0][:MAX_REASON])
+    ids = ", ".join(note.id for note in notes)
+    if not permitted:
+        return CedarDecision(
+            permitted=False,
+            policy=ids,
+            reason="a policy forbids it" if notes else "no policy permits it",
+        )
+    # Of several permits the one that asks a person counts, as a forbid counts among permits.
+    asking = [note.workflow for note in notes if note.workflow is not None]
+    return CedarDecision(
+        permitted=True,
+        policy=ids,
+        reason="a policy permits it",
+        workflow=asking[0] if asking else None,
+    )
+
+
+def _entities(call: Call) -> list[dict[str, Any]]:
+    server = {"type": "Server", "id": call.server}
+    return [
+        {"uid": server, "attrs": {}, "parents": []},
+        {
+            "uid": {"type": _TYPES[call.kind], "id": f"{call.server}/{call.name}"},
+            "attrs": {"name": call.name, "server": call.server},
+            "parents": [server],
+        },
+    ]
+
+
+def _context(call: Call, now: float) -> dict[str, Any]:
+    seconds = int(now)
+    return {
+        "arguments": _record(call.arguments),
+        "annotations": _record(call.annotations or {}),
+        "claims": _record(call.claims or {}),
+        "server": call.server,
+        "tool": call.name,
+        "method": call.method,
+        "session": {"id": call.session, "calls": call.session_calls},
+        "time": {
+            "hour": seconds // 3600 % 24,
+            "minute": seconds // 60 % 60,
+            "day_of_week": (seconds // _DAY_S + _EPOCH_WEEKDAY) % 7,
+            "epoch": seconds,
+        },
+    }
+
+
+def _record(values: dict[str, Any]) -> dict[str, Any]:
+    if not _ESCAPES.isdisjoint(values):
+        raise ValueError("a key of the call has a meaning of its own in Cedar")
+    return {key: _cedar(value) for key, value in values.items() if value is not None}
+
+
+def _cedar(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, dict):
+        return _record(value)
+    if isinstance(value, list):
+        return [_cedar(member) for member in value if member is not None]
+    return _number(value)
+
+
+def _number(value: float) -> Any:
+    if isinstance(value, int) or value.is_integer():
+        return int(value) if int(value) in _LONG else str(value)
+    text = repr(value)
+    exact = "e" not in text and len(text.partition(".")[2]) <= len(str(_DECIMAL_SCALE)) - 1
+    if exact and int(value * _DECIMAL_SCALE) in _LONG:
+        return {"__extn": {"fn": "decimal", "arg": text}}
+    return text

@@ -1,0 +1,121 @@
+"""Cedar policy files: what their annotations say, and where a mistake stands.
+
+Cedar's parser reports what it tripped over but not where, so a file that does not parse
+is cut into its policies and each is tried alone.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.errors import Problem
+
+_TOKEN: Final = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"|\s+|\w+|[<>=!]=|&&|\|\||::|.', re.DOTALL)
+_UNEXPECTED: Final = re.compile(r"unexpected token `(.*)`", re.DOTALL)
+
+
+class CedarSource(NamedTuple):
+    """One policy file."""
+
+    file: str
+    """Its path as the operator named it."""
+    text: str
+    """Its content."""
+
+
+class PolicyNote(NamedTuple):
+    """What we must know of a policy beside its meaning."""
+
+    id: str
+    """Its ``@id``, or ``file:policyN`` by position."""
+    workflow: str | None
+    """Its ``@approval``: a workflow, empty for the default one; None when it has none."""
+
+
+def read_sources(sources: Sequence[CedarSource]) -> tuple[dict[str, PolicyNote], list[Problem]]:
+    """Parse all files; return notes by the id that Cedar gives a policy, and the problems.
+
+    Cedar numbers the policies of the joined text, so the notes are numbered the same way.
+    """
+    notes: dict[str, PolicyNote] = {}
+    problems: list[Problem] = []
+    for source in sources:
+        try:
+            policies = _parse(source.text)
+        except ValueError as error:
+            problems.append(_locate(source, str(error)))
+            continue
+        problems += _complaints(source, policies)
+        for number, annotations in enumerate(policies.values()):
+            named = annotations.get("id") or f"{source.file}:policy{number}"
+            workflow = (annotations["approval"] or "") if "approval" in annotations else None
+            notes[f"policy{len(notes)}"] = PolicyNote(named, workflow)
+    return notes, problems
+
+
+def _parse(text: str) -> dict[str, dict[str, Any]]:
+    """Return the annotations of each policy, in the order of the text."""
+    import cedarpy  # 16 MB of engine that a config without Cedar must not load
+
+    read = json.loads(cedarpy.policies_to_json_str(text))
+    if read["templates"]:
+        raise ValueError(
+            "templates (?principal, ?resource) authorise nothing and are not supported"
+        )
+    policies = read["staticPolicies"]
+    order = sorted(policies, key=lambda name: int(name.removeprefix("policy")))
+    return {name: policies[name].get("annotations") or {} for name in order}
+
+
+def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> list[Problem]:
+    """A file that says nothing denies everything sent to it, which is seldom meant."""
+    if policies:
+        return []
+    return [Problem("cedar.policies", "the file holds no policy", source.file)]
+
+
+def _locate(source: CedarSource, message: str) -> Problem:
+    """Say in which line the first mistake stands."""
+    for start, fragment in _fragments(source.text):
+        try:
+            _parse(fragment)
+        except ValueError as error:
+            at = start + _offset(fragment, str(error))
+            line = source.text.count("\n", 0, at) + 1
+            return Problem("cedar.policies", str(error), source.file, line)
+    return Problem("cedar.policies", message, source.file)
+
+
+def _fragments(text: str) -> Iterator[tuple[int, str]]:
+    """Cut a text after each ``;`` that ends a policy; yield where each part starts."""
+    start: int | None = None
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        if start is None and not word.isspace() and not word.startswith("//"):
+            start = match.start()
+        if word == ";" and start is not None:
+            yield start, text[start : match.end()]
+            start = None
+    if start is not None:
+        yield start, text[start:]
+
+
+def _offset(fragment: str, message: str) -> int:
+    """Return where in a policy the word stands that the parser did not expect."""
+    unexpected = _UNEXPECTED.fullmatch(message)
+    if unexpected is None:
+        return 0
+    for match in _TOKEN.finditer(fragment):
+        if match.group() == unexpected[1] and _ends_too_early(fragment[: match.start()]):
+            return match.start()
+    return 0
+
+
+def _ends_too_early(text: str) -> bool:
+    """Tell whether the only thing wrong with a text is that it stops."""
+    try:
+        _parse(text)
+    except ValueError as error:
+        return str(error) == "unexpected end of input"
+    return True

@@ -1,0 +1,212 @@
+"""Tests on a call's arguments: ``when: {amount: {gt: 100}, "to.country": {in: [DE, FR]}}``.
+
+A test has three outcomes: it holds, it fails, or it cannot be told. It cannot be told
+when the value has a type that the operator does not compare (``"1000"`` or ``true``
+where a number is asked for), when the path runs through something that is no object,
+when a text is too long to be searched safely, and for ``ne`` and ``not_in`` when the
+argument is missing. What cannot be told must not help the caller: a rule that denies,
+asks a person or asks Cedar matches, a rule that forwards does not. A missing argument
+fails every other test but ``exists: false``.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from thoughtgate.policy.call import Condition
+from thoughtgate.policy.globs import Glob, any_matches
+from thoughtgate.policy.regexes import Pattern
+
+Outcome = bool | None
+"""True: holds. False: fails. None: cannot be told."""
+
+_MISSING: Final = object()
+_BROKEN: Final = object()
+"""A path that runs through a text, a number or a list."""
+
+
+def parse_conditions(when: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Turn the ``when`` of a rule into conditions; a plain value means ``eq``.
+
+    Raises:
+        ValueError: an operator is unknown or its operand has the wrong type.
+    """
+    found = []
+    for path, test in when.items():
+        tests = test if isinstance(test, Mapping) else {"eq": test}
+        if not tests:
+            raise ValueError(f"{path}: name at least one operator, such as {{gt: 100}}")
+        found += [_condition(path, operator, operand) for operator, operand in tests.items()]
+    return tuple(found)
+
+
+def judge_conditions(conditions: Iterable[Condition], values: Mapping[str, Any]) -> Outcome:
+    """Return the outcome of all conditions together: one that fails decides."""
+    outcome: Outcome = True
+    for path, operator, operand in conditions:
+        single = _TESTS[operator](_value_at(path, values), operand)
+        if single is False:
+            return False
+        if single is None:
+            outcome = None
+    return outcome
+
+
+def _condition(path: str, operator: str, operand: Any) -> Condition:
+    if operator not in _TESTS:
+        raise ValueError(f"{path}: unknown operator {operator!r}; known are {', '.join(OPERATORS)}")
+    prepare = _PREPARE.get(operator)
+    try:
+        ready = prepare(operand) if prepare else operand
+    except ValueError as error:
+        raise ValueError(f"{path}.{operator}: {error}") from None
+    keys = tuple(key.replace("\\.", ".") for key in re.split(r"(?<!\\)\.", path))
+    return Condition(keys, operator, ready)
+
+
+def _value_at(path: tuple[str, ...], values: Mapping[str, Any]) -> Any:
+    at: Any = values
+    for key in path:
+        if not isinstance(at, Mapping):
+            return _MISSING if at is None else _BROKEN
+        at = at.get(key, _MISSING)
+        if at is _MISSING:
+            return _MISSING
+    return at
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124  NaN is no number
+
+
+def _same_type(one: Any, other: Any) -> bool:
+    return type(one) is type(other) or (_is_number(one) and _is_number(other))
+
+
+def _equal(value: Any, operand: Any) -> Outcome:
+    if value is _MISSING:
+        return False
+    if not _same_type(value, operand):
+        return None if operand is not None else False
+    return bool(value == operand)
+
+
+def _negated(value: Any, outcome: Outcome) -> Outcome:
+    return None if value is _MISSING or outcome is None else not outcome
+
+
+def _within(value: Any, operand: Any) -> Outcome:
+    if value is _MISSING:
+        return False
+    outcomes = {_equal(value, member) for member in operand}
+    if True in outcomes:
+        return True
+    return False if False in outcomes or not operand else None
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Outcome]:
+    def test(value: Any, operand: Any) -> Outcome:
+        if value is _MISSING:
+            return False
+        return compare(value, operand) if _is_number(value) else None
+
+    return test
+
+
+def _textual(compare: Callable[[str, Any], Outcome]) -> Callable[[Any, Any], Outcome]:
+    def test(value: Any, operand: Any) -> Outcome:
+        if value is _MISSING:
+            return False
+        return compare(value, operand) if isinstance(value, str) else None
+
+    return test
+
+
+def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Outcome]:
+    def test(value: Any, operand: Any) -> Outcome:
+        if value is _MISSING:
+            return False
+        return compare(len(value), operand) if isinstance(value, str | list | Mapping) else None
+
+    return test
+
+
+def _contains(value: Any, operand: Any) -> Outcome:
+    if isinstance(value, list):
+        return _within(operand, value)
+    if value is _MISSING:
+        return False
+    return operand in value if isinstance(value, str) and isinstance(operand, str) else None
+
+
+def _exists(value: Any, operand: Any) -> Outcome:
+    if value is _BROKEN:
+        return None
+    return (value is not _MISSING) is operand
+
+
+def _number(operand: Any) -> Any:
+    if not _is_number(operand):
+        raise ValueError("must be a number")
+    return operand
+
+
+def _length(operand: Any) -> Any:
+    if not isinstance(operand, int) or isinstance(operand, bool) or operand < 0:
+        raise ValueError("must be a whole number, 0 or more")
+    return operand
+
+
+def _text(operand: Any) -> Any:
+    if not isinstance(operand, str) or not operand:
+        raise ValueError("must be a text that is not empty")
+    return operand
+
+
+def _sequence(operand: Any) -> Any:
+    if not isinstance(operand, list | tuple) or not operand:
+        raise ValueError("must be a list that is not empty")
+    return tuple(operand)
+
+
+def _flag(operand: Any) -> Any:
+    if operand is True or operand is False:
+        return operand
+    raise ValueError("must be true or false")
+
+
+def _globs(operand: Any) -> Any:
+    return tuple(Glob(_text(one)) for one in (operand if isinstance(operand, list) else [operand]))
+
+
+_TESTS: Final[dict[str, Callable[[Any, Any], Outcome]]] = {
+    "eq": _equal,
+    "ne": lambda value, operand: _negated(value, _equal(value, operand)),
+    "gt": _ordered(lambda value, operand: value > operand),
+    "ge": _ordered(lambda value, operand: value >= operand),
+    "lt": _ordered(lambda value, operand: value < operand),
+    "le": _ordered(lambda value, operand: value <= operand),
+    "in": _within,
+    "not_in": lambda value, operand: _negated(value, _within(value, operand)),
+    "matches": _textual(lambda value, pattern: pattern.search(value)),
+    "glob": _textual(lambda value, globs: any_matches(globs, value)),
+    "contains": _contains,
+    "starts_with": _textual(lambda value, operand: value.startswith(operand)),
+    "ends_with": _textual(lambda value, operand: value.endswith(operand)),
+    "exists": _exists,
+    "length_gt": _sized(lambda length, operand: length > operand),
+    "length_lt": _sized(lambda length, operand: length < operand),
+}
+
+_PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("gt", "ge", "lt", "le"), _number),
+    **dict.fromkeys(("in", "not_in"), _sequence),
+    **dict.fromkeys(("starts_with", "ends_with"), _text),
+    **dict.fromkeys(("length_gt", "length_lt"), _length),
+    "matches": lambda operand: Pattern(_text(operand)),
+    "glob": _globs,
+    "exists": _flag,
+}
+
+OPERATORS: Final = tuple(_TESTS)
+"""The operators of ``when``, in the order the documentation lists them."""

@@ -1,0 +1,130 @@
+"""Glob patterns over names: compiled once, matched byte for byte, in linear time.
+
+``*`` is any run of characters, ``/`` included; ``?`` is one character; ``[abc]``,
+``[a-z]`` and ``[!abc]`` are sets. A pattern without any of ``* ? [`` is an exact
+name. Nothing is folded, trimmed or normalised. This module knows strings only.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+MAX_PATTERN: Final = 1024
+"""Longest accepted pattern: names are at most 128 characters by convention, URIs rarely pass 1,000."""
+
+_WILDCARDS: Final = frozenset("*?[")
+
+
+class Glob:
+    """One compiled pattern."""
+
+    __slots__ = ("exact", "matches", "pattern", "prefix")
+
+    pattern: str
+    """The pattern as written."""
+    exact: bool
+    """True when the pattern is a plain name."""
+    prefix: str
+    """The literal characters before the first wildcard."""
+    matches: Callable[[str], bool]
+    """Tell whether a whole name matches."""
+
+    def __init__(self, pattern: str) -> None:
+        """Compile a pattern.
+
+        Raises:
+            ValueError: the pattern is empty, too long, or has a broken ``[`` set.
+        """
+        if not pattern:
+            raise ValueError("an empty pattern matches nothing; write a name or '*'")
+        if len(pattern) > MAX_PATTERN:
+            raise ValueError(f"a pattern has at most {MAX_PATTERN} characters")
+        self.pattern = pattern
+        self.exact = not _WILDCARDS.intersection(pattern)
+        self.prefix = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+        self.matches = pattern.__eq__ if self.exact else _matcher(pattern, self.prefix)
+
+    def __repr__(self) -> str:
+        return f"Glob({self.pattern!r})"
+
+
+def is_glob(pattern: str) -> bool:
+    """Tell whether a pattern holds a wildcard; without one it is an exact name."""
+    return bool(_WILDCARDS.intersection(pattern))
+
+
+def compile_globs(patterns: Iterable[str]) -> tuple[Glob, ...]:
+    """Compile several patterns, in order."""
+    return tuple(Glob(pattern) for pattern in patterns)
+
+
+def any_matches(globs: Iterable[Glob], name: str) -> bool:
+    """Tell whether one of the globs matches the name."""
+    return any(glob.matches(name) for glob in globs)
+
+
+def _matcher(pattern: str, prefix: str) -> Callable[[str], bool]:
+    """Choose the cheapest way to match a pattern with wildcards."""
+    rest = pattern[len(prefix) :]
+    if not rest.strip("*"):
+        return lambda name: name.startswith(prefix)
+    if not prefix and not _WILDCARDS.intersection(suffix := rest.lstrip("*")):
+        return lambda name: name.endswith(suffix)
+    search = re.compile(_translate(pattern), re.DOTALL).fullmatch
+    return lambda name: search(name) is not None
+
+
+def _translate(pattern: str) -> str:
+    """Return a regular expression that never goes back over what a ``*`` has passed.
+
+    After a ``*``, the first place where the next fixed part fits is as good as any later
+    one, so every such step is an atomic group; only the last part is tied to the end.
+    """
+    parts = _fixed_parts(pattern)
+    if len(parts) == 1:
+        return parts[0]
+    middle = "".join(f"(?>.*?{part})" for part in parts[1:-1] if part)
+    return f"{parts[0]}{middle}.*{parts[-1]}"
+
+
+def _fixed_parts(pattern: str) -> list[str]:
+    """Split at runs of ``*`` and translate what stands between them."""
+    parts = [""]
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        at += 1
+        if char == "*":
+            parts.append("")
+        elif char == "?":
+            parts[-1] += "."
+        elif char == "[":
+            translated, at = _set(pattern, at)
+            parts[-1] += translated
+        else:
+            parts[-1] += re.escape(char)
+    return [parts[0], *(part for part in parts[1:-1] if part), *parts[1:][-1:]]
+
+
+def _set(pattern: str, start: int) -> tuple[str, int]:
+    """Translate a bracket set whose ``[`` stands just before ``start``; return it and its end."""
+    first = start + (pattern[start : start + 1] == "!")
+    end = pattern.find("]", first + 1)  # a "]" that comes first stands for itself
+    if end < 0:
+        raise ValueError(f"'[' without ']' in pattern {pattern!r}; write [[] for a bracket itself")
+    members = pattern[first:end]
+    translated = ""
+    at = 0
+    while at < len(members):
+        if members[at + 1 : at + 2] == "-" and at + 2 < len(members):
+            low, high = members[at], members[at + 2]
+            if low > high:
+                raise ValueError(
+                    f"range {low}-{high} in pattern {pattern!r} is empty; turn it round"
+                )
+            translated += f"{re.escape(low)}-{re.escape(high)}"
+            at += 3
+        else:
+            translated += re.escape(members[at])
+            at += 1
+    return f"[{'^' if first > start else ''}{translated}]", end + 1

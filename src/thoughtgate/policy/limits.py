@@ -1,0 +1,290 @@
+"""Limits: rates, budgets, duplicate calls and breakers, counted in memory.
+
+A limit is asked after access was granted (``check`` only looks) and counted when the
+call is really forwarded (``commit``); breakers hear how it ended. Every limit that
+covers a call is asked; of those that refuse, a breaker speaks before a duplicate, a
+duplicate before a budget, a budget before a rate. All tables are bounded, and a full
+table makes newcomers share one count, so that no count is ever forgotten early.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.policy.call import DENY, Call, Verdict
+from thoughtgate.policy.selectors import Selector
+
+RUN: Final = "run"
+SESSION: Final = "session"
+PRINCIPAL: Final = "principal"
+SERVER: Final = "server"
+TOOL_SCOPE: Final = "tool"
+SCOPES: Final = (RUN, SESSION, PRINCIPAL, SERVER, TOOL_SCOPE)
+
+MAX_KEYS: Final = 10_000
+"""Entries a table holds: far more than sessions and tools at work, and about a megabyte."""
+
+_OVERFLOW: Final = "*overflow*"
+"""What newcomers share when a table is full."""
+
+_STATE_VERSION: Final = 1
+
+
+class Rate(NamedTuple):
+    """At most ``calls`` in any ``period_s``, refilled steadily."""
+
+    calls: int
+    period_s: float
+
+
+class Breaker(NamedTuple):
+    """After ``failures`` within ``within_s``, refuse for ``cooldown_s``, then let one call try."""
+
+    failures: int
+    within_s: float
+    cooldown_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One entry of ``limits``."""
+
+    id: str
+    """The name the operator gave it, or ``limits[N]``."""
+    selector: Selector = field(default_factory=Selector)
+    """Which calls it counts."""
+    rate: Rate | None = None
+    """Calls in a time."""
+    budget: int | None = None
+    """Calls in all, for as long as the gate runs."""
+    duplicate_s: float = 0.0
+    """Seconds in which the same call with the same arguments is refused; 0 for never."""
+    breaker: Breaker | None = None
+    """Failures after which a tool is left alone for a while."""
+    scope: str = ""
+    """What is counted together; by default the run, and for breakers and duplicates the tool."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+@dataclass(slots=True)
+class _Circuit:
+    failures: list[float]
+    open_until: float = 0.0
+    trying_until: float = 0.0
+
+
+class LimitState:
+    """What was counted so far. Not locked: the caller checks and commits in one step."""
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        self.limits = tuple(limits)
+        self._covering: dict[tuple[str, str, str], tuple[Limit, ...]] = {}
+        self._buckets: dict[str, _Bucket] = {}
+        self._spent: dict[str, int] = {}
+        self._seen: dict[str, float] = {}
+        self._circuits: dict[str, _Circuit] = {}
+
+    def check(self, call: Call, now: float) -> Verdict | None:
+        """Return the refusal that would meet the call now, or None; nothing is counted."""
+        covering = self._covers(call)
+        if not covering:
+            return None
+        for look in (self._broken, self._repeated, self._overspent, self._too_fast):
+            for limit in covering:
+                verdict = look(limit, call, now)
+                if verdict is not None:
+                    return verdict
+        return None
+
+    def commit(self, call: Call, now: float) -> None:
+        """Count a call that is being forwarded."""
+        for limit in self._covers(call):
+            if limit.rate:
+                bucket = self._bucket(limit, limit.rate, call, now)
+                bucket.tokens -= 1
+                bucket.at = now
+            if limit.budget is not None:
+                key = _room(self._spent, _key(limit, call, RUN))
+                self._spent[key] = self._spent.get(key, 0) + 1
+            if limit.duplicate_s:
+                self._remember(limit, call, now)
+            if limit.breaker:
+                circuit = self._circuits.get(_key(limit, call, TOOL_SCOPE))
+                if circuit is not None and circuit.open_until:
+                    circuit.trying_until = now + limit.breaker.cooldown_s
+
+    def failed(self, call: Call, now: float) -> None:
+        """Count a forwarded call that ended in an error."""
+        for limit in self._covers(call):
+            if limit.breaker:
+                key = _room(self._circuits, _key(limit, call, TOOL_SCOPE))
+                circuit = self._circuits.setdefault(key, _Circuit([]))
+                _count_failure(circuit, limit.breaker, now)
+
+    def succeeded(self, call: Call, now: float) -> None:
+        """Note a forwarded call that ended well: the breaker closes."""
+        del now
+        for limit in self._covers(call):
+            if limit.breaker:
+                self._circuits.pop(_key(limit, call, TOOL_SCOPE), None)
+
+    def export(self) -> dict[str, Any]:
+        """Return everything counted as plain JSON values."""
+        return {
+            "version": _STATE_VERSION,
+            "buckets": {key: [one.tokens, one.at] for key, one in self._buckets.items()},
+            "spent": dict(self._spent),
+            "seen": dict(self._seen),
+            "circuits": {
+                key: [one.failures, one.open_until, one.trying_until]
+                for key, one in self._circuits.items()
+            },
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what ``export`` returned, for limits that still exist."""
+        if state.get("version") != _STATE_VERSION:
+            return
+        ids = {limit.id for limit in self.limits}
+        kept = {
+            table: {key: value for key, value in state[table].items() if json.loads(key)[0] in ids}
+            for table in ("buckets", "spent", "seen", "circuits")
+        }
+        self._buckets = {key: _Bucket(*value) for key, value in kept["buckets"].items()}
+        self._spent = dict(kept["spent"])
+        self._seen = dict(kept["seen"])
+        self._circuits = {key: _Circuit(*value) for key, value in kept["circuits"].items()}
+
+    def _covers(self, call: Call) -> tuple[Limit, ...]:
+        if not self.limits:
+            return ()
+        key = (call.server, call.kind, call.name)
+        known = self._covering.get(key)
+        if known is None:
+            if len(self._covering) >= MAX_KEYS:
+                self._covering.clear()
+            known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
+            self._covering[key] = known
+        return known
+
+    def _broken(self, limit: Limit, call: Call, now: float) -> Verdict | None:
+        circuit = self._circuits.get(_key(limit, call, TOOL_SCOPE)) if limit.breaker else None
+        if circuit is None:
+            return None
+        wait_s = max(circuit.open_until, circuit.trying_until) - now
+        return _refusal(limit, "breaker", "it failed too often", wait_s) if wait_s > 0 else None
+
+    def _repeated(self, limit: Limit, call: Call, now: float) -> Verdict | None:
+        if not limit.duplicate_s:
+            return None
+        wait_s = self._seen.get(_call_key(limit, call), now) - now
+        return (
+            _refusal(limit, "duplicate", "the same call was just made", wait_s)
+            if wait_s > 0
+            else None
+        )
+
+    def _overspent(self, limit: Limit, call: Call, now: float) -> Verdict | None:
+        del now
+        if limit.budget is None:
+            return None
+        spent = self._spent.get(_room(self._spent, _key(limit, call, RUN)), 0)
+        return (
+            _refusal(limit, "budget", f"{limit.budget} calls are spent")
+            if spent >= limit.budget
+            else None
+        )
+
+    def _too_fast(self, limit: Limit, call: Call, now: float) -> Verdict | None:
+        if limit.rate is None:
+            return None
+        tokens = self._bucket(limit, limit.rate, call, now).tokens
+        if tokens >= 1:
+            return None
+        wait_s = (1 - tokens) * limit.rate.period_s / limit.rate.calls
+        return _refusal(limit, "rate_limited", f"more than {limit.rate.calls} calls", wait_s)
+
+    def _bucket(self, limit: Limit, rate: Rate, call: Call, now: float) -> _Bucket:
+        """Return the bucket of a call, filled up to now; a clock that went back adds nothing."""
+        key = _key(limit, call, RUN)
+        if key not in self._buckets and len(self._buckets) >= MAX_KEYS:
+            _drop(
+                self._buckets,
+                [one for one, bucket in self._buckets.items() if now - bucket.at > rate.period_s],
+            )
+        bucket = self._buckets.setdefault(
+            _room(self._buckets, key), _Bucket(float(rate.calls), now)
+        )
+        gained = max(0.0, now - bucket.at) * rate.calls / rate.period_s
+        bucket.tokens = min(float(rate.calls), bucket.tokens + gained)
+        bucket.at = max(now, bucket.at)
+        return bucket
+
+    def _remember(self, limit: Limit, call: Call, now: float) -> None:
+        if len(self._seen) >= MAX_KEYS:
+            _drop(self._seen, [key for key, until in self._seen.items() if until <= now])
+        if len(self._seen) >= MAX_KEYS:
+            _drop(self._seen, [next(iter(self._seen))])
+        key = _call_key(limit, call)
+        self._seen.pop(key, None)
+        self._seen[key] = now + limit.duplicate_s
+
+
+def _refusal(limit: Limit, kind: str, reason: str, wait_s: float = 0.0) -> Verdict:
+    return Verdict(DENY, "limits", kind, reason, limit.id, retry_after_s=wait_s)
+
+
+def _count_failure(circuit: _Circuit, breaker: Breaker, now: float) -> None:
+    if circuit.open_until and now >= circuit.open_until:  # the call that was let through to try
+        circuit.failures = []
+        circuit.open_until = now + breaker.cooldown_s
+        circuit.trying_until = 0.0
+        return
+    circuit.failures = [at for at in circuit.failures if now - at < breaker.within_s]
+    circuit.failures.append(now)
+    if len(circuit.failures) >= breaker.failures:
+        circuit.failures = []
+        circuit.open_until = now + breaker.cooldown_s
+
+
+def _key(limit: Limit, call: Call, usual: str) -> str:
+    scope = limit.scope or usual
+    members = {
+        RUN: (),
+        SESSION: (call.session,),
+        PRINCIPAL: (call.principal,),
+        SERVER: (call.server,),
+        TOOL_SCOPE: (call.server, call.kind, call.name),
+    }[scope]
+    return json.dumps([limit.id, *members])
+
+
+def _call_key(limit: Limit, call: Call) -> str:
+    """Key of one exact call, within the scope of a limit."""
+    args_hash = call.args_hash or _digest(call.arguments)
+    return json.dumps(
+        [limit.id, _key(limit, call, TOOL_SCOPE), call.server, call.kind, call.name, args_hash]
+    )
+
+
+def _digest(arguments: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
+
+
+def _room(table: Mapping[str, Any], key: str) -> str:
+    """Return the key itself, or the shared one when the table has no room for a new key."""
+    if key in table or len(table) < MAX_KEYS:
+        return key
+    return json.dumps([json.loads(key)[0], _OVERFLOW])
+
+
+def _drop(table: dict[str, Any], keys: list[str]) -> None:
+    for key in keys:
+        del table[key]

@@ -1,0 +1,134 @@
+"""The second gate's rules: an ordered list in which the first match decides.
+
+The list is indexed when it is built, so that judging a call costs about the same with
+ten rules and with ten thousand: by server, then by exact name, by literal prefix, and
+what is left is tried one by one. The index only narrows; every candidate is still
+checked, in the order of the file.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from thoughtgate.policy.call import FORWARD, Call, Condition
+from thoughtgate.policy.conditions import judge_conditions
+from thoughtgate.policy.selectors import Selector
+
+MAX_PREFIX: Final = 24
+"""Characters of a literal prefix the index looks at: one dictionary look-up for each length in use."""
+
+MAX_REMEMBERED: Final = 4096
+"""Names whose candidate rules are kept; names come from agents, so the table is dropped when full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, ready to match."""
+
+    id: str
+    """The name the operator gave it, or ``rules[N]``."""
+    action: str
+    """``forward``, ``deny``, ``approve`` or ``policy``."""
+    selector: Selector = field(default_factory=Selector)
+    """Which tools, resources and prompts it speaks of."""
+    conditions: tuple[Condition, ...] = ()
+    """What the arguments must fulfil."""
+    annotations: tuple[Condition, ...] = ()
+    """What the server must have said of the tool; only in rules that tighten."""
+    workflow: str = ""
+    """For ``approve``: who is asked."""
+    reason: str = ""
+    """Why, for the record and the approver."""
+    redact: bool = False
+    """Mask secrets in the result as well."""
+
+    def accepts(self, call: Call) -> bool:
+        """Tell whether the call fulfils the conditions of a rule that names it."""
+        if not self.conditions and not self.annotations:
+            return True
+        outcomes = (
+            judge_conditions(self.conditions, call.arguments),
+            judge_conditions(self.annotations, call.annotations or {}),
+        )
+        if False in outcomes:
+            return False
+        return None not in outcomes or self.action != FORWARD
+
+
+@dataclass(slots=True)
+class _Names:
+    """The rules of one server (or of all), by what their name patterns begin with."""
+
+    exact: dict[str, list[int]] = field(default_factory=dict)
+    prefixes: dict[str, list[int]] = field(default_factory=dict)
+    lengths: set[int] = field(default_factory=set)
+    other: list[int] = field(default_factory=list)
+
+    def add(self, number: int, rule: Rule) -> None:
+        """File a rule under each of its names."""
+        for glob in rule.selector.names:
+            if glob.exact:
+                self.exact.setdefault(glob.pattern, []).append(number)
+            elif glob.prefix:
+                prefix = glob.prefix[:MAX_PREFIX]
+                self.prefixes.setdefault(prefix, []).append(number)
+                self.lengths.add(len(prefix))
+            else:
+                self.other.append(number)
+        if not rule.selector.names:
+            self.other.append(number)
+
+    def find(self, name: str) -> Iterator[list[int]]:
+        """Yield the lists of rules whose names may match."""
+        yield self.exact.get(name, [])
+        for length in self.lengths:
+            yield self.prefixes.get(name[:length], [])
+        yield self.other
+
+
+class RuleSet:
+    """The rules of a policy, in order, with an index over them."""
+
+    __slots__ = ("_everywhere", "_remembered", "_servers", "rules")
+
+    rules: tuple[Rule, ...]
+    """The rules in the order of the file."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+        self._everywhere = _Names()
+        self._servers: dict[str, _Names] = {}
+        self._remembered: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
+        for number, rule in enumerate(self.rules):
+            servers = rule.selector.servers
+            if servers and all(glob.exact for glob in servers):
+                for glob in servers:
+                    self._servers.setdefault(glob.pattern, _Names()).add(number, rule)
+            else:
+                self._everywhere.add(number, rule)
+
+    def candidates(self, server: str, kind: str, name: str) -> Sequence[Rule]:
+        """Return the rules that speak of this tool, resource or prompt, in order."""
+        key = (server, kind, name)
+        known = self._remembered.get(key)
+        if known is None:
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered.clear()
+            known = self._remembered[key] = self._look_up(server, kind, name)
+        return known
+
+    def first_match(self, call: Call) -> Rule | None:
+        """Return the first rule that matches the call."""
+        for rule in self.candidates(call.server, call.kind, call.name):
+            if rule.accepts(call):
+                return rule
+        return None
+
+    def _look_up(self, server: str, kind: str, name: str) -> tuple[Rule, ...]:
+        numbers: set[int] = set()
+        for names in (self._servers.get(server), self._everywhere):
+            if names is not None:
+                for found in names.find(name):
+                    numbers.update(found)
+        rules = (self.rules[number] for number in sorted(numbers))
+        return tuple(rule for rule in rules if rule.selector.covers(server, kind, name))

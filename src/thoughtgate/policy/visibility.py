@@ -1,0 +1,80 @@
+"""The first gate: which tools, resources and prompts of a server exist for the agent at all.
+
+What is hidden is neither listed nor callable. A server without an entry falls to the
+``*`` entry; without one everything of it is visible, and the rules still judge it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from thoughtgate.policy.globs import Glob, any_matches
+
+ALL: Final = "all"
+ALLOW: Final = "allow"
+BLOCK: Final = "block"
+
+ANY_SERVER: Final = "*"
+"""The key of the entry for servers that have none of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What one server exposes."""
+
+    mode: str = ALL
+    """``all``, ``allow`` (only what is listed) or ``block`` (all but what is listed)."""
+    names: frozenset[str] = frozenset()
+    """The exact names of the list."""
+    globs: tuple[Glob, ...] = ()
+    """The patterns of the list."""
+    enabled: bool = True
+    """False hides everything."""
+
+    @classmethod
+    def of(cls, mode: str, patterns: Iterable[str] = (), *, enabled: bool = True) -> "Exposure":
+        """Build an exposure from the patterns as written."""
+        globs = tuple(Glob(pattern) for pattern in patterns)
+        return cls(
+            mode=mode,
+            names=frozenset(glob.pattern for glob in globs if glob.exact),
+            globs=tuple(glob for glob in globs if not glob.exact),
+            enabled=enabled,
+        )
+
+    def shows(self, name: str) -> bool:
+        """Tell whether a name is visible."""
+        if not self.enabled:
+            return False
+        if self.mode == ALL:
+            return True
+        listed = name in self.names or any_matches(self.globs, name)
+        return listed == (self.mode == ALLOW)
+
+
+_EVERYTHING: Final = Exposure()
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """What every server exposes."""
+
+    servers: Mapping[str, Exposure] = field(default_factory=dict)
+    """Exposure by server id; the key ``*`` is for all others."""
+
+    def exposure(self, server: str) -> Exposure:
+        """Return what applies to a server; the literal id ``*`` is nobody's."""
+        own = self.servers.get(server)
+        return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
+
+    def allows(self, server: str, kind: str, name: str) -> bool:
+        """Tell whether a tool, resource or prompt exists for the agent.
+
+        One list serves all kinds: an allowlist of tool names hides every resource and prompt.
+        """
+        del kind
+        return self.exposure(server).shows(name)
+
+    def hidden(self, server: str, kind: str, names: Iterable[str]) -> list[str]:
+        """Return those names that the agent must not see, in order."""
+        return [name for name in names if not self.allows(server, kind, name)]

@@ -1,0 +1,15 @@
+"""The words a tool's name is made of: ``deleteUserFiles`` says delete, user and files.
+
+Servers spell names as ``delete_file``, ``delete-file``, ``files.delete`` or
+``deleteFile``; a rule about words means all of them, and does not mean ``undeleted``.
+"""
+
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+
+
+def split_words(name: str) -> frozenset[str]:
+    """Return the words of a name in lower case, split at punctuation and at camel case."""
+    return frozenset(word.lower() for word in _WORD.findall(name))

@@ -1,0 +1,120 @@
+"""Finding and reading the config file: the only part of loading that touches the disk."""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from thoughtgate.config.build import build_policy
+from thoughtgate.config.document import MAX_BYTES
+from thoughtgate.config.load import load_settings
+from thoughtgate.config.locate import candidate_paths
+from thoughtgate.config.settings import Settings
+from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.starter import STARTER_TEXT
+
+STARTER_FILE = "built-in starter policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration that is ready to be used."""
+
+    settings: Settings
+    policy: Policy
+    path: str | None
+    """The file it came from; None for the built-in starter policy."""
+    warnings: tuple[str, ...] = ()
+    """What the operator should know, one line each."""
+
+
+def load_configuration(
+    flag: str | None, environ: Mapping[str, str], cwd: str, *, profile: str | None = None
+) -> Loaded:
+    """Find, read and check the config file; without one, use the starter policy.
+
+    ``profile`` is the one named on the command line and goes before everything else.
+
+    Raises:
+        ConfigError: the file that was named is missing, or a file is unreadable or wrong.
+    """
+    path = find_config(flag, environ, cwd)
+    if path is None:
+        settings = load_settings(STARTER_TEXT, file=STARTER_FILE, env=environ, read_text=_no_files)
+        warnings = [
+            "no config file found: the built-in starter policy applies (thoughtgate init writes it as a file)"
+        ]
+    else:
+        text, warnings = _read_config(path)
+        parent = Path(path).parent
+        settings = load_settings(
+            text, file=path, env=environ, read_text=lambda name: _read(parent / name)
+        )
+    if profile:
+        settings = replace(settings, profile=profile)
+    policy = build_policy(settings, starter=path is None, secrets=secret_values(settings, environ))
+    return Loaded(settings, policy, path, tuple(warnings))
+
+
+def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
+    """Return the config file to use, or None when there is none.
+
+    Raises:
+        ConfigError: a flag or variable names a file that does not exist.
+    """
+    for candidate in candidate_paths(flag, environ, cwd, _config_directory(environ)):
+        if os.path.lexists(candidate.path):
+            return candidate.path
+        if candidate.required_by:
+            message = f"named by {candidate.required_by}, but there is no such file; 'thoughtgate init' writes one"
+            raise ConfigError([Problem("", message, candidate.path)])
+    return None
+
+
+def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
+    """Return the values of all secrets that the settings name, so that they can be masked."""
+    names = {settings.audit.sign_key_env}
+    names |= {server.auth.token_env for server in settings.servers.values() if server.auth}
+    if settings.listen.auth:
+        names.add(settings.listen.auth.token_env)
+    for workflow in settings.approval.values():
+        names |= {workflow.slack.token_env} if workflow.slack else set()
+        names |= {workflow.webhook.secret_env} if workflow.webhook else set()
+    return [environ[name] for name in sorted(names) if name and environ.get(name)]
+
+
+def _config_directory(environ: Mapping[str, str]) -> str:
+    if configured := environ.get("XDG_CONFIG_HOME"):
+        return configured
+    return str(Path(environ.get("HOME") or Path.home()) / ".config")
+
+
+def _read_config(path: str) -> tuple[str, list[str]]:
+    """Read the file; return its text and what is doubtful about it."""
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError([Problem("", "is not a regular file", path)])
+        text = _read(Path(path))
+    except OSError as error:
+        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", path)]) from None
+    except UnicodeError:
+        raise ConfigError([Problem("", "is not UTF-8 text", path)]) from None
+    warnings = []
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        warnings.append(f"{path} can be written by others; mend it with: chmod go-w {path}")
+    return text, warnings
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    return data.decode("utf-8-sig")
+
+
+def _no_files(path: str) -> str:
+    raise FileNotFoundError(2, "No such file or directory", path)
