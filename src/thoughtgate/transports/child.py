@@ -1,0 +1,229 @@
+"""A stdio server as a child process on the event loop: lines in, lines out, no trace left.
+
+The child leads a process group of its own, so that whatever it started goes with it. What
+the lines mean is not known here, and nothing is ever passed through a shell.
+"""
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from thoughtgate.errors import PeerGone
+from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+
+GRACE_S: Final = 5.0
+"""How long a server may take to leave after its stdin was closed."""
+
+TERM_S: Final = 2.0
+"""How long a server may take to leave after SIGTERM."""
+
+MAX_BACKLOG: Final = 64 * 1024 * 1024
+"""Bytes that may wait for a server that does not read; then it counts as gone."""
+
+OWN_PREFIX: Final = "THOUGHTGATE_"
+"""Variables of the gate itself; a server never sees them."""
+
+_PR_SET_PDEATHSIG: Final = 1
+_libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCommand:
+    """What to run."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The whole environment of the child; see ``server_environment``."""
+    cwd: str = ""
+
+
+def server_environment(
+    environ: Mapping[str, str], added: Mapping[str, str], withheld: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the environment for a server: the gate's own, less its secrets, plus the config's."""
+    hidden = frozenset(withheld)
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(OWN_PREFIX) and name not in hidden
+    }
+    return {**kept, **added}
+
+
+class Child:
+    """One running server. ``on_line`` gets its lines, ``on_exit`` its code, once."""
+
+    def __init__(
+        self,
+        command: ChildCommand,
+        *,
+        on_line: Callable[[bytes], None],
+        on_exit: Callable[[int], None],
+        on_stderr: Callable[[bytes], None] | None = None,
+        max_line: int = MAX_LINE,
+    ) -> None:
+        self.command = command
+        self._on_line = on_line
+        self._on_exit = on_exit
+        self._on_stderr = on_stderr
+        self._splitter = LineSplitter(max_line)
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._stdin: asyncio.WriteTransport | None = None
+        self._exited = asyncio.Event()
+        self._stdout_open = True
+        self._code: int | None = None
+        self._told = False
+        self.pid = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process was started and has not ended."""
+        return self._transport is not None and self._code is None
+
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait for the server to read them."""
+        return self._stdin.get_write_buffer_size() if self._stdin is not None else 0
+
+    async def start(self) -> None:
+        """Start the process.
+
+        Raises:
+            PeerGone: it cannot be started.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            transport, _ = await loop.subprocess_exec(
+                lambda: _Pipes(self),
+                self.command.command,
+                *self.command.args,
+                env=dict(self.command.env),
+                cwd=self.command.cwd or None,
+                stderr=None if self._on_stderr is None else asyncio.subprocess.PIPE,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if _libc is not None else None,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "the command is not valid"
+            raise PeerGone(f"the server could not be started: {reason}") from None
+        self._transport = transport
+        self.pid = transport.get_pid() or 0
+        self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+
+    def send(self, line: bytes) -> None:
+        """Write one line; the LF is added here.
+
+        Raises:
+            PeerGone: the server has ended, or reads nothing.
+        """
+        if self._stdin is None or self._code is not None or self._stdin.is_closing():
+            raise PeerGone("the server is not running")
+        if self._stdin.get_write_buffer_size() > MAX_BACKLOG:
+            raise PeerGone("the server does not read its input")
+        self._stdin.write(line + b"\n")
+
+    def pause(self) -> None:
+        """Stop reading the server's output until ``resume``."""
+        if (pipe := self._stdout_pipe()) is not None:
+            pipe.pause_reading()
+
+    def resume(self) -> None:
+        """Read the server's output again."""
+        if (pipe := self._stdout_pipe()) is not None:
+            pipe.resume_reading()
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal to everything the server started in its group."""
+        if self.pid:
+            try:
+                os.killpg(self.pid, number)
+            except (ProcessLookupError, PermissionError):
+                return
+
+    async def stop(self, grace_s: float = GRACE_S, term_s: float = TERM_S) -> int:
+        """Close stdin, wait, SIGTERM, wait, SIGKILL; return the exit code."""
+        if self._transport is None:
+            return 0
+        if self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.close()
+        if not await self._gone_within(grace_s):
+            self.signal_group(signal.SIGTERM)
+            if not await self._gone_within(term_s):
+                self.signal_group(signal.SIGKILL)
+                await self._exited.wait()
+        self.signal_group(signal.SIGKILL)
+        self._transport.close()
+        return self._code or 0
+
+    async def _gone_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _stdout_pipe(self) -> asyncio.ReadTransport | None:
+        if self._transport is None or not self._stdout_open:
+            return None
+        return cast("asyncio.ReadTransport | None", self._transport.get_pipe_transport(1))
+
+    def _took(self, chunk: bytes) -> None:
+        for line in self._splitter.feed(chunk):
+            self._on_line(line)
+
+    def _stdout_ended(self) -> None:
+        self._stdout_open = False
+        for line in self._splitter.close():
+            self._on_line(line)
+        self._tell_end()
+
+    def _ended(self, code: int) -> None:
+        self._code = code
+        self._exited.set()
+        # What the server left behind may hold its stdout open for ever.
+        self.signal_group(signal.SIGKILL)
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        """Report the end once both the process and its output have ended."""
+        if self._code is not None and not self._stdout_open and not self._told:
+            self._told = True
+            self._on_exit(self._code)
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """Hands what the pipes bring to the child they belong to."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self._child._took(data)  # noqa: SLF001  the other half of one class
+        elif self._child._on_stderr is not None:  # noqa: SLF001  as above
+            self._child._on_stderr(data)  # noqa: SLF001  as above
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del exc
+        if fd == 1:
+            self._child._stdout_ended()  # noqa: SLF001  as above
+
+    def process_exited(self) -> None:
+        code = self._transport.get_returncode() if self._transport is not None else None
+        self._child._ended(code if code is not None else 0)  # noqa: SLF001  as above
+
+
+def _die_with_parent() -> None:
+    """In the child: be killed when the gate is killed, since nobody else would do it."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,514 @@
+"""An HTTP/1.1 client for one origin: a pool of kept-open connections over httptools.
+
+Callbacks rather than futures carry the hot path; ``request`` is the awaitable form for
+everything else. No redirect is followed, no request is ever sent twice, no cookie is
+kept. What the bodies mean is not known here.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from thoughtgate.errors import PeerError
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+"""Names in lower case, in the order they came."""
+
+CONNECT_TIMEOUT_S: Final = 5.0
+IDLE_S: Final = 4.0
+"""A kept-open connection is not used after this long: common servers close theirs after five."""
+
+MAX_IDLE: Final = 256
+"""Connections kept open without work."""
+
+MAX_HEAD: Final = 65_536
+"""Bytes of a response's head."""
+
+MAX_BODY: Final = 10 * 1024 * 1024
+"""Bytes that ``request`` collects."""
+
+_INFORMATIONAL: Final = range(100, 200)
+_BODILESS: Final = frozenset({204, 304})
+
+
+class Receiver(Protocol):
+    """Who waits for a response. After ``ended`` or ``failed`` nothing more is called."""
+
+    def started(self, status: int, headers: Headers) -> None:
+        """The head has arrived."""
+
+    def received(self, chunk: bytes) -> None:
+        """A part of the body has arrived."""
+
+    def ended(self) -> None:
+        """The response is complete."""
+
+    def failed(self, error: PeerError) -> None:
+        """There will be no complete response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the requests go."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    """Path and query of the endpoint."""
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = 443 if self.scheme == "https" else 80
+        return host if self.port == usual else f"{host}:{self.port}"
+
+
+def parse_origin(url: str) -> Origin:
+    """Read an http or https URL.
+
+    Raises:
+        ValueError: it is not one, or holds a user name or a fragment.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("it is not an http or https URL with a host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL must not hold credentials")
+    if parts.fragment or any(char <= " " or char == "\x7f" for char in url):
+        raise ValueError("a URL has no fragment and no white space")
+    target = parts.path or "/"
+    if parts.query:
+        target += f"?{parts.query}"
+    target.encode("ascii")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Origin(parts.scheme, parts.hostname, port, target)
+
+
+@dataclass(slots=True)
+class Response:
+    """A whole response."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def header(self, name: bytes) -> bytes | None:
+        """Return the first header of a name, given in lower case."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+@dataclass(slots=True)
+class PoolOptions:
+    """What a pool is told about its origin."""
+
+    connect_timeout_s: float = CONNECT_TIMEOUT_S
+    idle_s: float = IDLE_S
+    max_idle: int = MAX_IDLE
+    tls: ssl.SSLContext | None = None
+    """Needed for https."""
+    headers: Headers = field(default_factory=list, repr=False)
+    """Sent with every request, such as the credentials for this origin."""
+
+
+class HttpPool:
+    """Connections to one origin."""
+
+    def __init__(self, url: str, options: PoolOptions | None = None) -> None:
+        self.origin = parse_origin(url)
+        self.options = options or PoolOptions()
+        self._idle: list[_Connection] = []
+        self._busy: set[_Connection] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._closed = False
+        own = _render_headers(self.options.headers)
+        self._shared = b"host: %b\r\n%b" % (self.origin.authority.encode("idna"), own)
+
+    @property
+    def open_connections(self) -> int:
+        """Connections that exist or are being made."""
+        return len(self._idle) + len(self._busy) + len(self._connecting)
+
+    def send(
+        self,
+        method: bytes,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: bytes,
+        receiver: Receiver,
+        target: bytes = b"",
+    ) -> "ClientExchange":
+        """Send a request; the receiver is told what comes of it, never before this returns.
+
+        The headers must be free of line ends; Host and Content-Length are added here.
+        """
+        parts = [
+            method,
+            b" ",
+            target or self.origin.target.encode(),
+            b" HTTP/1.1\r\n",
+            self._shared,
+        ]
+        for name, value in headers:
+            parts += (name, b": ", value, b"\r\n")
+        if body or method == b"POST":
+            parts += (b"content-length: ", str(len(body)).encode(), b"\r\n")
+        parts += (b"\r\n", body)
+        exchange = ClientExchange(receiver, b"".join(parts))
+        connection = self._take_idle()
+        if connection is not None:
+            self._busy.add(connection)
+            connection.begin(exchange)
+        else:
+            task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
+            self._connecting.add(task)
+            task.add_done_callback(self._connecting.discard)
+        return exchange
+
+    async def request(
+        self,
+        method: str,
+        headers: Iterable[tuple[bytes, bytes]] = (),
+        body: bytes = b"",
+        *,
+        target: str = "",
+        timeout_s: float = 30.0,
+        limit: int = MAX_BODY,
+    ) -> Response:
+        """Send a request and collect the whole response.
+
+        Raises:
+            PeerError: there is none, or it is too late or too large.
+        """
+        collector = _Collector(limit)
+        _render_headers(headers := list(headers))
+        exchange = self.send(method.encode(), headers, body, collector, target.encode())
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await collector.response
+        except TimeoutError:
+            raise PeerError("upstream_timeout", "the server did not answer in time") from None
+        finally:
+            exchange.abort()
+
+    async def close(self) -> None:
+        """Close every connection; waiting receivers are told."""
+        self._closed = True
+        for task in list(self._connecting):
+            task.cancel()
+        await asyncio.gather(*self._connecting, return_exceptions=True)
+        for connection in [*self._idle, *self._busy]:
+            connection.close()
+        self._idle.clear()
+
+    def _take_idle(self) -> "_Connection | None":
+        oldest = time.monotonic() - self.options.idle_s
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.idle_since >= oldest and connection.is_usable:
+                return connection
+            connection.close()
+        return None
+
+    async def _connect_for(self, exchange: "ClientExchange") -> None:
+        origin, options = self.origin, self.options
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(options.connect_timeout_s):
+                _, protocol = await loop.create_connection(
+                    lambda: _Connection(self),
+                    origin.host,
+                    origin.port,
+                    ssl=options.tls if origin.scheme == "https" else None,
+                    server_hostname=origin.host if origin.scheme == "https" else None,
+                )
+        except ssl.SSLError:
+            exchange.fail("upstream_connection_failed", "the server's certificate is not trusted")
+        except TimeoutError:
+            exchange.fail("upstream_connection_failed", "the server cannot be reached in time")
+        except (OSError, ValueError):
+            exchange.fail("upstream_connection_failed", "the server cannot be reached")
+        except asyncio.CancelledError:
+            exchange.fail("upstream_connection_failed", "the gate is closing")
+            raise
+        else:
+            if exchange.is_over or self._closed:
+                protocol.close()
+                exchange.fail("upstream_connection_failed", "the gate is closing")
+                return
+            self._busy.add(protocol)
+            protocol.begin(exchange)
+
+    def release(self, connection: "_Connection", *, reusable: bool) -> None:
+        """Take back a connection whose exchange is over."""
+        self._busy.discard(connection)
+        if not reusable or self._closed or len(self._idle) >= self.options.max_idle:
+            connection.close()
+            return
+        connection.idle_since = time.monotonic()
+        self._idle.append(connection)
+
+    def forget(self, connection: "_Connection") -> None:
+        """A connection is gone."""
+        self._busy.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def drop_idle(self) -> None:
+        """Close connections that were without work for too long."""
+        oldest = time.monotonic() - self.options.idle_s
+        stale = [connection for connection in self._idle if connection.idle_since < oldest]
+        for connection in stale:
+            self._idle.remove(connection)
+            connection.close()
+
+
+class ClientExchange:
+    """One request and its response."""
+
+    __slots__ = ("_connection", "_receiver", "data")
+
+    def __init__(self, receiver: Receiver, data: bytes) -> None:
+        self._receiver: Receiver | None = receiver
+        self._connection: _Connection | None = None
+        self.data = data
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the response is complete, failed or given up."""
+        return self._receiver is None
+
+    @property
+    def receiver(self) -> Receiver | None:
+        """Who still waits."""
+        return self._receiver
+
+    def attach(self, connection: "_Connection") -> None:
+        """The request has been written to a connection."""
+        self._connection = connection
+        self.data = b""
+
+    def finish(self) -> None:
+        """Tell the receiver that the response is complete."""
+        receiver, self._receiver = self._receiver, None
+        self._connection = None
+        if receiver is not None:
+            receiver.ended()
+
+    def fail(self, kind: str, reason: str) -> None:
+        """Tell the receiver that no complete response will come."""
+        receiver, self._receiver = self._receiver, None
+        self._connection = None
+        if receiver is not None:
+            receiver.failed(PeerError(kind, reason))
+
+    def abort(self) -> None:
+        """Nobody waits any more: close the connection, tell nobody."""
+        self._receiver = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def pause(self) -> None:
+        """Stop reading the response until ``resume``."""
+        if self._connection is not None:
+            self._connection.pause()
+
+    def resume(self) -> None:
+        """Read the response again."""
+        if self._connection is not None:
+            self._connection.resume()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection; carries one exchange at a time."""
+
+    def __init__(self, pool: HttpPool) -> None:
+        self._pool = pool
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._exchange: ClientExchange | None = None
+        self._headers: Headers = []
+        self._head_bytes = 0
+        self._in_head = True
+        self._complete = False
+        self._desynced = False
+        self._until_close = False
+        self.idle_since = 0.0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a request may be written."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def begin(self, exchange: ClientExchange) -> None:
+        """Write a request and wait for its response."""
+        transport = cast("asyncio.Transport", self._transport)
+        self._exchange = exchange
+        self._headers = []
+        self._head_bytes = 0
+        self._in_head = True
+        self._complete = False
+        self._until_close = False
+        data = exchange.data
+        exchange.attach(self)
+        transport.write(data)
+
+    def close(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def pause(self) -> None:
+        """Stop reading."""
+        if self.is_usable:
+            cast("asyncio.Transport", self._transport).pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self.is_usable:
+            cast("asyncio.Transport", self._transport).resume_reading()
+
+    # The transport's callbacks.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._exchange is None:
+            # Bytes that nobody asked for: the next response could not be told from them.
+            self._pool.forget(self)
+            self.close()
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._desynced = True
+        except httptools.HttpParserError:
+            self._broken("the server's answer is not HTTP")
+            return
+        if self._in_head and self._head_bytes > MAX_HEAD:
+            self._broken("the server's answer has too many headers")
+        elif self._complete:
+            self._finish()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._pool.forget(self)
+        exchange, self._exchange = self._exchange, None
+        if exchange is None:
+            return
+        if self._until_close and not self._in_head and exc is None:
+            exchange.finish()
+        else:
+            exchange.fail("upstream_connection_failed", "the server closed the connection")
+
+    # The parser's callbacks.
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            self._desynced = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._desynced:
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if self._desynced or status in _INFORMATIONAL:
+            return
+        self._in_head = False
+        names = {name for name, _ in self._headers}
+        self._until_close = not (
+            b"content-length" in names or b"transfer-encoding" in names or status in _BODILESS
+        )
+        exchange = self._exchange
+        if exchange is not None and exchange.receiver is not None:
+            exchange.receiver.started(status, self._headers)
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self._exchange
+        if not self._desynced and exchange is not None and exchange.receiver is not None:
+            exchange.receiver.received(body)
+
+    def on_message_complete(self) -> None:
+        if self._in_head:
+            self._headers = []  # An informational response; the real one follows.
+        else:
+            self._complete = True
+
+    # Ends.
+
+    def _finish(self) -> None:
+        exchange, self._exchange = self._exchange, None
+        transport = self._transport
+        reusable = (
+            not self._desynced
+            and self._parser.should_keep_alive()
+            and transport is not None
+            and not transport.is_closing()
+            and transport.get_write_buffer_size() == 0
+        )
+        self._pool.release(self, reusable=reusable)
+        if exchange is not None:
+            exchange.finish()
+
+    def _broken(self, reason: str) -> None:
+        exchange, self._exchange = self._exchange, None
+        self._pool.forget(self)
+        self.close()
+        if exchange is not None:
+            exchange.fail("upstream_connection_failed", reason)
+
+
+class _Collector:
+    """A receiver that gathers a whole response."""
+
+    def __init__(self, limit: int) -> None:
+        self.response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._limit = limit
+        self._status = 0
+        self._headers: Headers = []
+        self._body = bytearray()
+
+    def started(self, status: int, headers: Headers) -> None:
+        self._status = status
+        self._headers = headers
+
+    def received(self, chunk: bytes) -> None:
+        self._body += chunk
+        if len(self._body) > self._limit:
+            self.failed(PeerError("upstream_connection_failed", "the server's answer is too large"))
+
+    def ended(self) -> None:
+        if not self.response.done():
+            self.response.set_result(Response(self._status, self._headers, bytes(self._body)))
+
+    def failed(self, error: PeerError) -> None:
+        if not self.response.done():
+            self.response.set_exception(error)
+
+
+def _render_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Write headers that came from a config.
+
+    Raises:
+        ValueError: one of them could not stand in a header.
+    """
+    lines = []
+    for name, value in headers:
+        if any(byte in b"\r\n\0" for byte in name + value) or b":" in name or not name:
+            raise ValueError("a header may not hold a line end")
+        lines.append(b"%b: %b\r\n" % (name.lower(), value))
+    return b"".join(lines)

@@ -1,0 +1,228 @@
+"""HTTP headers that repeat what a message's body says, and comparing the two.
+
+From revision 2026-07-28 on a request names its revision, its method and what it calls in
+headers as well, so that machines on the way can route without reading the body. Whoever
+does read the body must refuse a request whose two halves disagree: the gate judges the
+body, and a server that trusts the header would run something else.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.wire.message import Json
+
+VERSION: Final = b"mcp-protocol-version"
+METHOD: Final = b"mcp-method"
+NAME: Final = b"mcp-name"
+PARAM: Final = b"mcp-param-"
+SESSION: Final = b"mcp-session-id"
+LAST_EVENT: Final = b"last-event-id"
+
+NAMED_BY: Final[dict[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""The member of params that ``Mcp-Name`` repeats."""
+
+HOP_BY_HOP: Final = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+"""Headers that speak of one connection only (RFC 9110, 7.6.1)."""
+
+MAX_SCHEMA_DEPTH: Final = 32
+"""Nesting of ``properties`` that is searched for annotated parameters."""
+
+_SENTINEL: Final = re.compile(rb"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=")
+_PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,40}(?:\.0{1,20})?")
+
+
+class Mismatch(NamedTuple):
+    """A header that is missing, unreadable, or says something else than the body."""
+
+    header: str
+    reason: str
+
+
+class ParamHeader(NamedTuple):
+    """An argument that a tool's schema wants repeated in a header."""
+
+    header: bytes
+    """The whole header name in lower case."""
+    path: tuple[str, ...]
+    """Keys from the top of the arguments down."""
+
+
+def encode_value(value: str) -> bytes:
+    """Return the header form of a string: as it is where it can be, else base64."""
+    if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value.encode()):
+        return value.encode("ascii")
+    return b"=?base64?%b?=" % base64.b64encode(value.encode("utf-8"))
+
+
+def decode_value(value: bytes) -> str | None:
+    """Return the string a header stands for; None when it is malformed."""
+    value = value.strip(b" \t")
+    found = _SENTINEL.fullmatch(value)
+    try:
+        if found is not None:
+            return base64.b64decode(found[1], validate=True).decode("utf-8")
+        if value.startswith(b"=?base64?"):
+            return None
+        return value.decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def scalar_text(value: Json) -> str | None:
+    """Return the text of an argument that may stand in a header; None for other types."""
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    return None
+
+
+def check_method(value: bytes | None, method: str, *, required: bool) -> Mismatch | None:
+    """Compare ``Mcp-Method`` with the body."""
+    return _check_text("Mcp-Method", value, method, required=required)
+
+
+def check_name(
+    value: bytes | None, method: str, params: Mapping[str, Json], *, required: bool
+) -> Mismatch | None:
+    """Compare ``Mcp-Name`` with the body; methods that name nothing may not carry one."""
+    member = NAMED_BY.get(method)
+    if member is None:
+        return None
+    named = params.get(member)
+    if type(named) is not str:
+        return None  # The method's own check refuses it.
+    return _check_text("Mcp-Name", value, named, required=required)
+
+
+def check_params(
+    wanted: Iterable[ParamHeader], headers: Mapping[bytes, bytes], arguments: Mapping[str, Json]
+) -> Mismatch | None:
+    """Compare every ``Mcp-Param`` header that a tool's schema asks for with the arguments."""
+    for entry in wanted:
+        value = argument_at(arguments, entry.path)
+        text = scalar_text(value)
+        given = headers.get(entry.header)
+        name = entry.header.decode()
+        if text is None:
+            if given is not None and value is None:
+                return Mismatch(name, "stands for an argument that is not there")
+            continue
+        if type(value) is int and given is not None:
+            if not _same_integer(given, value):
+                return Mismatch(name, "differs from the body")
+            continue
+        mismatch = _check_text(name, given, text, required=True)
+        if mismatch is not None:
+            return mismatch
+    return None
+
+
+def argument_at(arguments: Mapping[str, Json], path: tuple[str, ...]) -> Json:
+    """Return the argument at a path, or None."""
+    value: Any = arguments
+    for key in path:
+        if type(value) is not dict:
+            return None
+        value = value.get(key)
+    return value
+
+
+def param_headers_of(schema: Json) -> tuple[ParamHeader, ...] | None:
+    """Return the parameters that a tool's input schema annotates; None when it does so wrongly.
+
+    Only a chain of ``properties`` counts. The names must be tokens, unique whatever their
+    case, and on strings, integers or booleans (2026-07-28, custom headers).
+    """
+    found: list[ParamHeader] = []
+    names: set[bytes] = set()
+    for path, entry in _properties(schema, (), 0):
+        name = entry.get("x-mcp-header")
+        if name is None:
+            continue
+        if type(name) is not str or not _TOKEN.fullmatch(name):
+            return None
+        header = PARAM + name.lower().encode()
+        if header in names or entry.get("type") not in {"string", "integer", "boolean"}:
+            return None
+        names.add(header)
+        found.append(ParamHeader(header, path))
+    return tuple(found)
+
+
+def mirrored(
+    method: str, params: Mapping[str, Json], version: str, wanted: Iterable[ParamHeader] = ()
+) -> list[tuple[bytes, bytes]]:
+    """Compute the headers that a request must carry."""
+    headers = [(VERSION, version.encode()), (METHOD, encode_value(method))]
+    named = params.get(NAMED_BY.get(method, ""))
+    if type(named) is str:
+        headers.append((NAME, encode_value(named)))
+    arguments = params.get("arguments")
+    if type(arguments) is dict:
+        for entry in wanted:
+            text = scalar_text(argument_at(arguments, entry.path))
+            if text is not None:
+                headers.append((entry.header, encode_value(text)))
+    return headers
+
+
+def is_mirrored(name: bytes) -> bool:
+    """Tell whether a header (in lower case) repeats the body."""
+    return name.startswith(b"mcp-") and (name in {VERSION, METHOD, NAME} or name.startswith(PARAM))
+
+
+def _properties(
+    schema: Json, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], dict[str, Json]]]:
+    properties = schema.get("properties") if type(schema) is dict else None
+    if type(properties) is not dict or depth > MAX_SCHEMA_DEPTH:
+        return
+    for key, entry in properties.items():
+        if type(entry) is dict:
+            yield (*path, key), entry
+            yield from _properties(entry, (*path, key), depth + 1)
+
+
+def _check_text(
+    header: str, value: bytes | None, expected: str, *, required: bool
+) -> Mismatch | None:
+    if value is None:
+        return Mismatch(header, "is missing") if required else None
+    decoded = decode_value(value)
+    if decoded is None:
+        return Mismatch(header, "cannot be decoded")
+    return None if decoded == expected else Mismatch(header, "differs from the body")
+
+
+def _same_integer(given: bytes, value: int) -> bool:
+    text = decode_value(given)
+    if text is None or not _INTEGER.fullmatch(text):
+        return False
+    return int(text.partition(".")[0]) == value
