@@ -12,9 +12,11 @@ from thoughtgate.wire.methods import Named
 
 
 class ToServer(NamedTuple):
-    """Send one frame to the server."""
+    """Send one frame to the server. If it cannot be sent, report ``NotSent`` with the key."""
 
     data: bytes
+    key: RequestId | None = None
+    """The id of the request it carries; None when nobody waits for an answer."""
 
 
 class ToAgent(NamedTuple):

@@ -41,6 +41,14 @@ class ListScreened(NamedTuple):
     at: float
 
 
+class NotSent(NamedTuple):
+    """A request could not be sent on: its record could not be written, or the way is closed."""
+
+    key: RequestId
+    kind: str
+    at: float
+
+
 class AgentGone(NamedTuple):
     """The agent closed its side; nobody will read an answer."""
 
@@ -63,5 +71,5 @@ class Ticked(NamedTuple):
 
 
 Event: TypeAlias = (
-    AgentSent | ServerSent | CallJudged | ListScreened | AgentGone | ServerGone | Ticked
+    AgentSent | ServerSent | CallJudged | ListScreened | NotSent | AgentGone | ServerGone | Ticked
 )

@@ -94,8 +94,10 @@ class Judge:
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and counters stay."""
+        counted = self._limits.export()
         self.policy = policy
-        self._limits.replace(policy.limits)
+        self._limits = LimitState(policy.limits)
+        self._limits.restore(counted)
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """Return a call that has not ended, or None."""
@@ -153,7 +155,8 @@ class Judge:
         blocked = error is not None and error.get("class") == "policy_block"
         if not blocked:
             failed = record.body["status"] == ERROR or record.body.get("is_error") is True
-            self._limits.ended(held.call, record.at, failed=failed)
+            told = self._limits.failed if failed else self._limits.succeeded
+            told(held.call, record.at)
         return record
 
     def screen(
@@ -164,22 +167,19 @@ class Judge:
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
             self._learn(server, entries)
-        hidden = frozenset(
-            name
-            for name in names
-            if not self.policy.visibility.allows(server, listing.kind, name)
-        )
-        shown = frozenset() if self.policy.profile != PRODUCTION else hidden
+        allows = self.policy.visibility.allows
+        hidden = frozenset(name for name in names if not allows(server, listing.kind, name))
+        withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
             "list": {
                 "method": method,
                 "offered": len(entries),
-                "returned": sum(name not in shown for name in names),
+                "returned": sum(name not in withheld for name in names),
                 "hidden": sorted(name[:MAX_NAME] for name in hidden)[:1000],
                 "enforced": self.policy.profile == PRODUCTION,
             }
         }
-        return shown, Record(TOOLS_LIST, at, server, session, body)
+        return withheld, Record(TOOLS_LIST, at, server, session, body)
 
     def _first_objection(self, question: Question) -> tuple[Call, Verdict]:
         objection: tuple[Call, Verdict] | None = None
@@ -281,9 +281,12 @@ class Judge:
             "gate": verdict.gate,
             "rule_id": verdict.rule or None,
             "severity": "info" if verdict.action == FORWARD else "warn",
-            "explain": {"summary": verdict.reason, "reason_code": (verdict.kind or verdict.action).upper()},
+            "explain": {
+                "summary": verdict.reason,
+                "reason_code": (verdict.kind or verdict.action).upper(),
+            },
             "policy": {
-                "policy_id": self.policy.name,
+                "policy_id": "starter" if self.policy.starter else "config",
                 "policy_version": self.policy.version,
                 "policy_hash": self.policy.version,
             },

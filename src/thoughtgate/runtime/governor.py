@@ -6,9 +6,10 @@ here and nowhere else. ``rule``, ``screen`` and ``note`` queue what must be on r
 ``flush`` raises it refuses what it was about to send.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import Record
 from thoughtgate.core.tally import Tally, run_ended, run_started
@@ -21,7 +22,7 @@ from thoughtgate.wire.message import Json
 class Writer(Protocol):
     """Where records go."""
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: Sequence[Record]) -> None:
         """Put events on the record, all or none."""
 
     def close(self) -> None:
@@ -87,12 +88,14 @@ class Governor:
         self,
         judge: Judge,
         writer: Writer,
+        run: Run,
         *,
         desk: Desk | None = None,
         observe: Callable[[Record], None] | None = None,
         on_failure: str = "refuse",
     ) -> None:
         self.judge = judge
+        self.run = run
         self.desk: Desk = desk if desk is not None else NoDesk()
         self.tally = Tally()
         self._writer = writer
@@ -107,7 +110,7 @@ class Governor:
         return self.judge.policy
 
     def start(self, at: float, **facts: Any) -> None:
-        """Open the run on the record.
+        """Open the run on the record; ``facts`` say what runs.
 
         Raises:
             RecordError: it cannot be written, so nothing may start.
@@ -116,11 +119,11 @@ class Governor:
         self._put(run_started(at, self.policy, **facts))
         self.flush()
 
-    def finish(self, status: str, at: float) -> None:
+    def finish(self, status: str, at: float, reason: str = "") -> None:
         """Close the run on the record; always its last event."""
         self.desk.close(at)
         self.flush_quietly()
-        self._put(run_ended(at, self._started_at, status, self.tally))
+        self._put(run_ended(at, self._started_at, status, self.tally, reason=reason))
         self.flush_quietly()
         self._writer.close()
 

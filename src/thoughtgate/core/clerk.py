@@ -1,0 +1,189 @@
+"""The clerk of a session: words its replies and its records.
+
+A session decides what happens; the clerk turns that into commands. Keeping the wording
+here keeps the session readable and makes every refusal look alike.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core.commands import Command, ToAgent, ToServer, WriteRecord
+from thoughtgate.core.record import AGENT_TO_SERVER, ERROR, call_ended, frame_refused, message_seen
+from thoughtgate.policy.call import Verdict
+from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.replies import MESSAGES, render_error
+from thoughtgate.wire.revisions import is_modern
+
+MAX_OPEN: Final = 100_000
+"""Requests open at once in one direction; each costs under half a KiB."""
+
+MAX_HELD: Final = 32
+"""Calls that may wait for a person on one connection before the next is refused."""
+
+ORPHAN_AFTER_S: Final = 600.0
+"""How long a server may be silent on a request when its config sets no timeout."""
+
+NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
+"""Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
+
+
+class Setup(NamedTuple):
+    """What a session is told about itself."""
+
+    server: str
+    session: str
+    enforce: bool = True
+    """False in the development profile: refuse nothing, record what would have been refused."""
+    timeout_s: float = ORPHAN_AFTER_S
+    max_held: int = MAX_HELD
+    max_open: int = MAX_OPEN
+
+
+class Asked(NamedTuple):
+    """A request of the agent that has no answer yet: before its verdict, held, or at the server."""
+
+    message: Message | None
+    """The frame, kept until it is sent on."""
+    method: str
+    name: str
+    """The tool, resource or prompt it names; empty when no gate judges it."""
+    at: float
+    """When the agent asked."""
+    modern: bool
+    token: RequestId | None
+    """The caller's progress token."""
+    call_id: str = ""
+    held_since: float = 0.0
+    """When people were asked; 0 for a request that was not held."""
+    told: int = 0
+    """Progress notifications sent while it is held."""
+    alive_at: float = 0.0
+    """When the server last showed that it works on it."""
+
+
+class Clerk:
+    """Words what one session says."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._refusals = 0
+
+    def seen(self, message: Message, at: float, direction: str, method: str = "") -> WriteRecord:
+        """Put an ungated message on the record."""
+        setup = self._setup
+        return WriteRecord(
+            message_seen(
+                at,
+                setup.server,
+                setup.session,
+                direction,
+                message.shape,
+                method or message.method,
+                len(message.raw),
+            )
+        )
+
+    def refused(
+        self, fault: Fault, line: bytes, at: float, direction: str, message: Message | None = None
+    ) -> list[Command]:
+        """Refuse a frame: on the record, and to the one who asked with it."""
+        self._refusals += 1
+        setup = self._setup
+        correlation_id = f"{setup.session}-f{self._refusals}"
+        passes = not setup.enforce and fault.check not in NEVER_PASSED
+        record = frame_refused(
+            at,
+            setup.server,
+            setup.session,
+            direction=direction,
+            check=fault.check,
+            kind=fault.kind,
+            size=len(line),
+            method=message.method if message is not None else "",
+            correlation_id=correlation_id,
+            enforced=not passes,
+        )
+        commands: list[Command] = [WriteRecord(record)]
+        to_server = direction == AGENT_TO_SERVER
+        if passes:
+            data = line.removesuffix(b"\r")
+            commands.append(ToServer(data) if to_server else ToAgent(data))
+        elif to_server and fault.answerable:
+            reply = render_error(
+                fault.id,
+                fault.kind,
+                modern=message is not None and is_modern(message.body.get("params")),
+                message=fault.reason,
+                correlation_id=correlation_id,
+                details={"check": fault.check},
+            )
+            commands.append(ToAgent(reply))
+        return commands
+
+    def denied(self, key: RequestId, asked: Asked, verdict: Verdict, at: float) -> list[Command]:
+        """Tell the caller that its call is not made, and nothing about the rules."""
+        details: dict[str, Any] = {}
+        if verdict.retry_after_s:
+            details["retry_after"] = round(verdict.retry_after_s, 3)
+        error = {"class": "policy_block", "kind": verdict.kind, "message": MESSAGES[verdict.kind]}
+        return self.failed(
+            key, asked, verdict.kind, at, error=error, gate=verdict.gate, details=details
+        )
+
+    def failed(
+        self,
+        key: RequestId,
+        asked: Asked,
+        kind: str,
+        at: float,
+        *,
+        error: dict[str, Any] | None = None,
+        text: str = "",
+        gate: str = "",
+        status: str = ERROR,
+        details: dict[str, Any] | None = None,
+    ) -> list[Command]:
+        """Answer a request with an error of ours, and end its call on the record."""
+        reply = render_error(
+            key,
+            kind,
+            modern=asked.modern,
+            message=text,
+            gate=gate,
+            tool=asked.name,
+            correlation_id=asked.call_id,
+            details=details,
+        )
+        if error is None:
+            error = {"class": "transport", "kind": kind, "message": text or MESSAGES[kind]}
+        return [*self.ended(asked, at, status, len(reply), error), ToAgent(reply)]
+
+    def ended(
+        self,
+        asked: Asked,
+        at: float,
+        status: str,
+        size: int,
+        error: dict[str, Any] | None = None,
+        *,
+        is_error: bool = False,
+    ) -> list[Command]:
+        """End a call on the record; nothing for a request that no gate judged."""
+        if not asked.call_id:
+            return []
+        setup = self._setup
+        return [
+            WriteRecord(
+                call_ended(
+                    at,
+                    setup.server,
+                    setup.session,
+                    call_id=asked.call_id,
+                    tool=asked.name,
+                    status=status,
+                    latency_ms=max(0, round((at - asked.at) * 1000)),
+                    size=size,
+                    error=error,
+                    is_error=is_error,
+                )
+            )
+        ]

@@ -1,0 +1,52 @@
+"""Who judges for a shim: a seam with two implementations.
+
+``local_authority`` judges in the shim's own process; ``service_authority`` asks the
+governance service of a wrap. The shim's loop knows only this.
+"""
+
+from typing import Protocol
+
+from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.events import Event
+from thoughtgate.core.record import Record
+
+
+class Authority(Protocol):
+    """Answers a session's questions, at once or later, and keeps the record."""
+
+    stop_reason: str
+    """Why the shim must stop; empty while it need not."""
+
+    def judge(self, command: JudgeCall) -> list[Event]:
+        """Judge a request; an empty list means the answer comes later."""
+
+    def screen(self, command: ScreenList) -> list[Event]:
+        """Say what a list must hide; an empty list means the answer comes later."""
+
+    def ask(self, command: AskPeople) -> list[Event]:
+        """Have people asked about a held call."""
+
+    def withdraw(self, command: Withdraw, at: float) -> None:
+        """Take a question back."""
+
+    def record(self, record: Record) -> None:
+        """Put an event on the record."""
+
+    def flush(self) -> bool:
+        """Make sure of the record before bytes go on; False means nothing may be sent."""
+
+    def descriptors(self) -> dict[int, int]:
+        """Return the descriptors to poll, with their masks."""
+
+    def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
+        """One of the descriptors is ready."""
+
+    def tick(self, at: float) -> list[Event]:
+        """Time passed; called at least every ``interval_s`` seconds."""
+
+    @property
+    def interval_s(self) -> float:
+        """How soon this authority wants to be ticked again."""
+
+    def finish(self, status: str, at: float) -> None:
+        """The session is over."""

@@ -1,0 +1,78 @@
+"""Opening a governor: policy, record and desk from a loaded config.
+
+The one place where these parts are put together, whoever governs.
+"""
+
+import os
+from collections.abc import Mapping
+
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.judge import Judge
+from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.runtime.configuration import Loaded
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.identity import identify_run
+from thoughtgate.stores.record import RecordWriter
+
+RECORD_FILE = "audit.jsonl"
+"""The record's name in the state directory when the config names none."""
+
+
+def open_governor(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    state: str,
+    *,
+    audit: str = "",
+    desk: bool = True,
+) -> Governor:
+    """Open the record and return a governor for a new run.
+
+    Raises:
+        ConfigError: the record's signing key is named but not set.
+        RecordError: the record cannot be opened.
+    """
+    settings, policy = loaded.settings, loaded.policy
+    run = identify_run(environ, policy.profile, state)
+    writer = RecordWriter(
+        record_place(loaded, state, audit),
+        Envelope(run),
+        on_failure=settings.audit.on_failure,
+        rotate_bytes=settings.audit.rotate_size,
+        keep=settings.audit.rotate_keep,
+        sign_key=_sign_key(loaded, environ),
+    )
+    asks = None
+    if desk:
+        from thoughtgate.runtime.approvals import open_desk
+
+        asks = open_desk(settings, policy, state)
+    return Governor(
+        Judge(policy, run.run_id), writer, run, desk=asks, on_failure=settings.audit.on_failure
+    )
+
+
+def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
+    """Return where the record goes: the flag, else the config, else the state directory."""
+    chosen = loaded.settings.audit
+    if audit:
+        return audit
+    if chosen.sink != "file":
+        return chosen.sink
+    if chosen.file:
+        base = os.path.dirname(loaded.path) if loaded.path is not None else state
+        return os.path.join(base, chosen.file)
+    return os.path.join(state, RECORD_FILE)
+
+
+def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:
+    name = loaded.settings.audit.sign_key_env
+    if not name:
+        return b""
+    value = environ.get(name, "")
+    if not value:
+        where = loaded.path or ""
+        raise ConfigError(
+            [Problem("audit.sign_key_env", f"the variable {name} is not set", str(where))]
+        )
+    return value.encode()

@@ -1,0 +1,103 @@
+"""The shim as its own judge: a governor in the same process."""
+
+from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.judge import Question
+from thoughtgate.core.record import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.wire.message import RequestId
+
+IDLE_S = 3600.0
+"""With nobody asked there is nothing to look for."""
+
+HELD_S = 0.2
+"""How often a person's answer is looked for while calls are held."""
+
+
+class LocalAuthority:
+    """Judges with a governor of its own."""
+
+    stop_reason = ""
+
+    def __init__(self, governor: Governor, server: str, session: str, principal: str) -> None:
+        self._governor = governor
+        self._server = server
+        self._session = session
+        self._principal = principal
+        self._held: dict[str, RequestId] = {}
+
+    @property
+    def interval_s(self) -> float:
+        """Look often only while somebody waits."""
+        return HELD_S if self._held else IDLE_S
+
+    def judge(self, command: JudgeCall) -> list[Event]:
+        """Judge now."""
+        question = Question(
+            self._server,
+            self._session,
+            self._principal,
+            command.method,
+            command.named,
+            command.bytes_in,
+            "mcp_stdio",
+            command.at,
+        )
+        ruling = self._governor.rule(question)
+        return [CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)]
+
+    def screen(self, command: ScreenList) -> list[Event]:
+        """Screen now."""
+        hidden = self._governor.screen(
+            self._server, self._session, command.method, command.entries, command.at
+        )
+        return [ListScreened(command.key, hidden, command.at)]
+
+    def ask(self, command: AskPeople) -> list[Event]:
+        """Have the desk ask; the answer is often for later."""
+        ruling = self._governor.ask(command.call_id, command.workflow, command.at)
+        if ruling is None:
+            self._held[command.call_id] = command.key
+            return []
+        return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
+
+    def withdraw(self, command: Withdraw, at: float) -> None:
+        """Nobody waits any more."""
+        self._held.pop(command.call_id, None)
+        self._governor.withdraw(command.call_id, command.reason, at)
+
+    def record(self, record: Record) -> None:
+        """Queue an event for the record."""
+        self._governor.note(record)
+
+    def flush(self) -> bool:
+        """Write the record; False when it cannot be written and must be."""
+        try:
+            self._governor.flush()
+        except RecordError:
+            return False
+        return True
+
+    def descriptors(self) -> dict[int, int]:
+        """There are none: everything is decided in this process."""
+        return {}
+
+    def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
+        """Never called."""
+        raise AssertionError((descriptor, mask, at))
+
+    def tick(self, at: float) -> list[Event]:
+        """Look whether people have decided."""
+        if not self._held:
+            return []
+        events: list[Event] = []
+        for ruling in self._governor.settled(at):
+            key = self._held.pop(ruling.call_id, None)
+            if key is not None:
+                events.append(CallJudged(key, ruling.verdict, ruling.call_id, at))
+        return events
+
+    def finish(self, status: str, at: float) -> None:
+        """Close the run."""
+        self._governor.finish(status, at)

@@ -1,0 +1,367 @@
+"""The shim: one stdio server behind the gate, driven by one loop without threads.
+
+The loop polls the agent's and the server's pipes, feeds whole lines to the session and
+carries out what the session commands. Each side is read while the other is full, until
+a bounded amount waits; then the reading stops and the pipe itself holds the peer back.
+"""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from thoughtgate.core.commands import (
+    AskPeople,
+    Command,
+    JudgeCall,
+    ScreenList,
+    ToAgent,
+    ToServer,
+    Withdraw,
+    WriteRecord,
+)
+from thoughtgate.core.events import AgentGone, AgentSent, Event, NotSent, ServerGone, ServerSent, Ticked
+from thoughtgate.core.record import SERVER_EXITED, SERVER_STARTED, Record
+from thoughtgate.core.session import Session, Setup
+from thoughtgate.runtime.authority import Authority
+from thoughtgate.runtime.clock import monotonic, now
+from thoughtgate.runtime.outlet import Outlet
+from thoughtgate.runtime.process import EOF_GRACE_S, TERM_GRACE_S, Server
+from thoughtgate.wire.lines import LineSplitter
+from thoughtgate.wire.message import RequestId
+
+READ: Final = 256 * 1024
+
+HIGH_WATER: Final = 32 * 1024 * 1024
+"""Bytes that may wait for one side before the other is no longer read: three of the largest messages."""
+
+IMPATIENT_GRACE_S: Final = 0.15
+"""From SIGTERM to SIGKILL once the agent has signalled twice: some kill the shim 0.4 s later."""
+
+TICK_S: Final = 1.0
+
+NOT_FOUND: Final = 127
+NOT_EXECUTABLE: Final = 126
+
+
+class Shim:
+    """Runs one server for one agent."""
+
+    def __init__(
+        self, command: Sequence[str], setup: Setup, authority: Authority, environ: Mapping[str, str]
+    ) -> None:
+        self._command = list(command)
+        self._environ = dict(environ)
+        self._authority = authority
+        self._setup = setup
+        self._session = Session(setup)
+        self._from_agent = LineSplitter()
+        self._from_server = LineSplitter()
+        self._to_agent = Outlet(1, shared=True)
+        self._to_server: Outlet | None = None
+        self._server: Server | None = None
+        self._agent_open = True
+        self._server_open = False
+        self._stopping = ""
+        self._step = ""
+        self._deadline = 0.0
+        self._signals = 0
+        self._exit_code = 0
+        self._poll = select.poll()
+        self._masks: dict[int, int] = {}
+        self._bell, self._ring = os.pipe()
+        self._outgoing: list[tuple[bytes, RequestId | None]] = []
+        self._carriers: dict[type, Callable[[Any], None]] = {
+            ToServer: self._send_to_server,
+            ToAgent: self._send_to_agent,
+            WriteRecord: self._write_record,
+            JudgeCall: lambda command: self._feed_all(self._authority.judge(command)),
+            ScreenList: lambda command: self._feed_all(self._authority.screen(command)),
+            AskPeople: lambda command: self._feed_all(self._authority.ask(command)),
+            Withdraw: lambda command: self._authority.withdraw(command, now()),
+        }
+
+    def run(self) -> int:
+        """Serve until one side ends; return the exit code."""
+        self._listen_for_signals()
+        self._start_server()
+        status = "FAILED"
+        try:
+            while not self._is_over():
+                self._turn()
+            status = self._status()
+        finally:
+            self._finish(status)
+        return self._exit_code
+
+    # One turn of the loop.
+
+    def _turn(self) -> None:
+        self._update_masks()
+        for descriptor, mask in self._poll.poll(self._patience() * 1000):
+            self._ready(descriptor, mask)
+        at = now()
+        self._feed_all(self._authority.tick(at))
+        if not self._session.is_idle:
+            self._feed(Ticked(at))
+        self._flush()
+        self._check_server()
+        self._advance_stop()
+
+    def _ready(self, descriptor: int, mask: int) -> None:
+        server = self._server
+        if descriptor == 0:
+            self._read_agent()
+        elif descriptor == self._bell:
+            self._hear_signal()
+        elif server is not None and descriptor == server.stdout:
+            self._read_server(server)
+        elif descriptor == self._to_agent.watched:
+            if mask & select.POLLOUT:
+                self._to_agent.push(writable=True)
+            else:
+                self._to_agent.broken = True
+                self._begin_stop("agent")
+        elif self._to_server is not None and descriptor == self._to_server.descriptor:
+            self._to_server.push(writable=True)
+        else:
+            self._feed_all(self._authority.ready(descriptor, mask, now()))
+
+    def _patience(self) -> float:
+        if self._step:
+            return max(0.0, min(self._deadline - monotonic(), self._authority.interval_s, 0.05))
+        if self._session.is_idle:
+            return self._authority.interval_s
+        return min(self._authority.interval_s, TICK_S)
+
+    def _update_masks(self) -> None:
+        """Watch what can be served now, and nothing else, so that no poll returns in vain."""
+        wanted = dict(self._authority.descriptors())
+        wanted[self._bell] = select.POLLIN
+        to_server = self._to_server
+        agent_full = len(self._to_agent.waiting) > HIGH_WATER
+        server_full = to_server is not None and len(to_server.waiting) > HIGH_WATER
+        if self._agent_open and not agent_full and not server_full:
+            wanted[0] = select.POLLIN
+        if self._server is not None and self._server_open and not agent_full:
+            wanted[self._server.stdout] = select.POLLIN
+        if self._to_agent.waiting and not self._to_agent.broken:
+            wanted[self._to_agent.watched] = select.POLLOUT
+        if to_server is not None and to_server.waiting and not to_server.broken:
+            wanted[to_server.descriptor] = select.POLLOUT
+        if wanted == self._masks:
+            return
+        for descriptor in self._masks.keys() - wanted.keys():
+            self._poll.unregister(descriptor)
+        for descriptor, mask in wanted.items():
+            if self._masks.get(descriptor) != mask:
+                self._poll.register(descriptor, mask)
+        self._masks = wanted
+
+    # Reading.
+
+    def _read_agent(self) -> None:
+        try:
+            chunk = os.read(0, READ)
+        except OSError:
+            chunk = b""
+        at = now()
+        lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()
+        for line in lines:
+            self._feed(AgentSent(line, at))
+        if not chunk:
+            self._agent_open = False
+            self._flush()
+            self._feed(AgentGone(at))
+            self._begin_stop("eof")
+
+    def _read_server(self, server: Server) -> None:
+        try:
+            chunk = os.read(server.stdout, READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        at = now()
+        lines = self._from_server.feed(chunk) if chunk else self._from_server.close()
+        for line in lines:
+            self._feed(ServerSent(line, at))
+        if not chunk:
+            self._server_open = False
+
+    # Carrying out.
+
+    def _feed_all(self, events: list[Event]) -> None:
+        for event in events:
+            self._feed(event)
+
+    def _feed(self, event: Event) -> None:
+        for command in self._session.receive(event):
+            self._carriers[type(command)](command)
+
+    def _send_to_server(self, command: ToServer) -> None:
+        self._outgoing.append((command.data, command.key))
+
+    def _send_to_agent(self, command: ToAgent) -> None:
+        self._to_agent.put(command.data)
+
+    def _write_record(self, command: WriteRecord) -> None:
+        self._authority.record(command.record)
+
+    def _flush(self) -> None:
+        """Record first, then send: what is not on record does not reach the server."""
+        recorded = self._authority.flush()
+        outgoing, self._outgoing = self._outgoing, []
+        if recorded:
+            if self._to_server is not None:
+                for data, _ in outgoing:
+                    self._to_server.put(data)
+                self._to_server.push(writable=False)
+        else:
+            at = now()
+            for _, key in outgoing:
+                if key is not None:
+                    self._feed(NotSent(key, "service_unavailable", at))
+        self._to_agent.push(writable=False)
+
+    # The server's life.
+
+    def _start_server(self) -> None:
+        at = now()
+        try:
+            server = Server(self._command, self._environ)
+        except OSError as error:
+            self._exit_code = NOT_EXECUTABLE if isinstance(error, PermissionError) else NOT_FOUND
+            complain(f"the server {self._command[0]!r} could not be started: {error.strerror}")
+            self._put_server_record(SERVER_EXITED, at, {"state": "failed_to_start"})
+            self._feed(ServerGone("the server could not be started", at, "server_start_failed"))
+            return
+        self._server = server
+        self._server_open = True
+        self._to_server = Outlet(server.stdin, shared=False)
+        self._put_server_record(SERVER_STARTED, at, {"pid": server.pid})
+
+    def _check_server(self) -> None:
+        server = self._server
+        if server is None or self._step == "over":
+            return
+        code = server.poll()
+        if code is None:
+            if not self._server_open and not self._step:
+                self._begin_stop("server closed its output")
+            return
+        self._drain_server(server)
+        at = now()
+        if not self._stopping:
+            self._exit_code = code
+            reason = f"the server exited with code {code}"
+            complain(reason)
+            self._stopping = "server"
+        elif self._stopping == "eof" and self._step == "eof":
+            self._exit_code = code
+        self._put_server_record(SERVER_EXITED, at, {"state": "exited", "exit_code": code})
+        self._feed(ServerGone("the server exited before it answered", at))
+        self._flush()
+        server.sweep()
+        self._step = "over"
+        self._deadline = monotonic() + TERM_GRACE_S
+
+    def _drain_server(self, server: Server) -> None:
+        """Take what an ended server still had to say; a grandchild may hold the pipe open."""
+        before = -1
+        while self._server_open and self._from_server.pending != before:
+            before = self._from_server.pending
+            self._read_server(server)
+            self._flush()
+        for line in self._from_server.close():
+            self._feed(ServerSent(line, now()))
+
+    def _put_server_record(self, kind: str, at: float, facts: dict[str, Any]) -> None:
+        setup = self._setup
+        self._authority.record(Record(kind, at, setup.server, setup.session, {"server": facts}))
+
+    # Stopping.
+
+    def _begin_stop(self, reason: str) -> None:
+        if self._stopping:
+            return
+        self._stopping = reason
+        self._step = "eof"
+        self._deadline = monotonic() + EOF_GRACE_S
+
+    def _advance_stop(self) -> None:
+        """Close stdin, wait, terminate, wait, kill; each step only when the one before failed."""
+        if self._authority.stop_reason and not self._stopping:
+            complain(f"stopping: {self._authority.stop_reason}")
+            self._feed(AgentGone(now()))
+            self._begin_stop(self._authority.stop_reason)
+        server = self._server
+        if not self._step or self._step == "over" or server is None:
+            return
+        if self._to_server is not None and not self._to_server.waiting and not self._outgoing:
+            os.close(server.stdin)
+            self._to_server = None
+        if monotonic() < self._deadline:
+            return
+        if self._step == "eof":
+            server.signal(signal.SIGTERM)
+            self._step = "term"
+            self._deadline = monotonic() + TERM_GRACE_S
+        else:
+            server.signal(signal.SIGKILL)
+            self._deadline = monotonic() + TERM_GRACE_S
+
+    def _hear_signal(self) -> None:
+        os.read(self._bell, 64)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        del frame
+        if number == signal.SIGCHLD:
+            return
+        self._signals += 1
+        if self._server is None:
+            self._stopping = self._stopping or "signal"
+            return
+        grace = TERM_GRACE_S if self._signals == 1 else IMPATIENT_GRACE_S
+        self._server.signal(signal.SIGTERM)
+        self._stopping = "signal"
+        self._step = "term" if self._step != "over" else "over"
+        self._deadline = monotonic() + grace
+
+    def _listen_for_signals(self) -> None:
+        os.set_blocking(self._bell, False)
+        os.set_blocking(self._ring, False)
+        signal.set_wakeup_fd(self._ring, warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+    def _is_over(self) -> bool:
+        if self._server is None:
+            return bool(self._stopping)
+        if self._step != "over":
+            return False
+        return not self._to_agent.waiting or self._to_agent.broken or monotonic() > self._deadline
+
+    def _status(self) -> str:
+        if self._stopping == "signal":
+            return "TERMINATED"
+        if self._stopping == "server" or self._exit_code:
+            return "FAILED"
+        return "SUCCEEDED" if self._stopping == "eof" else "CANCELLED"
+
+    def _finish(self, status: str) -> None:
+        server = self._server
+        if server is not None and server.poll() is None:
+            server.signal(signal.SIGKILL)
+        if server is not None:
+            server.sweep()
+        signal.set_wakeup_fd(-1)
+        self._authority.finish(status, now())
+
+
+def complain(text: str) -> None:
+    """Say something to the person behind the agent: on stderr, never on stdout."""
+    print(f"thoughtgate: {text}", file=sys.stderr, flush=True)
