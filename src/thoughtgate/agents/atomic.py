@@ -1,0 +1,117 @@
+"""Files written whole or not at all.
+
+Owns the one way in which this room writes: a temporary file in the same directory, synced, given
+the mode and owner of what it replaces, read back, renamed over it. Knows nothing of configs.
+"""
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+PRIVATE: Final = 0o600
+
+
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of a content, in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_or_none(path: Path) -> bytes | None:
+    """Return a file's content, or None if there is no such file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
+    """Put new content into an existing file's place; mode, owner and attributes stay.
+
+    Returns False, with nothing changed, if somebody else wrote the file since it was read.
+
+    Args:
+        path: the file itself, no link.
+        content: what it will hold.
+        expected: what it must hold until then.
+
+    Raises:
+        OSError: it could not be written; nothing was changed.
+    """
+    before = path.lstat()
+    if not stat.S_ISREG(before.st_mode):
+        raise OSError(f"{path} is not a regular file")
+    temporary = _write_beside(path, content, stat.S_IMODE(before.st_mode), before)
+    try:
+        _copy_attributes(path, temporary)
+        if read_or_none(path) != expected:
+            temporary.unlink()
+            return False
+        temporary.replace(path)
+    except BaseException:  # an interrupt as well: no litter in the user's directory
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+    return True
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, over whatever stood there, and read it back.
+
+    A link of that name is replaced, never followed.
+
+    Raises:
+        OSError: it could not be written, or reads back differently.
+    """
+    temporary = _write_beside(path, content, PRIVATE, None)
+    try:
+        temporary.replace(path)
+    except BaseException:  # an interrupt as well: no litter in the user's directory
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+    if path.read_bytes() != content:
+        raise OSError(f"{path} does not read back as it was written")
+
+
+def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result | None) -> Path:
+    """Write a temporary file next to ``path``, synced to the disk."""
+    # The name stays short: a config's own name may be near the limit already.
+    descriptor, name = tempfile.mkstemp(prefix=".thoughtgate-", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            created = os.fstat(descriptor)
+            if owner and (created.st_uid, created.st_gid) != (owner.st_uid, owner.st_gid):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+    except BaseException:  # an interrupt as well: no litter in the user's directory
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _copy_attributes(source: Path, target: Path) -> None:
+    """Copy extended attributes where the system has them; they are labels, not content."""
+    if not hasattr(os, "listxattr"):
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(source):
+            with contextlib.suppress(OSError):
+                os.setxattr(target, name, os.getxattr(source, name))
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename last; some file systems cannot, and then it is as lasting as they allow."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,89 @@
+"""Which agent a command line starts.
+
+Pure: looks at the command's name alone. Which files the agent reads is the catalog's business.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Final
+
+from thoughtgate.errors import UsageError
+
+AGENT_TYPES: Final = (
+    "claude-desktop",
+    "claude-code",
+    "cursor",
+    "vscode",
+    "windsurf",
+    "zed",
+    "codex",
+    "gemini",
+    "opencode",
+    "custom",
+)
+
+_BY_COMMAND: Final = {
+    "claude": "claude-code",
+    "claude-code": "claude-code",
+    "claude-desktop": "claude-desktop",
+    "cursor": "cursor",
+    "cursor-agent": "cursor",
+    "code": "vscode",
+    "code-insiders": "vscode",
+    "windsurf": "windsurf",
+    "zed": "zed",
+    "zeditor": "zed",
+    "codex": "codex",
+    "gemini": "gemini",
+    "opencode": "opencode",
+}
+
+_BY_APPLICATION: Final = {
+    "Claude": "claude-desktop",
+    "Cursor": "cursor",
+    "Visual Studio Code": "vscode",
+    "Windsurf": "windsurf",
+    "Zed": "zed",
+}
+
+
+def detect_agent(argv: Sequence[str], agent_type: str | None = None) -> str:
+    """Return the type of the agent that a command starts, or the one that the user named.
+
+    Raises:
+        UsageError: nobody named a type, and the command is not one of a known agent.
+    """
+    if agent_type is not None:
+        if agent_type not in AGENT_TYPES:
+            raise UsageError(f"unknown agent type {agent_type!r}; {_supported()}")
+        return agent_type
+    if not argv:
+        raise UsageError(
+            "no agent to run: put its command after --, as in: thoughtgate wrap -- claude"
+        )
+    found = _of_application(argv[0]) or _BY_COMMAND.get(_name(argv[0]))
+    if found is None:
+        raise UsageError(
+            f"cannot tell which agent {argv[0]!r} is; name it with --agent-type, or use "
+            f"--agent-type custom with --config-path; {_supported()}"
+        )
+    return found
+
+
+def _supported() -> str:
+    return "supported types: " + ", ".join(AGENT_TYPES)
+
+
+def _name(command: str) -> str:
+    name = PurePath(command.replace("\\", "/")).name
+    return name.removesuffix(".exe").removesuffix(".cmd")
+
+
+def _of_application(command: str) -> str | None:
+    """Return the type of a macOS application bundle that the command lies in."""
+    for part in PurePath(command).parts:
+        if part.endswith(".app"):
+            for name, agent_type in _BY_APPLICATION.items():
+                if part.startswith(name):
+                    return agent_type
+    return None

@@ -1,0 +1,63 @@
+"""References to environment variables in config values.
+
+Pure. The agent expands them, not the gate: the expanded text would put secrets into argv, and
+some agents write expanded values back to their files. So a rewrite leaves every reference as it
+stands, and this module only finds the ones that cannot be resolved.
+
+An undefined variable without a default is an error where seed 000 asks for expansion (Claude
+Code, Windsurf) and for Cursor, which shares Windsurf's syntax: the server would get the literal
+text as an argument or a token. It is a warning for Gemini CLI, opencode and VS Code, which put an
+empty string or the literal there by documented habit.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, Literal
+
+Syntax = Literal["none", "shell", "dollar", "env", "brace-env"]
+
+_NAME: Final = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+_DEFAULT: Final = r"(?P<default>:-[^}]*)?"
+
+_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
+    "shell": re.compile(rf"\$\{{{_NAME}{_DEFAULT}\}}"),
+    "dollar": re.compile(rf"\$(?:\{{{_NAME}{_DEFAULT}\}}|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))"),
+    "env": re.compile(rf"\$\{{env:{_NAME}{_DEFAULT}\}}"),
+    "brace-env": re.compile(rf"\{{env:{_NAME}\}}"),
+}
+"""In this order: ``${V}`` and ``${V:-d}``; the same and ``$V``; ``${env:V}``; ``{env:V}``."""
+
+
+def undefined_variables(
+    value: Any, syntax: Syntax, env: Mapping[str, str], provided: Collection[str] = ()
+) -> list[str]:
+    """Return the variables that a value refers to, without a default, and that nobody defines.
+
+    Args:
+        value: a string, or lists and objects of strings.
+        syntax: how the agent writes a reference.
+        env: the environment that the agent gets.
+        provided: names that the agent itself defines for its servers.
+    """
+    pattern = _PATTERNS.get(syntax)
+    if pattern is None:
+        return []
+    found: dict[str, None] = {}
+    for text in _strings(value):
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            name = groups["name"] or groups.get("bare") or ""
+            if groups.get("default") is None:
+                found[name] = None
+    return [name for name in found if name not in env and name not in provided]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)

@@ -1,0 +1,141 @@
+"""The crash journal: what a wrap changed, so that any later process can undo it.
+
+Owns ``<state>/wraps/<key>.json``. It is written before the first config is, and removed after the
+last one is back. What it says is believed only as far as the files bear it out: a backup counts
+when its digest is the one noted here.
+"""
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.agents.atomic import write_private
+from thoughtgate.agents.entries import Format
+from thoughtgate.agents.records import Change, EntryRecord
+from thoughtgate.errors import ConfigError, Problem, UsageError
+
+VERSION: Final = 1
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One config file of a wrap."""
+
+    path: Path
+    """As the agent names it."""
+    real: Path
+    backup: Path
+    format: Format
+    original: str
+    """Digest of what the file held before."""
+    written: str
+    """Digest of what the wrap put there."""
+    lock_directory: bool
+    entries: tuple[EntryRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Everything that one wrap changed."""
+
+    key: str
+    agent_type: str
+    pid: int
+    started_at: str
+    """When the wrap began; for people."""
+    files: tuple[FileRecord, ...]
+    file: Path
+    """Where the journal itself lies."""
+
+
+def journal_path(state: Path, key: str) -> Path:
+    """Return where the journal of a run lies.
+
+    Raises:
+        UsageError: the key cannot be a file name.
+    """
+    if not _KEY.fullmatch(key):
+        raise UsageError(f"{key!r} cannot name a run: use letters, digits, dot, dash, underscore")
+    return state / "wraps" / f"{key}.json"
+
+
+def save_journal(journal: Journal) -> None:
+    """Write a journal, readable by its owner alone."""
+    journal.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    body = {"version": VERSION, **asdict(journal)}
+    write_private(journal.file, json.dumps(body, default=os.fspath, indent=1).encode())
+
+
+def remove_journal(journal: Journal) -> None:
+    """Remove a journal whose files are all back."""
+    journal.file.unlink(missing_ok=True)
+
+
+def find_journals(state: Path) -> tuple[tuple[Journal, ...], tuple[Problem, ...]]:
+    """Return the journals of a state directory, and a problem for each that cannot be read."""
+    journals: list[Journal] = []
+    problems: list[Problem] = []
+    for file in sorted((state / "wraps").glob("*.json")):
+        try:
+            with contextlib.suppress(FileNotFoundError):  # its wrap has just ended
+                journals.append(load_journal(file))
+        except ConfigError as error:
+            problems += error.problems
+    return tuple(journals), tuple(problems)
+
+
+def load_journal(file: Path) -> Journal:
+    """Read one journal.
+
+    Raises:
+        ConfigError: it is not a journal of this version.
+        FileNotFoundError: there is none.
+    """
+    try:
+        body = json.loads(file.read_bytes())
+        if body["version"] != VERSION:
+            raise ConfigError([Problem("version", "written by another version", str(file))])
+        return Journal(
+            key=str(body["key"]),
+            agent_type=str(body["agent_type"]),
+            pid=int(body["pid"]),
+            started_at=str(body["started_at"]),
+            files=tuple(_file_record(one) for one in body["files"]),
+            file=file,
+        )
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"not a readable journal ({error}); compare the backups by hand, then remove it"
+        raise ConfigError([Problem("", message, str(file))]) from error
+
+
+def _file_record(body: Any) -> FileRecord:
+    form: Format = "toml" if body["format"] == "toml" else "json"
+    return FileRecord(
+        path=Path(body["path"]),
+        real=Path(body["real"]),
+        backup=Path(body["backup"]),
+        format=form,
+        original=str(body["original"]),
+        written=str(body["written"]),
+        lock_directory=bool(body["lock_directory"]),
+        entries=tuple(_entry_record(one) for one in body["entries"]),
+    )
+
+
+def _entry_record(body: Any) -> EntryRecord:
+    return EntryRecord(
+        path=tuple(body["path"]),
+        server_id=str(body["server_id"]),
+        head=tuple(body["head"]),
+        changes=tuple(
+            Change(one["op"], tuple(one["keys"]), one["new"], str(one["old"]), one["after"])
+            for one in body["changes"]
+        ),
+    )

@@ -1,0 +1,294 @@
+"""JSON with comments, edited in place.
+
+Owns the syntax: text to a tree with spans, and edits that change the text of one value and
+nothing else, so that comments, order, indentation, trailing commas, line endings, a byte order
+mark and a missing final newline survive. Knows nothing of agents or files.
+
+An edit of an array inserts at its head or removes from it; the elements that were there are never
+written anew.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from thoughtgate.agents.entries import KeyPath
+from thoughtgate.errors import ConfigError, Problem
+
+MAX_DEPTH: Final = 128
+"""Deeper than any agent's file, far from Python's recursion limit."""
+
+_TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_ATOM = re.compile(rf"(?:true|false|null|{_NUMBER})(?![\w.+-])")
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and where it stands in the text."""
+
+    start: int
+    end: int = 0
+    members: "list[Member] | None" = None
+    items: "list[Node] | None" = None
+
+
+@dataclass(slots=True)
+class Member:
+    """A key of an object and its value."""
+
+    key: str
+    start: int
+    key_end: int
+    node: Node
+
+
+@dataclass(slots=True)
+class Tree:
+    """A parsed text."""
+
+    text: str
+    root: Node
+    extras: list[tuple[int, str]] = field(default_factory=list)
+    """Offset and name of everything that plain JSON would refuse, in order."""
+
+    def find(self, path: KeyPath) -> Node | None:
+        """Return the node at a path; a key that stands there twice has no one reading.
+
+        Raises:
+            ConfigError: a key of the path is duplicated.
+        """
+        node = self.root
+        for depth, key in enumerate(path):
+            found = [member for member in node.members or () if member.key == key]
+            if not found:
+                return None
+            if len(found) > 1:
+                line = line_of(self.text, found[1].start)
+                message = "this key stands here twice; remove one of the two"
+                raise ConfigError([Problem(".".join(path[: depth + 1]), message, line=line)])
+            node = found[0].node
+        return node
+
+    def raw(self, node: Node) -> str:
+        """Return the text of a value."""
+        return self.text[node.start : node.end]
+
+    def value(self, node: Node) -> Any:
+        """Return a value as Python has it; of duplicate keys the last, as JavaScript does."""
+        if node.members is not None:
+            return {member.key: self.value(member.node) for member in node.members}
+        if node.items is not None:
+            return [self.value(item) for item in node.items]
+        try:
+            return json.loads(self.raw(node))
+        except ValueError:  # Python refuses to read integers of thousands of digits
+            return float(self.raw(node))
+
+
+def line_of(text: str, offset: int) -> int:
+    """Return the one-based line of an offset."""
+    return text.count("\n", 0, offset) + 1
+
+
+def encode(value: Any) -> str:
+    """Return a value as JSON text on one line."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can carry
+        return json.dumps(value)
+    return text
+
+
+def parse(text: str) -> Tree:
+    """Parse JSON with comments and trailing commas.
+
+    Raises:
+        ConfigError: it is neither; the problem names the line.
+    """
+    return _Parser(text).parse()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 1 if text.startswith("\ufeff") else 0
+        self.extras: list[tuple[int, str]] = []
+
+    def parse(self) -> Tree:
+        self.skip()
+        if self.at == len(self.text):
+            self.fail("the file is empty; an empty config is {}")
+        root = self.value(0)
+        self.skip()
+        if self.at != len(self.text):
+            self.fail("text after the end of the value")
+        return Tree(self.text, root, self.extras)
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        line = line_of(self.text, self.at if at is None else at)
+        raise ConfigError([Problem("", f"not valid JSON: {message}", line=line)])
+
+    def skip(self) -> None:
+        """Pass over white space and comments."""
+        blank = _end(_BLANK, self.text, self.at)
+        self.at = _end(_TRIVIA, self.text, blank)
+        if blank < self.at:
+            self.extras.append((blank, "comment"))
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def value(self, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            self.fail(f"nested deeper than {MAX_DEPTH} levels")
+        node = Node(self.at)
+        opening = self.peek()
+        if opening == "{":
+            node.members = []
+            self.sequence(node, "}", depth)
+        elif opening == "[":
+            node.items = []
+            self.sequence(node, "]", depth)
+        elif opening == '"':
+            self.string()
+        else:
+            match = _ATOM.match(self.text, self.at)
+            if match is None:
+                self.fail(
+                    f"a value is expected here, not {opening!r}" if opening else "it ends early"
+                )
+            self.at = match.end()
+        node.end = self.at
+        return node
+
+    def string(self) -> str:
+        match = _STRING.match(self.text, self.at)
+        if match is None:
+            self.fail("a string is not closed, or holds a control character or a wrong escape")
+        self.at = match.end()
+        return match.group()
+
+    def sequence(self, node: Node, closing: str, depth: int) -> None:
+        """Read the inside of an object or an array, and its closing bracket."""
+        self.at += 1
+        self.skip()
+        while self.peek() != closing:
+            if node.members is not None:
+                node.members.append(self.member(depth))
+            elif node.items is not None:
+                node.items.append(self.value(depth + 1))
+            self.skip()
+            comma = self.at
+            if self.peek() == ",":
+                self.at += 1
+                self.skip()
+                if self.peek() == closing:
+                    self.extras.append((comma, "trailing comma"))
+            elif self.peek() != closing:
+                self.fail(f"a comma or {closing} is expected here")
+        self.at += 1
+
+    def member(self, depth: int) -> Member:
+        start = self.at
+        if self.peek() != '"':
+            self.fail("a key in double quotes is expected here")
+        key = json.loads(self.string())
+        key_end = self.at
+        self.skip()
+        if self.peek() != ":":
+            self.fail("a colon is expected after the key")
+        self.at += 1
+        self.skip()
+        return Member(key, start, key_end, self.value(depth + 1))
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def replace(text: str, path: KeyPath, raw: str) -> str:
+    """Put ``raw`` in the place of the value at a path."""
+    node = _existing(parse(text), path)
+    return text[: node.start] + raw + text[node.end :]
+
+
+def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
+    """Add a key to the object at ``path[:-1]``, after a sibling, or first when that is None."""
+    tree = parse(text)
+    parent = _existing(tree, path[:-1])
+    members = parent.members or []
+    key = encode(path[-1])
+    if not members:
+        at = parent.start + 1
+        return f"{text[:at]}{key}: {raw}{text[at:]}"
+    by_key = {member.key: member for member in members}
+    anchor = members[0] if after is None else by_key.get(after, members[-1])
+    colon = text[anchor.key_end : anchor.node.start]
+    if colon.strip() != ":" or "\n" in colon:
+        colon = ": "
+    gap = _gap_before(text, anchor.start)
+    if after is None:
+        return f"{text[: anchor.start]}{key}{colon}{raw},{gap}{text[anchor.start :]}"
+    return f"{text[: anchor.node.end]},{gap}{key}{colon}{raw}{text[anchor.node.end :]}"
+
+
+def remove(text: str, path: KeyPath) -> str:
+    """Take a key and its value out of the object they stand in."""
+    tree = parse(text)
+    members = _existing(tree, path[:-1]).members or []
+    at = next(index for index, member in enumerate(members) if member.key == path[-1])
+    if at > 0:
+        return text[: members[at - 1].node.end] + text[members[at].node.end :]
+    if len(members) > 1:
+        return text[: members[0].start] + text[members[1].start :]
+    return text[: members[0].start] + text[_after_comma(text, members[0].node.end) :]
+
+
+def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
+    """Insert values at the head of the array at a path, in the array's own layout."""
+    node = _existing(parse(text), path)
+    if not node.items:
+        at = node.start + 1
+        return text[:at] + ", ".join(map(encode, values)) + text[at:]
+    first = node.items[0].start
+    gap = _gap_before(text, first)
+    return text[:first] + "".join(f"{encode(value)},{gap}" for value in values) + text[first:]
+
+
+def behead(text: str, path: KeyPath, count: int) -> str:
+    """Take the first ``count`` elements out of the array at a path."""
+    items = _existing(parse(text), path).items or []
+    if count < len(items):
+        return text[: items[0].start] + text[items[count].start :]
+    return text[: items[0].start] + text[_after_comma(text, items[-1].end) :]
+
+
+def _existing(tree: Tree, path: KeyPath) -> Node:
+    node = tree.find(path)
+    if node is None:
+        raise KeyError(path)
+    return node
+
+
+def _gap_before(text: str, at: int) -> str:
+    """Return the line break and indentation before an offset, or one space within a line."""
+    blank = at
+    while blank and text[blank - 1] in " \t":
+        blank -= 1
+    if blank and text[blank - 1] == "\n":
+        start = blank - 2 if text[: blank - 1].endswith("\r") else blank - 1
+        return text[start:at]
+    return " "
+
+
+def _after_comma(text: str, at: int) -> int:
+    """Return the offset behind a comma that follows, or the same offset."""
+    end = _end(_TRIVIA, text, at)
+    return end + 1 if text[end : end + 1] == "," else at

@@ -1,0 +1,281 @@
+"""Where each agent's config files lie.
+
+Owns the paths, on Linux and macOS, and their order: every function returns layers from the
+weakest to the one that wins. Looks at the file system only to find a git root and to follow
+links; reads no config.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.agents.entries import Format, KeyPath, Layer
+from thoughtgate.errors import ConfigError, Problem
+
+_SERVERS: Final[KeyPath] = ("mcpServers",)
+_CUSTOM_KEYS: Final = ("mcpServers", "servers", "context_servers", "mcp_servers", "mcp")
+"""Where an agent that we do not know may list its servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Everything that decides which files an agent would load."""
+
+    agent_type: str
+    env: Mapping[str, str]
+    cwd: Path
+    home: Path
+    config_path: Path | None = None
+    argv: tuple[str, ...] = ()
+    """The agent's command line: some agents take config files and project directories there."""
+    platform: str = "linux"
+    root: Path = field(default=Path("/"))
+    """Where the machine's own settings start."""
+
+    @property
+    def config_home(self) -> Path:
+        """Where applications keep a user's settings on this platform."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        return self.xdg_config
+
+    @property
+    def xdg_config(self) -> Path:
+        """The XDG config directory, which some programs use on macOS too."""
+        return self.variable_path("XDG_CONFIG_HOME") or self.home / ".config"
+
+    def variable_path(self, name: str) -> Path | None:
+        """Return a path that an environment variable names."""
+        value = self.env.get(name, "")
+        return self.cwd / value if value else None
+
+    @property
+    def project_directories(self) -> tuple[Path, ...]:
+        """The working directory, and the directories that the command line opens."""
+        words = [word.partition("=")[2] if word.startswith("-") else word for word in self.argv[1:]]
+        opened = [self.cwd / word for word in words if word and "\0" not in word]
+        return tuple(dict.fromkeys([self.cwd, *(path for path in opened if _is_directory(path))]))
+
+
+def layers_of(search: Search) -> tuple[Layer, ...]:
+    """Return every place the agent would load servers from, the weakest first.
+
+    Raises:
+        ConfigError: a custom agent needs ``--config-path``.
+    """
+    if search.config_path is not None:
+        return tuple(_overridden(search, search.cwd / search.config_path))
+    if search.agent_type == "custom":
+        raise ConfigError([Problem("", "--agent-type custom needs --config-path FILE")])
+    return tuple(dict.fromkeys(_PLACES[search.agent_type](search)))
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a prompt on the command line can be longer than any name
+        return False
+
+
+def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Layer:
+    form: Format = "toml" if path.suffix == ".toml" else "json"
+    return Layer(path, Path(os.path.realpath(path)), scope, key, form, **more)
+
+
+def _overridden(search: Search, path: Path) -> Iterator[Layer]:
+    """Return the layers of the one file that the user named."""
+    more = {"strict": search.agent_type in ("claude-code", "claude-desktop")}
+    for key in _KEYS.get(search.agent_type, ()):
+        yield _layer(path, "user", key, **more)
+    if search.agent_type == "claude-code":
+        for directory in _project_keys(search.cwd):
+            yield _layer(path, "local", ("projects", directory, "mcpServers"), **more)
+    if search.agent_type == "custom":
+        for name in _CUSTOM_KEYS:
+            yield _layer(path, "user", (name,))
+
+
+def _claude_desktop(search: Search) -> Iterator[Layer]:
+    yield _layer(search.config_home / "Claude" / "claude_desktop_config.json", "user", strict=True)
+
+
+def _claude_code(search: Search) -> Iterator[Layer]:
+    directory = search.variable_path("CLAUDE_CONFIG_DIR") or search.home
+    user = directory / ".claude.json"
+    own: dict[str, Any] = {"strict": True, "lock_directory": True}
+    yield _layer(user, "user", **own)
+    for parent in _upward(search.cwd):
+        yield _layer(parent / ".mcp.json", "project", strict=True)
+    for key in _project_keys(search.cwd):
+        yield _layer(user, "local", ("projects", key, "mcpServers"), **own)
+    for value in flag_values(search.argv, "--mcp-config"):
+        if not value.lstrip().startswith("{"):
+            yield _layer(search.cwd / value, "flag", strict=True)
+    managed = "etc/claude-code"
+    if search.platform == "darwin":
+        managed = "Library/Application Support/ClaudeCode"
+    path = search.root / managed / "managed-mcp.json"
+    yield _layer(path, "system", strict=True, writable=False)
+
+
+def _cursor(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".cursor" / "mcp.json", "user")
+    for directory in search.project_directories:
+        yield _layer(directory / ".cursor" / "mcp.json", "project")
+
+
+def _vscode(search: Search) -> Iterator[Layer]:
+    insiders = bool(search.argv) and "insiders" in Path(search.argv[0]).name.lower()
+    user = search.config_home / ("Code - Insiders" if insiders else "Code") / "User"
+    yield _layer(search.home / ".copilot" / "mcp-config.json", "user")
+    for directory in (user, *sorted(user.glob("profiles/*"))):
+        yield _layer(directory / "settings.json", "user", ("mcp", "servers"))
+        yield _layer(directory / "mcp.json", "user", ("servers",))
+    for directory in search.project_directories:
+        yield _layer(directory / ".mcp.json", "project")
+        yield _layer(directory / ".vscode" / "settings.json", "project", ("mcp", "servers"))
+        yield _layer(directory / ".vscode" / "mcp.json", "project", ("servers",))
+
+
+def _windsurf(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".codeium" / "windsurf" / "mcp_config.json", "user")
+
+
+def _zed(search: Search) -> Iterator[Layer]:
+    key = ("context_servers",)
+    yield _layer(search.xdg_config / "zed" / "settings.json", "user", key)
+    for directory in search.project_directories:
+        yield _layer(directory / ".zed" / "settings.json", "project", key)
+
+
+def _codex(search: Search) -> Iterator[Layer]:
+    key = ("mcp_servers",)
+    yield _layer(search.root / "etc/codex/config.toml", "system", key, writable=False)
+    home = search.variable_path("CODEX_HOME") or search.home / ".codex"
+    yield _layer(home / "config.toml", "user", key)
+    for directory in _project_trees(search):
+        yield _layer(directory / ".codex" / "config.toml", "project", key)
+
+
+def _gemini(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".gemini" / "settings.json", "user")
+    yield _layer(search.cwd / ".gemini" / "settings.json", "project")
+    directory = "etc/gemini-cli"
+    if search.platform == "darwin":
+        directory = "Library/Application Support/GeminiCli"
+    system = search.variable_path("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+    path = system or search.root / directory / "settings.json"
+    yield _layer(path, "system", writable=False)
+
+
+def _opencode(search: Search) -> Iterator[Layer]:
+    key = ("mcp",)
+    both = ("opencode.json", "opencode.jsonc")
+    for name in ("config.json", *both):
+        yield _layer(search.xdg_config / "opencode" / name, "user", key)
+    named = search.variable_path("OPENCODE_CONFIG")
+    if named:
+        yield _layer(named, "user", key)
+    project = _project_trees(search)
+    extra = search.variable_path("OPENCODE_CONFIG_DIR")
+    hidden = [directory / ".opencode" for directory in (search.home, *project)]
+    for directory in (*project, *hidden, *([extra] if extra else [])):
+        for name in both:
+            yield _layer(directory / name, "project", key)
+
+
+_PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
+    "claude-desktop": _claude_desktop,
+    "claude-code": _claude_code,
+    "cursor": _cursor,
+    "vscode": _vscode,
+    "windsurf": _windsurf,
+    "zed": _zed,
+    "codex": _codex,
+    "gemini": _gemini,
+    "opencode": _opencode,
+}
+
+_KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
+    "claude-desktop": (_SERVERS,),
+    "claude-code": (_SERVERS,),
+    "cursor": (_SERVERS,),
+    "vscode": (("mcp", "servers"), _SERVERS, ("servers",)),
+    "windsurf": (_SERVERS,),
+    "zed": (("context_servers",),),
+    "codex": (("mcp_servers",),),
+    "gemini": (_SERVERS,),
+    "opencode": (("mcp",),),
+}
+
+
+def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:
+    """Return the values of a flag that takes one or more, in both spellings."""
+    taking = False
+    for argument in argv[1:]:
+        if argument.startswith("-"):
+            name, equals, value = argument.partition("=")
+            taking = name == flag and not equals
+            if name == flag and equals:
+                yield value
+        elif taking:
+            yield argument
+
+
+def git_root(directory: Path) -> Path | None:
+    """Return the nearest directory upward that holds ``.git``."""
+    return next((one for one in (directory, *directory.parents) if (one / ".git").exists()), None)
+
+
+def _upward(directory: Path) -> tuple[Path, ...]:
+    """Return a directory's ancestors and itself, from the top."""
+    return (*reversed(directory.parents), directory)
+
+
+def _below_git_root(directory: Path) -> tuple[Path, ...]:
+    """Return the directories from the git root down; without one, the directory alone."""
+    top = git_root(directory)
+    if top is None:
+        return (directory,)
+    return tuple(one for one in _upward(directory) if one == top or top in one.parents)
+
+
+def _project_trees(search: Search) -> tuple[Path, ...]:
+    """Return the directories from the git root down of every project that is opened."""
+    trees = (_below_git_root(directory) for directory in search.project_directories)
+    return tuple(dict.fromkeys(directory for tree in trees for directory in tree))
+
+
+def _project_keys(directory: Path) -> tuple[str, ...]:
+    """Return the names that Claude Code may have a project under.
+
+    It uses the git root, of a worktree the main repository's, else the working directory. Every
+    ancestor is looked up, under its own path and with links followed: a name too many costs
+    nothing, a name too few leaves servers ungoverned.
+    """
+    chains = [_upward(directory), _upward(directory.resolve())]
+    main = _main_repository(git_root(directory))
+    if main is not None:
+        chains.append((main,))
+    return tuple(dict.fromkeys(str(one) for chain in chains for one in chain))
+
+
+_MAX_POINTER: Final = 4096
+"""A worktree's ``.git`` file is one path; no path is longer."""
+
+
+def _main_repository(top: Path | None) -> Path | None:
+    """Return the main repository of a worktree: its ``.git`` is a file that points there."""
+    if top is None or not (top / ".git").is_file():
+        return None
+    try:
+        with (top / ".git").open(encoding="utf-8") as pointer:
+            text = pointer.read(_MAX_POINTER).strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    target = Path(text.removeprefix("gitdir:").strip())
+    if target.parent.name == "worktrees" and target.parent.parent.name == ".git":
+        return (top / target.parent.parent.parent).resolve()
+    return None

@@ -1,0 +1,132 @@
+"""TOML edited in place, over tomlkit.
+
+Owns the edits of a parsed TOML document; comments, order and layout are tomlkit's to keep, and
+``render`` gives back the line endings of the file. Knows nothing of agents or files.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, cast
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Array, Item, Table
+
+from thoughtgate.agents.entries import KeyPath
+from thoughtgate.errors import ConfigError, Problem
+
+_BEFORE_FIRST_ELEMENT = re.compile(r"\[(?:[ \t\r\n]+|#[^\n]*)*")
+_LONE_NEWLINE = re.compile(r"(?<!\r)\n")
+
+
+class TomlDocument:
+    """A TOML text under edit."""
+
+    def __init__(self, text: str) -> None:
+        """Parse a text.
+
+        Raises:
+            ConfigError: it is not TOML, or not TOML that can be edited in place.
+        """
+        self._bom = "\ufeff" if text.startswith("\ufeff") else ""
+        body = text.removeprefix("\ufeff")
+        try:
+            self.values: dict[str, Any] = tomllib.loads(body)
+            self._document = tomlkit.parse(body)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError([Problem("", f"not valid TOML: {error}")]) from error
+        except (TOMLKitError, RecursionError) as error:
+            raise ConfigError([Problem("", f"TOML that cannot be edited: {error}")]) from error
+        if tomlkit.dumps(self._document) != body:
+            raise ConfigError([Problem("", "TOML that cannot be edited without changing more")])
+        self._crlf = "\r\n" in body and not _LONE_NEWLINE.search(body)
+        self.extra: tuple[int, str] | None = None
+
+    def render(self) -> str:
+        """Return the text with every edit in it."""
+        text = tomlkit.dumps(self._document)
+        if self._crlf:
+            text = _LONE_NEWLINE.sub("\r\n", text)
+        return self._bom + text
+
+    def raw(self, path: KeyPath) -> str:
+        """Return the text of a value; of a table with its own header, the inline form."""
+        found = self._find(path)
+        if isinstance(found, Item) and not isinstance(found, Table | AoT):
+            return found.as_string()
+        return self.encode(found.unwrap())
+
+    @staticmethod
+    def encode(value: Any) -> str:
+        """Return a value as TOML text on one line."""
+        return _encode(value)
+
+    @staticmethod
+    def decode(raw: str) -> Any:
+        """Return the value that a TOML text stands for."""
+        return tomllib.loads(f"value = {raw}")["value"]
+
+    def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
+        """Put ``raw`` in the place of a value."""
+        self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
+
+    def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
+        """Add a key; where it stands in its table is tomlkit's choice, whatever ``after`` says."""
+        del after
+        self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
+
+    def remove(self, entry: KeyPath, keys: KeyPath) -> None:
+        """Take a key and its value out."""
+        del self._table((*entry, *keys[:-1]))[keys[-1]]
+
+    def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
+        """Insert values at the head of an array, the rest of it as it was written."""
+        array = self._array((*entry, *keys))
+        raw = array.as_string()
+        match = _BEFORE_FIRST_ELEMENT.match(raw)
+        at = match.end() if match and len(array) else 1
+        separator = ", " if len(array) else ""
+        head = ", ".join(map(self.encode, values)) + separator
+        self.replace(entry, keys, raw[:at] + head + raw[at:])
+
+    def behead(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
+        """Take the first elements out of an array."""
+        array = self._array((*entry, *keys))
+        raw = array.as_string()
+        head = ", ".join(self.encode(value) for value in array.unwrap()[:count])
+        # What `prepend` wrote is cut out again as text; anything else goes element by element.
+        for written in (head + ", ", head):
+            if raw.count(written) == 1 and len(array) >= count:
+                shorter = raw.replace(written, "", 1)
+                if tomlkit.value(shorter).unwrap() == array.unwrap()[count:]:
+                    self.replace(entry, keys, shorter)
+                    return
+        del array[:count]
+
+    def _table(self, path: KeyPath) -> MutableMapping[str, Any]:
+        return cast("MutableMapping[str, Any]", self._find(path))
+
+    def _array(self, path: KeyPath) -> Array:
+        return cast("Array", self._find(path))
+
+    def _find(self, path: KeyPath) -> Any:
+        found: Any = self._document
+        for key in path:
+            found = found[key]
+        return found
+
+
+def _encode(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = (f"{_quote(key)} = {_encode(item)}" for key, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_encode, value)) + "]"
+    return _quote(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
+
+
+def _quote(value: str) -> str:
+    """Return a TOML basic string: JSON's escapes are TOML's, but for DEL and for surrogates."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
