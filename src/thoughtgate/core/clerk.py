@@ -155,7 +155,7 @@ class Clerk:
         )
         if error is None:
             error = {"class": "transport", "kind": kind, "message": text or MESSAGES[kind]}
-        return [*self.ended(asked, at, status, len(reply), error), ToAgent(reply)]
+        return [*self.ended(asked, at, status, len(reply), error), ToAgent(reply, key)]
 
     def ended(
         self,

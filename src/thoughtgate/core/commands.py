@@ -23,6 +23,8 @@ class ToAgent(NamedTuple):
     """Send one frame to the agent."""
 
     data: bytes
+    key: RequestId | None = None
+    """The id of the agent's request that it belongs to; None when it belongs to none."""
 
 
 class WriteRecord(NamedTuple):

@@ -7,7 +7,7 @@ these; ``core.session`` answers with commands.
 from typing import NamedTuple, TypeAlias
 
 from thoughtgate.policy.call import Verdict
-from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.message import Fault, Message, RequestId
 
 
 class AgentSent(NamedTuple):
@@ -15,6 +15,8 @@ class AgentSent(NamedTuple):
 
     line: bytes
     at: float
+    message: Message | Fault | None = None
+    """What the line says, when the driver has read it already."""
 
 
 class ServerSent(NamedTuple):
@@ -55,6 +57,13 @@ class AgentGone(NamedTuple):
     at: float
 
 
+class CallerGone(NamedTuple):
+    """The caller of one request is gone; others of the same session may still be there."""
+
+    key: RequestId
+    at: float
+
+
 class ServerGone(NamedTuple):
     """The server's side is closed, or the server could not be started."""
 
@@ -71,5 +80,13 @@ class Ticked(NamedTuple):
 
 
 Event: TypeAlias = (
-    AgentSent | ServerSent | CallJudged | ListScreened | NotSent | AgentGone | ServerGone | Ticked
+    AgentSent
+    | ServerSent
+    | CallJudged
+    | ListScreened
+    | NotSent
+    | AgentGone
+    | CallerGone
+    | ServerGone
+    | Ticked
 )

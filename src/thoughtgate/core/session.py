@@ -22,6 +22,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.events import (
     AgentGone,
     AgentSent,
+    CallerGone,
     CallJudged,
     Event,
     ListScreened,
@@ -82,6 +83,7 @@ class Session:
             ListScreened: self._list_screened,
             NotSent: self._not_sent,
             AgentGone: self._agent_left,
+            CallerGone: self._caller_left,
             ServerGone: self._server_left,
             Ticked: self._ticked,
         }
@@ -109,10 +111,11 @@ class Session:
     # Frames from the agent.
 
     def _agent_sent(self, event: AgentSent) -> list[Command]:
-        line, at = event
+        line, at, message = event
         if not line or line == b"\r":
             return []
-        message = read_frame(line)
+        if message is None:
+            message = read_frame(line)
         if isinstance(message, Fault):
             return self._clerk.refused(message, line, at, AGENT_TO_SERVER)
         if message.shape == REQUEST:
@@ -241,11 +244,11 @@ class Session:
                 return [ScreenList(ident, asked.method, offered, at)]
         if not asked.call_id:
             seen = self._clerk.seen(message, at, SERVER_TO_AGENT, asked.method)
-            return [seen, ToAgent(message.raw)]
+            return [seen, ToAgent(message.raw, ident)]
         status, error = _outcome(message.body)
         is_error = type(result) is dict and result.get("isError") is True
         ended = self._clerk.ended(asked, at, status, len(message.raw), error, is_error=is_error)
-        return [*ended, ToAgent(message.raw)]
+        return [*ended, ToAgent(message.raw, ident)]
 
     def _answer_in_its_place(self, fault: Fault, at: float) -> list[Command]:
         """A frame of the server was refused; if it was an answer, its caller must not hang."""
@@ -310,12 +313,12 @@ class Session:
         entries = message.body["result"][listing.member]
         kept = [entry for entry in entries if _is_shown(entry, listing.key, event.hidden)]
         if len(kept) == len(entries):
-            return [ToAgent(message.raw)]
+            return [ToAgent(message.raw, event.key)]
         result = {**message.body["result"], listing.member: kept}
         if "cacheScope" in result:
             # 2026-07-28, caching: what was filtered for one caller must not be shared.
             result["cacheScope"] = "private"
-        return [ToAgent(render({**message.body, "result": result}))]
+        return [ToAgent(render({**message.body, "result": result}), event.key)]
 
     def _not_sent(self, event: NotSent) -> list[Command]:
         asked = self._close(event.key)
@@ -328,6 +331,19 @@ class Session:
         for key, asked in list(self._waiting.items()):
             commands += self._give_up(key, asked, CALLER_GONE, event.at)
         return commands
+
+    def _caller_left(self, event: CallerGone) -> list[Command]:
+        """From 2026-07-28 on leaving cancels; before, the server may go on and the record waits."""
+        key, at = event
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            return self._give_up(key, waiting, CALLER_GONE, at)
+        opened = self._open.get(key)
+        if opened is None or not opened.modern:
+            return []
+        self._close(key)
+        ended = self._clerk.ended(opened, at, CANCELLED, 0)
+        return [*ended, ToServer(render_cancelled(key, CALLER_GONE))]
 
     def _server_left(self, event: ServerGone) -> list[Command]:
         """Everybody who waits is told; nothing stays open."""
@@ -365,7 +381,11 @@ class Session:
 
     def _ticked(self, event: Ticked) -> list[Command]:
         oldest = event.at - self.setup.timeout_s
-        late = [key for key, asked in self._open.items() if asked.alive_at < oldest]
+        late = [
+            key
+            for key, asked in self._open.items()
+            if asked.alive_at < oldest and asked.method != methods.LISTEN
+        ]
         commands: list[Command] = []
         for key in late:
             commands += self._time_out(key, event.at)
@@ -389,7 +409,7 @@ class Session:
             due = int((at - asked.held_since) / PROGRESS_EVERY_S)
             if due > asked.told:
                 self._waiting[key] = asked._replace(told=due)
-                commands.append(ToAgent(render_progress(asked.token, due, HOLD_TEXT)))
+                commands.append(ToAgent(render_progress(asked.token, due, HOLD_TEXT), key))
         return commands
 
 
