@@ -1,0 +1,269 @@
+"""The life of one approval: from the question to a person's answer to its single use.
+
+Pure: identities, times and ids come in, values go out, and a refusal is a value with a
+text that can be shown. Who stores approvals and who asks people is not known here.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from thoughtgate.policy.call import Call
+from thoughtgate.wire.canonical import canonical_json
+
+PENDING: Final = "pending"
+APPROVED: Final = "approved"
+DENIED: Final = "denied"
+EXPIRED: Final = "expired"
+WITHDRAWN: Final = "withdrawn"
+USED: Final = "used"
+VOID: Final = "void"
+
+TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
+    PENDING: frozenset({APPROVED, DENIED, EXPIRED, WITHDRAWN}),
+    APPROVED: frozenset({USED, VOID}),
+    DENIED: frozenset(),
+    EXPIRED: frozenset(),
+    WITHDRAWN: frozenset(),
+    USED: frozenset(),
+    VOID: frozenset(),
+}
+"""Every move an approval can make. The diagram in the docs is drawn from this table."""
+
+OPEN: Final = (PENDING, APPROVED)
+"""States that something still has to happen to."""
+
+TIMEOUT_DENY: Final = "deny"
+TIMEOUT_APPROVE: Final = "approve"
+
+AGENT_CHANNEL: Final = "agent"
+"""The channel of the asking agent itself. It never has a vote."""
+ELICITATION_CHANNEL: Final = "elicitation"
+"""The person in front of the agent, asked through the agent: only where the workflow allows it."""
+SYSTEM_CHANNEL: Final = "system"
+"""Nobody: ``on_timeout``."""
+GRANT_CHANNEL: Final = "grant"
+"""A decision that somebody asked to be remembered."""
+LOCAL_CHANNELS: Final = frozenset({"console", "terminal"})
+"""Both are the user of this machine, so a bare name in ``approvers`` means either."""
+
+USE_WITHIN_S: Final = 300.0
+"""An approved call that has not run after this time is void: what was approved is stale."""
+
+MAX_REASON: Final = 2000
+"""Characters kept of a reason; it is shown and recorded, and comes from outside."""
+
+DURABLE: Final = "task:"
+"""Owners that begin so are tasks: they outlive the process that asked."""
+
+_DOMAIN: Final = b"thoughtgate approval 1"
+
+
+class Vote(NamedTuple):
+    """One person's answer."""
+
+    by: str
+    """``channel:name``, such as ``terminal:ann`` or ``slack:U0123``."""
+    approve: bool
+    at: float
+    reason: str = ""
+
+    @property
+    def channel(self) -> str:
+        """Where the answer was given."""
+        return self.by.partition(":")[0]
+
+
+class Refusal(NamedTuple):
+    """Why something asked of an approval is not done."""
+
+    kind: str
+    """One stable word: unknown, ambiguous, too_late, voted, not_allowed, self, gone, limit ..."""
+    text: str
+
+
+class Approval(NamedTuple):
+    """One question to people about one exact call."""
+
+    id: str
+    """Short, for people; no secret."""
+    call_id: str
+    digest: str
+    """Binds the approval to the exact call; see ``digest_of``."""
+    server: str
+    kind: str
+    tool: str
+    """The name of the tool or prompt, or the resource's URI."""
+    arguments: str
+    """JSON text as people are shown it: secrets masked, long values folded."""
+    folded: bool
+    """True when ``arguments`` leaves something out because of its length."""
+    principal: str
+    session: str
+    workflow: str
+    channel: str
+    rule: str
+    reason: str
+    """Why the rules ask."""
+    policy_version: str
+    created_at: float
+    expires_at: float
+    required: int
+    """How many different people must approve."""
+    approvers: tuple[str, ...]
+    """Who may decide; empty for anybody the channels let in."""
+    on_timeout: str
+    elicitation: bool
+    """True when the person in front of the agent may answer there."""
+    remember: bool
+    """True when the decision may be remembered for later calls."""
+    owner: str
+    """Who waits: a process (``stores.owner``) or ``task:`` and a task's id."""
+    status: str = PENDING
+    votes: tuple[Vote, ...] = ()
+    decided_at: float = 0.0
+    closed_reason: str = ""
+    """Why it was withdrawn, expired or became void."""
+    grant: str = ""
+    """The remembered grant that answered, if one did."""
+    rev: int = 0
+    """Place in the order of all changes; the store counts."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Tell whether the approval outlives the process that asked."""
+        return self.owner.startswith(DURABLE)
+
+    @property
+    def decider(self) -> Vote | None:
+        """The vote that decided: the first refusal, else the last approval."""
+        if self.status == PENDING or not self.votes:
+            return None
+        return next((vote for vote in self.votes if not vote.approve), self.votes[-1])
+
+
+def digest_of(call: Call, policy_version: str) -> str:
+    """Return the digest of an exact call under an exact policy.
+
+    Raises:
+        NotCanonical: The arguments have no canonical form, so nothing can bind to them.
+    """
+    parts = (
+        call.server,
+        call.kind,
+        call.method,
+        call.name,
+        canonical_json(call.arguments),
+        call.principal,
+        policy_version,
+    )
+    total = hashlib.sha256(_DOMAIN)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        total.update(len(data).to_bytes(8, "big"))
+        total.update(data)
+    return total.hexdigest()
+
+
+def move(approval: Approval, status: str, at: float, reason: str = "") -> Approval | Refusal:
+    """Take an approval to another state, if the table allows it."""
+    if status not in TRANSITIONS[approval.status]:
+        return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
+    decided_at = at if approval.status == PENDING else approval.decided_at
+    return approval._replace(status=status, decided_at=decided_at, closed_reason=reason)
+
+
+def vote(approval: Approval, given: Vote, now: float) -> Approval | Refusal:
+    """Count one vote: a refusal decides at once, approvals when enough people agree."""
+    refusal = _why_not(approval, given, now)
+    if refusal is not None:
+        return refusal
+    given = given._replace(reason=given.reason[:MAX_REASON])
+    counted = approval._replace(votes=(*approval.votes, given))
+    if not given.approve:
+        return move(counted, DENIED, now)
+    if len(counted.votes) < approval.required:
+        return counted
+    return move(counted, APPROVED, now)
+
+
+def vote_all(
+    approval: Approval, given: Iterable[Vote], now: float
+) -> tuple[Approval, list[Refusal]]:
+    """Count the votes of one look. Refusals first: of two seen at once, the refusal wins."""
+    refusals: list[Refusal] = []
+    for each in sorted(given, key=lambda one: (one.approve, one.at)):
+        counted = vote(approval, each, now)
+        if isinstance(counted, Refusal):
+            refusals.append(counted)
+        else:
+            approval = counted
+    return approval, refusals
+
+
+def time_out(approval: Approval, now: float) -> Approval | Refusal:
+    """Nobody decided in time: do what the workflow says about that."""
+    if approval.status != PENDING or now < approval.expires_at:
+        return Refusal("too_early", f"approval {approval.id} is not due")
+    if approval.on_timeout != TIMEOUT_APPROVE:
+        return move(approval, EXPIRED, now, "nobody answered in time")
+    silent = Vote(
+        f"{SYSTEM_CHANNEL}:on_timeout", approve=True, at=now, reason="nobody answered in time"
+    )
+    return move(approval._replace(votes=(*approval.votes, silent)), APPROVED, now)
+
+
+def is_stale(approval: Approval, now: float) -> bool:
+    """Tell whether an approved call has waited too long to be run."""
+    return approval.status == APPROVED and now > approval.decided_at + USE_WITHIN_S
+
+
+def may_vote(approval: Approval, by: str) -> Refusal | None:
+    """Say why a person may not decide on an approval, or None."""
+    channel, _, name = by.partition(":")
+    if not channel or not name:
+        return Refusal("not_allowed", "a decision needs a person: channel and name")
+    if channel in {SYSTEM_CHANNEL, GRANT_CHANNEL}:
+        return Refusal("not_allowed", f"{channel} is not a person")
+    if channel == AGENT_CHANNEL or by == approval.principal:
+        return Refusal("self", "the agent that asks cannot approve itself")
+    if channel == ELICITATION_CHANNEL and not approval.elicitation:
+        return Refusal("self", "this workflow does not let the agent's own prompt decide")
+    if approval.approvers and not _is_listed(approval, channel, by, name):
+        return Refusal("not_allowed", f"{by} is not among the approvers of {approval.workflow}")
+    return None
+
+
+def _is_listed(approval: Approval, channel: str, by: str, name: str) -> bool:
+    if by in approval.approvers:
+        return True
+    near = channel == approval.channel or {channel, approval.channel} <= LOCAL_CHANNELS
+    return near and name in approval.approvers
+
+
+def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
+    if approval.status != PENDING:
+        return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
+    if now >= approval.expires_at:
+        return Refusal("too_late", f"approval {approval.id} has expired: nobody answered in time")
+    refusal = may_vote(approval, given.by)
+    if refusal is not None:
+        return refusal
+    if any(earlier.by == given.by for earlier in approval.votes) and given.approve:
+        return Refusal("voted", f"{given.by} has already approved {approval.id}")
+    return None
+
+
+def _state_text(approval: Approval) -> str:
+    decider = approval.decider
+    by = f" by {decider.by}" if decider is not None else ""
+    because = f": {approval.closed_reason}" if approval.closed_reason else ""
+    return {
+        PENDING: "is still pending",
+        APPROVED: f"was already approved{by}",
+        DENIED: f"was already denied{by}",
+        EXPIRED: f"has expired{because}",
+        WITHDRAWN: f"was withdrawn{because}",
+        USED: f"was already used; it was approved{by}",
+        VOID: f"is void{because}",
+    }[approval.status]

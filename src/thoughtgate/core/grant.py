@@ -1,0 +1,114 @@
+"""Remembered decisions: what one person allowed beyond one call, for whom, and how long.
+
+A grant never widens what the rules allow: it only answers where they ask, and the rules
+are evaluated again before the call runs. Pure; the store keeps and counts grants.
+"""
+
+from typing import Final, NamedTuple
+
+from thoughtgate.core.approval import Approval, Refusal
+from thoughtgate.policy.call import Call
+
+ONCE: Final = "once"
+SESSION: Final = "session"
+UNTIL: Final = "until"
+LIFETIMES: Final = (ONCE, SESSION, UNTIL)
+
+EXACT: Final = "call"
+TOOL: Final = "tool"
+SCOPES: Final = (EXACT, TOOL)
+
+MAX_GRANT_S: Final = 30 * 86_400.0
+"""A grant by time lasts 30 days at most: what nobody remembers giving should end."""
+
+
+class Remember(NamedTuple):
+    """What somebody wants remembered with a decision."""
+
+    lifetime: str
+    """``once`` (the next such call), ``session`` or ``until``."""
+    scope: str = EXACT
+    """``call``: the same call with the same arguments; ``tool``: any call of the tool."""
+    seconds: float = 0.0
+    """For ``until``: how long from the decision on."""
+
+
+class Grant(NamedTuple):
+    """One remembered decision."""
+
+    id: str
+    principal: str
+    workflow: str
+    server: str
+    kind: str
+    tool: str
+    scope: str
+    digest: str
+    """For scope ``call``: the approval's digest. Empty for scope ``tool``."""
+    lifetime: str
+    session: str
+    """For lifetime ``session``: the session it ends with."""
+    created_at: float
+    expires_at: float
+    """For ``until`` its end; for the others the latest end all the same."""
+    by: str
+    approval: str
+    """The id of the approval it came from."""
+    uses: int = 0
+    last_used_at: float = 0.0
+
+
+def grant_from(
+    approval: Approval, remember: Remember, *, by: str, ident: str, now: float
+) -> Grant | Refusal:
+    """Turn a decision into a grant, or say why it cannot be remembered."""
+    refusal = _why_not(approval, remember)
+    if refusal is not None:
+        return refusal
+    seconds = remember.seconds if remember.lifetime == UNTIL else MAX_GRANT_S
+    return Grant(
+        id=ident,
+        principal=approval.principal,
+        workflow=approval.workflow,
+        server=approval.server,
+        kind=approval.kind,
+        tool=approval.tool,
+        scope=remember.scope,
+        digest=approval.digest if remember.scope == EXACT else "",
+        lifetime=remember.lifetime,
+        session=approval.session if remember.lifetime == SESSION else "",
+        created_at=now,
+        expires_at=now + seconds,
+        by=by,
+        approval=approval.id,
+    )
+
+
+def _why_not(approval: Approval, remember: Remember) -> Refusal | None:
+    if remember.lifetime not in LIFETIMES or remember.scope not in SCOPES:
+        return Refusal(
+            "cannot_remember", "remember once, for the session or for a time; call or tool"
+        )
+    if not approval.remember:
+        text = f"{approval.workflow} does not let decisions be remembered"
+        return Refusal("cannot_remember", text)
+    if approval.required > 1:
+        text = f"{approval.workflow} asks {approval.required} people each time; it cannot be remembered"
+        return Refusal("cannot_remember", text)
+    if remember.lifetime == SESSION and not approval.session:
+        return Refusal("cannot_remember", "the call belongs to no session; remember it for a time")
+    if remember.lifetime == UNTIL and not 0 < remember.seconds <= MAX_GRANT_S:
+        return Refusal("cannot_remember", "remember for more than nothing and at most 30 days")
+    return None
+
+
+def matches(grant: Grant, call: Call, digest: str, workflow: str, now: float) -> bool:
+    """Tell whether a grant answers for a call that the workflow asks about."""
+    if now >= grant.expires_at or (grant.lifetime == ONCE and grant.uses):
+        return False
+    asked = (call.principal, workflow, call.server, call.kind, call.name)
+    if asked != (grant.principal, grant.workflow, grant.server, grant.kind, grant.tool):
+        return False
+    if grant.lifetime == SESSION and (not call.session or call.session != grant.session):
+        return False
+    return grant.scope == TOOL or (bool(digest) and grant.digest == digest)

@@ -1,0 +1,448 @@
+"""Approvals and remembered grants in the shared SQLite file.
+
+Every change is one short transaction that reads, asks ``core.approval`` what may
+happen, and writes: a compare-and-set, whoever else is deciding at the same moment.
+Each change gets the next revision number, so a reader can ask for what is new.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core import approval as lifecycle
+from thoughtgate.core.approval import (
+    APPROVED,
+    OPEN,
+    PENDING,
+    USED,
+    VOID,
+    WITHDRAWN,
+    Approval,
+    Refusal,
+    Vote,
+)
+from thoughtgate.core.grant import ONCE, Grant, Remember, grant_from, matches
+from thoughtgate.policy.call import Call
+from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.owner import is_alive
+
+MAX_PER_PRINCIPAL: Final = 10
+"""Questions one principal may have open; more is a flood nobody reads."""
+MAX_PENDING: Final = 1000
+"""Questions open in total."""
+MAX_GRANTS: Final = 1000
+"""Grants kept at once."""
+
+KEEP_S: Final = 7 * 86_400.0
+"""How long closed approvals can still be looked up; the record keeps them for good."""
+MAX_CLOSED: Final = 10_000
+"""Closed approvals kept whatever their age, so that the file stays small."""
+
+GONE: Final = "the gate that asked is gone"
+STALE: Final = "it was approved too long ago"
+
+_LATE: Final = (
+    "((status = 'pending' AND expires_at <= ?) OR (status = 'approved' AND decided_at < ?))"
+)
+
+_ANY_LATE: Final = f"SELECT 1 FROM approvals WHERE {_LATE} LIMIT 1"  # noqa: S608 - a constant
+
+_COLUMNS: Final = tuple("grant_id" if name == "grant" else name for name in Approval._fields)
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM approvals"  # noqa: S608 - names of our own fields
+_INSERT: Final = (
+    f"INSERT INTO approvals ({', '.join(_COLUMNS)}) "  # noqa: S608 - names of our own fields
+    f"VALUES ({', '.join('?' * len(_COLUMNS))})"
+)
+_SELECT_GRANT: Final = f"SELECT {', '.join(Grant._fields)} FROM grants"  # noqa: S608 - names of our own fields
+_INSERT_GRANT: Final = f"INSERT INTO grants VALUES ({', '.join('?' * len(Grant._fields))})"  # noqa: S608 - question marks only
+_APPROVERS: Final = Approval._fields.index("approvers")
+_OWNER: Final = Approval._fields.index("owner")
+_VOTES: Final = Approval._fields.index("votes")
+
+
+class Limits(NamedTuple):
+    """How many questions may be open."""
+
+    per_principal: int = MAX_PER_PRINCIPAL
+    total: int = MAX_PENDING
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class ApprovalStore:
+    """Approvals and grants as every process of the user sees them."""
+
+    def __init__(self, database: Database, *, alive: Callable[[str], bool] = is_alive) -> None:
+        self._database = database
+        self._alive = alive
+        self._seen: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    # Looking.
+
+    def changed(self) -> bool:
+        """Tell whether anything was written since the last time this was asked; very cheap."""
+        state = self._database.state()
+        changed, self._seen = state != self._seen, state
+        return changed
+
+    def rev(self) -> int:
+        """Return the number of the latest change."""
+        return int(self._database.read("SELECT value FROM counter WHERE name = 'rev'")[0][0])
+
+    def since(self, rev: int) -> list[Approval]:
+        """Return every approval that changed after a revision, in the order of the changes."""
+        return self._read("WHERE rev > ? ORDER BY rev", (rev,))
+
+    def listed(self, *statuses: str) -> list[Approval]:
+        """Return the approvals in the given states, or all, oldest first."""
+        if not statuses:
+            return self._read("ORDER BY created_at, id", ())
+        marks = ", ".join("?" * len(statuses))
+        return self._read(f"WHERE status IN ({marks}) ORDER BY created_at, id", statuses)
+
+    def get(self, ident: str) -> Approval | Refusal:
+        """Return an approval by its id or by a beginning that only one has."""
+        wanted = ident.strip().lower()
+        if not wanted.isalnum():
+            return Refusal("unknown", "there is no such approval")
+        found = self._read("WHERE id = ? OR substr(id, 1, ?) = ?", (wanted, len(wanted), wanted))
+        exact = [each for each in found if each.id == wanted]
+        waiting = [each for each in found if each.status == PENDING]
+        for choice in (exact, found, waiting):
+            if len(choice) == 1:
+                return choice[0]
+        if not found:
+            return Refusal("unknown", f"there is no approval {wanted}")
+        ids = ", ".join(sorted(each.id for each in waiting or found)[:10])
+        return Refusal("ambiguous", f"{wanted} could be {ids}: give more of the id")
+
+    # The asking side.
+
+    def ask(
+        self, asked: Approval, call: Call, now: float, limits: Limits = DEFAULT_LIMITS
+    ) -> Approval | Refusal:
+        """Put a question, or find it: the same call asked again after a restart is taken over.
+
+        Returns the stored approval: pending, or already approved by a grant.
+        """
+        with self._database.write() as connection:
+            earlier = self._one(
+                connection,
+                "WHERE call_id = ? AND digest = ? AND status IN ('pending', 'approved')",
+                (asked.call_id, asked.digest),
+            )
+            if earlier is not None and self._may_take_over(earlier, asked.owner):
+                return self._save(connection, earlier._replace(owner=asked.owner))
+            if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
+                return Refusal("taken", "the id is taken")
+            granted = self._spend_grant(connection, call, asked, now)
+            if granted is not None:
+                return self._insert(connection, granted)
+            refusal = self._over_limit(connection, asked, now, limits)
+            if refusal is not None:
+                return refusal
+            return self._insert(connection, asked)
+
+    def use(
+        self, ident: str, digest: str, now: float, *, through_power_loss: bool = False
+    ) -> Approval | Refusal:
+        """Spend an approval: exactly one caller ever gets it back as ``used``."""
+        with self._database.write(through_power_loss=through_power_loss) as connection:
+            found = self._one(connection, "WHERE id = ?", (ident,))
+            if found is None:
+                return Refusal("unknown", f"there is no approval {ident}")
+            if found.digest != digest:
+                return Refusal("not_this", f"approval {ident} was given for another call")
+            if lifecycle.is_stale(found, now):
+                self._move(connection, found, VOID, now, STALE)
+                return Refusal("too_late", f"approval {ident} was given too long ago")
+            return self._move(connection, found, USED, now)
+
+    def withdraw(self, ident: str, reason: str, now: float) -> Approval | Refusal:
+        """Nobody waits any more: close a pending question, void an approval not yet used."""
+        with self._database.write() as connection:
+            found = self._one(connection, "WHERE id = ?", (ident,))
+            if found is None:
+                return Refusal("unknown", f"there is no approval {ident}")
+            return self._close(connection, found, reason, now)
+
+    # The deciding side.
+
+    def vote(
+        self,
+        ident: str,
+        votes: Iterable[Vote],
+        now: float,
+        *,
+        remember: Remember | None = None,
+        grant_id: str = "",
+    ) -> Approval | Refusal:
+        """Count the votes of one look; the refusal of the last vote that did not count, if none did.
+
+        With ``remember`` (one approving vote only) the grant is made in the same transaction
+        or the vote does not count.
+        """
+        given = list(votes)
+        with self._database.write() as connection:
+            found = self._one(connection, "WHERE id = ?", (ident,))
+            if found is None:
+                return Refusal("unknown", f"there is no approval {ident}")
+            is_gone = found.status in OPEN and not self._alive(found.owner)
+            found = self._settle_one(connection, found, now, is_gone=is_gone)
+            counted, refusals = lifecycle.vote_all(found, given, now)
+            if counted == found:
+                return refusals[-1] if refusals else found
+            if remember is not None:
+                grant = self._remembered(connection, counted, given[-1], remember, grant_id)
+                if isinstance(grant, Refusal):
+                    return grant
+            return self._save(connection, counted)
+
+    # Housekeeping, by whoever looks.
+
+    def has_due(self, now: float) -> bool:
+        """Tell whether ``settle_due`` would change anything; reads only."""
+        if self._database.read(_ANY_LATE, _late(now)):
+            return True
+        return bool(self._dead_owners())
+
+    def settle_due(self, now: float) -> list[Approval]:
+        """Time out what is due, close what dead processes asked, void what nobody ran."""
+        dead = self._dead_owners()
+        with self._database.write() as connection:
+            return self._settle_all(connection, dead, now)
+
+    def purge(self, now: float) -> int:
+        """Forget closed approvals that are old or too many, and grants that ended."""
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM grants WHERE expires_at <= ?", (now,))
+            gone = connection.execute(
+                "DELETE FROM approvals WHERE status NOT IN ('pending', 'approved') AND "
+                "(created_at < ? OR rev <= (SELECT rev FROM approvals "
+                "WHERE status NOT IN ('pending', 'approved') ORDER BY rev DESC LIMIT 1 OFFSET ?))",
+                (now - KEEP_S, MAX_CLOSED),
+            ).rowcount
+            connection.execute(
+                "DELETE FROM handles WHERE approval NOT IN (SELECT id FROM approvals)"
+            )
+            return gone
+
+    # Grants.
+
+    def grants(self, now: float) -> list[Grant]:
+        """Return the grants in force, oldest first."""
+        rows = self._database.read(
+            f"{_SELECT_GRANT} WHERE expires_at > ? ORDER BY created_at, id", (now,)
+        )
+        return [Grant(*row) for row in rows]
+
+    def add_grant(
+        self, ident: str, remember: Remember, *, by: str, grant_id: str, now: float
+    ) -> Grant | Refusal:
+        """Allow calls like an earlier one from now on, even if that one was too late."""
+        with self._database.write() as connection:
+            found = self._one(connection, "WHERE id = ?", (ident,))
+            if found is None:
+                return Refusal("unknown", f"there is no approval {ident}")
+            refusal = lifecycle.may_vote(found, by)
+            if refusal is not None:
+                return refusal
+            vote = Vote(by, approve=True, at=now)
+            return self._remembered(connection, found, vote, remember, grant_id)
+
+    def revoke_grant(self, grant_id: str) -> Grant | Refusal:
+        """Take a grant back."""
+        with self._database.write() as connection:
+            row = connection.execute(f"{_SELECT_GRANT} WHERE id = ?", (grant_id,)).fetchone()
+            if row is None:
+                return Refusal("unknown", f"there is no grant {grant_id}")
+            connection.execute("DELETE FROM grants WHERE id = ?", (grant_id,))
+            next_rev(connection)
+            return Grant(*row)
+
+    # What channels keep about a question, such as the place of a message to update.
+
+    def keep_handle(self, ident: str, channel: str, handle: str) -> None:
+        """Remember a channel's own handle for an approval."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO handles VALUES (?, ?, ?) "
+                "ON CONFLICT (approval, channel) DO UPDATE SET handle = excluded.handle",
+                (ident, channel, handle),
+            )
+
+    def handle(self, ident: str, channel: str) -> str:
+        """Return a channel's handle for an approval, or the empty string."""
+        rows = self._database.read(
+            "SELECT handle FROM handles WHERE approval = ? AND channel = ?", (ident, channel)
+        )
+        return str(rows[0][0]) if rows else ""
+
+    # Inside a transaction.
+
+    def _may_take_over(self, earlier: Approval, owner: str) -> bool:
+        return earlier.owner == owner or not self._alive(earlier.owner)
+
+    def _dead_owners(self) -> list[str]:
+        rows = self._database.read(
+            "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved')"
+        )
+        return [owner for (owner,) in rows if not self._alive(owner)]
+
+    def _settle_all(
+        self, connection: sqlite3.Connection, dead: list[str], now: float
+    ) -> list[Approval]:
+        marks = ", ".join("?" * len(dead))
+        query = (
+            f"{_SELECT} WHERE {_LATE} OR (status IN ('pending', 'approved') AND owner IN ({marks}))"
+        )
+        rows = connection.execute(query, (*_late(now), *dead)).fetchall()
+        return [
+            self._settle_one(connection, _approval(row), now, is_gone=row[_OWNER] in dead)
+            for row in rows
+        ]
+
+    def _settle_one(
+        self, connection: sqlite3.Connection, found: Approval, now: float, *, is_gone: bool
+    ) -> Approval:
+        """Close one approval if it is due; otherwise return it as it is."""
+        closed: Approval | Refusal
+        if is_gone:
+            closed = self._close(connection, found, GONE, now)
+        elif lifecycle.is_stale(found, now):
+            closed = self._move(connection, found, VOID, now, STALE)
+        else:
+            closed = lifecycle.time_out(found, now)
+            if isinstance(closed, Approval):
+                closed = self._save(connection, closed)
+        return found if isinstance(closed, Refusal) else closed
+
+    def _over_limit(
+        self, connection: sqlite3.Connection, asked: Approval, now: float, limits: Limits
+    ) -> Refusal | None:
+        query = "SELECT count(*), total(principal = ?) FROM approvals WHERE status = 'pending'"
+        total, own = connection.execute(query, (asked.principal,)).fetchone()
+        if total < limits.total and own < limits.per_principal:
+            return None
+        self._settle_all(connection, self._dead_owners(), now)
+        total, own = connection.execute(query, (asked.principal,)).fetchone()
+        if own >= limits.per_principal:
+            return Refusal("limit_principal", "too many approvals of this agent are pending")
+        if total >= limits.total:
+            return Refusal("limit_total", "too many approvals are pending")
+        return None
+
+    def _spend_grant(
+        self, connection: sqlite3.Connection, call: Call, asked: Approval, now: float
+    ) -> Approval | None:
+        rows = connection.execute(
+            f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
+            "ORDER BY lifetime = 'once', created_at, id",
+            (call.principal, call.server, call.kind, call.name),
+        )
+        for row in rows.fetchall():
+            grant = Grant(*row)
+            if not matches(grant, call, asked.digest, asked.workflow, now):
+                continue
+            if lifecycle.may_vote(asked, grant.by) is not None:
+                # Whoever gave it is no longer an approver.
+                continue
+            connection.execute(
+                "UPDATE grants SET uses = uses + 1, last_used_at = ? WHERE id = ?", (now, grant.id)
+            )
+            if grant.lifetime == ONCE:
+                connection.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
+            vote = Vote(grant.by, approve=True, at=now, reason=f"remembered as grant {grant.id}")
+            return asked._replace(status=APPROVED, votes=(vote,), decided_at=now, grant=grant.id)
+        return None
+
+    def _remembered(
+        self,
+        connection: sqlite3.Connection,
+        decided: Approval,
+        vote: Vote,
+        remember: Remember,
+        grant_id: str,
+    ) -> Grant | Refusal:
+        if not vote.approve:
+            return Refusal("cannot_remember", "only an approval can be remembered")
+        grant = grant_from(decided, remember, by=vote.by, ident=grant_id, now=vote.at)
+        if isinstance(grant, Refusal):
+            return grant
+        if connection.execute("SELECT count(*) FROM grants").fetchone()[0] >= MAX_GRANTS:
+            return Refusal("cannot_remember", "too many grants are remembered; revoke some")
+        connection.execute(_INSERT_GRANT, grant)
+        return grant
+
+    def _close(
+        self, connection: sqlite3.Connection, found: Approval, reason: str, now: float
+    ) -> Approval | Refusal:
+        status = WITHDRAWN if found.status == PENDING else VOID
+        return self._move(connection, found, status, now, reason)
+
+    def _move(
+        self,
+        connection: sqlite3.Connection,
+        found: Approval,
+        status: str,
+        now: float,
+        reason: str = "",
+    ) -> Approval | Refusal:
+        moved = lifecycle.move(found, status, now, reason)
+        return moved if isinstance(moved, Refusal) else self._save(connection, moved)
+
+    def _insert(self, connection: sqlite3.Connection, made: Approval) -> Approval:
+        made = made._replace(rev=next_rev(connection))
+        connection.execute(_INSERT, _row(made))
+        return made
+
+    def _save(self, connection: sqlite3.Connection, changed: Approval) -> Approval:
+        changed = changed._replace(rev=next_rev(connection))
+        connection.execute(
+            "UPDATE approvals SET status = ?, votes = ?, decided_at = ?, closed_reason = ?, "
+            "owner = ?, rev = ? WHERE id = ?",
+            (
+                changed.status,
+                json.dumps(changed.votes),
+                changed.decided_at,
+                changed.closed_reason,
+                changed.owner,
+                changed.rev,
+                changed.id,
+            ),
+        )
+        return changed
+
+    def _one(
+        self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]
+    ) -> Approval | None:
+        row = connection.execute(f"{_SELECT} {where}", values).fetchone()
+        return _approval(row) if row is not None else None
+
+    def _read(self, where: str, values: tuple[Any, ...]) -> list[Approval]:
+        return [_approval(row) for row in self._database.read(f"{_SELECT} {where}", values)]
+
+
+def _late(now: float) -> tuple[float, float]:
+    return now, now - lifecycle.USE_WITHIN_S
+
+
+def _row(made: Approval) -> tuple[Any, ...]:
+    return tuple(made._replace(approvers=json.dumps(made.approvers), votes=json.dumps(made.votes)))  # type: ignore[arg-type]  # the row holds JSON text
+
+
+def _approval(row: tuple[Any, ...]) -> Approval:
+    plain = Approval(*row)
+    return plain._replace(
+        approvers=tuple(json.loads(row[_APPROVERS])),
+        votes=tuple(Vote(*vote) for vote in json.loads(row[_VOTES])),
+        folded=bool(plain.folded),
+        elicitation=bool(plain.elicitation),
+        remember=bool(plain.remember),
+    )

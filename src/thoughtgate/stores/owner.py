@@ -1,0 +1,85 @@
+"""Who waits for an approval: a process, named so that it is never mistaken for another.
+
+A process id alone is soon somebody else's. The name holds the machine, the boot, the
+process namespace, the id and the start time; a name from another machine or namespace
+cannot be checked from here, so it counts as alive until its approvals expire.
+"""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_PREFIX: Final = "gate"
+_START_FIELD: Final = 19
+"""Place of the start time in ``/proc/PID/stat`` after the command's closing bracket (field 22)."""
+
+
+class _Host(NamedTuple):
+    machine: str
+    boot: str
+    namespace: str
+
+
+def own_name() -> str:
+    """Return the name of this process as an owner."""
+    host, pid = _host(), os.getpid()
+    return "|".join((_PREFIX, *host, str(pid), _started(pid) or "-"))
+
+
+def is_alive(owner: str) -> bool:
+    """Tell whether an owner may still be there; only a certain no is a no."""
+    parts = owner.split("|")
+    if len(parts) != 6 or parts[0] != _PREFIX or not parts[4].isdecimal():  # noqa: PLR2004 - prefix, host, pid, start
+        return True
+    machine, boot, namespace, pid, started = parts[1:]
+    here = _host()
+    if machine != here.machine:
+        return True
+    if boot != here.boot:
+        return False
+    if namespace != here.namespace:
+        return True
+    now = _started(int(pid))
+    return now is not None and started in {now, "-"}
+
+
+@lru_cache(maxsize=1)
+def _host() -> _Host:
+    machine = _text("/etc/machine-id") or os.uname().nodename
+    boot = _text("/proc/sys/kernel/random/boot_id")
+    if not boot and sys.platform == "darwin":
+        boot = _said("sysctl", "-n", "kern.boottime")
+    namespace = ""
+    with suppress(OSError):
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    return _Host(*(part.replace("|", "_") for part in (machine, boot, namespace)))
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process started, or None when there is no such process."""
+    if Path("/proc/self/stat").exists():
+        stat = _text(f"/proc/{pid}/stat")
+        fields = stat.rpartition(")")[2].split()
+        if len(fields) <= _START_FIELD or fields[0] in {"Z", "X"}:
+            return None
+        return fields[_START_FIELD]
+    return _said("ps", "-o", "lstart=", "-p", str(pid)).replace(" ", "") or None
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _said(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip().replace("|", "_")
