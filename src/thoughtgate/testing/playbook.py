@@ -1,0 +1,98 @@
+"""Playbooks: what happens to a session and what it must want done, read from top to bottom.
+
+A test of the core is a list of events in and commands out:
+
+    (
+        Playbook(session)
+        .when(AgentSent(line, at=0.0))
+        .then(Some(WriteRecord), ToServer(line))
+    )
+
+Anything with ``receive(event) -> list of commands`` can be played. A step that does not
+match fails with both lists, one command a line.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self
+
+
+class Receiver(Protocol):
+    """What a playbook drives."""
+
+    def receive(self, event: Any) -> Sequence[Any]:
+        """Take an event and return commands."""
+
+
+class Some:
+    """Stands for any command of a type, or for those of which a test is true."""
+
+    def __init__(self, kind: type, test: Callable[[Any], bool] = lambda _: True) -> None:
+        self.kind = kind
+        self.test = test
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, self.kind) and self.test(other)
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    def __repr__(self) -> str:
+        return f"Some({self.kind.__name__})"
+
+
+class Playbook:
+    """Plays events and checks commands, in turns."""
+
+    def __init__(self, receiver: Receiver, *, ignore: tuple[type, ...] = ()) -> None:
+        self._receiver = receiver
+        self._ignore = ignore
+        self._got: list[Any] = []
+        self._step = 0
+
+    @property
+    def commands(self) -> list[Any]:
+        """What the last event brought about, without what is ignored."""
+        return self._got
+
+    def when(self, event: Any) -> Self:
+        """Let something happen. What came of the event before must have been checked."""
+        self._expect_all_checked()
+        self._step += 1
+        commands = self._receiver.receive(event)
+        self._got = [command for command in commands if not isinstance(command, self._ignore)]
+        return self
+
+    def then(self, *expected: Any) -> Self:
+        """Say what must come of it: exactly this, in this order."""
+        if not _are_same(self._got, expected):
+            raise AssertionError(self._difference(expected))
+        self._got = []
+        return self
+
+    def whatever(self) -> Self:
+        """Take what came of it without looking."""
+        self._got = []
+        return self
+
+    def _expect_all_checked(self) -> None:
+        if self._got:
+            raise AssertionError(self._difference(()))
+
+    def _difference(self, expected: Sequence[Any]) -> str:
+        lines = [f"step {self._step}: the commands are not the expected ones"]
+        lines += ["expected:", *(f"  {command!r}" for command in expected or ["nothing"])]
+        lines += ["got:", *(f"  {command!r}" for command in self._got or ["nothing"])]
+        return "\n".join(lines)
+
+
+def _are_same(got: Sequence[Any], expected: Sequence[Any]) -> bool:
+    return len(got) == len(expected) and all(
+        _is_same(one, other) for one, other in zip(got, expected, strict=True)
+    )
+
+
+def _is_same(got: Any, expected: Any) -> bool:
+    """Named tuples of different types with the same values are equal, but not the same command."""
+    if isinstance(expected, Some):
+        return expected == got
+    return type(got) is type(expected) and bool(got == expected)
