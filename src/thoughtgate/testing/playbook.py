@@ -94,5 +94,5 @@ def _are_same(got: Sequence[Any], expected: Sequence[Any]) -> bool:
 def _is_same(got: Any, expected: Any) -> bool:
     """Named tuples of different types with the same values are equal, but not the same command."""
     if isinstance(expected, Some):
-        return expected == got
+        return bool(expected == got)
     return type(got) is type(expected) and bool(got == expected)
