@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from thoughtgate.config.build import build_policy
-from thoughtgate.config.document import MAX_BYTES
+from thoughtgate.config.document import MAX_BYTES, Document
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.locate import candidate_paths
+from thoughtgate.config.parse import parse
 from thoughtgate.config.settings import Settings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.policy.policy import Policy
@@ -71,6 +72,17 @@ def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str |
             message = f"named by {candidate.required_by}, but there is no such file; 'thoughtgate init' writes one"
             raise ConfigError([Problem("", message, candidate.path)])
     return None
+
+
+def load_document(path: str | None) -> Document:
+    """Return the plain data and lines of a config file, or of the starter policy.
+
+    Raises:
+        ConfigError: the file cannot be read or parsed.
+    """
+    if path is None:
+        return parse(STARTER_TEXT, file=STARTER_FILE)
+    return parse(_read_config(path)[0], file=path)
 
 
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:

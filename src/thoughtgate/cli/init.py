@@ -1,0 +1,49 @@
+"""``thoughtgate init``: write the starter policy as a file to begin from."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thoughtgate.cli.options import command_app, examples
+from thoughtgate.config.locate import FILE_NAME
+from thoughtgate.errors import Conflict
+from thoughtgate.policy.starter import STARTER_TEXT
+
+app = command_app()
+
+
+_EXAMPLES = examples(
+    "thoughtgate init",
+    "thoughtgate init ~/.config/thoughtgate/thoughtgate.yaml",
+)
+
+
+@app.command(epilog=_EXAMPLES)
+def init(
+    path: Annotated[
+        Path, typer.Argument(metavar="[FILE]", help="File to write.", show_default=False)
+    ] = Path(FILE_NAME),
+) -> None:
+    """Write a commented starter config: the policy that applies without a file.
+
+    An existing file is never overwritten.
+    """
+    target = path / FILE_NAME if path.is_dir() else path
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # O_EXCL does not follow a symlink either, so nothing behind one is written to.
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Conflict(
+            f"{target} exists already and is left alone; name another file, or move it away"
+        ) from None
+    except OSError as error:
+        raise Conflict(f"{target} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(STARTER_TEXT)
+    sys.stderr.write(
+        f"Wrote {target}. Check it after each change: thoughtgate validate-config -c {target}\n"
+    )

@@ -1,0 +1,35 @@
+"""Options that several commands share, so that they are spelled and explained the same."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+ConfigOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "-c",
+        "--config",
+        metavar="FILE",
+        help="Config file. Default: $THOUGHTGATE_CONFIG, the working directory, the user's config directory, /etc/thoughtgate.",
+        show_default=False,
+    ),
+]
+
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def command_app(help_text: str | None = None) -> typer.Typer:
+    """Return the typer application of one command file, set up like all others."""
+    return typer.Typer(
+        add_completion=False,
+        no_args_is_help=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help=help_text,
+    )
+
+
+def examples(*commands: str) -> str:
+    """Return the closing part of a help text; the first character keeps its lines as they are."""
+    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])

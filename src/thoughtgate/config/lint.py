@@ -1,0 +1,127 @@
+"""Mistakes that a valid config can still hold: rules that never match, names that nothing has."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from thoughtgate.config.document import Document, Path, dotted
+from thoughtgate.config.settings import RuleSettings, SelectorSettings, Settings
+from thoughtgate.errors import Problem
+from thoughtgate.policy.globs import Glob, is_glob
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+
+
+class Finding(NamedTuple):
+    """One thing worth saying about a config."""
+
+    level: str
+    """``error`` for what cannot be meant, ``warning`` for what may be."""
+    problem: Problem
+
+
+def lint(settings: Settings, document: Document, file: str) -> list[Finding]:
+    """Return what looks wrong in settings that loaded, with the lines of their document."""
+    return [
+        Finding(level, Problem(dotted(path), message, file, _line(document, path)))
+        for level, path, message in _findings(settings)
+    ]
+
+
+def _line(document: Document, path: Path) -> int:
+    lengths = range(len(path), 0, -1)
+    return next((document.lines[path[:n]] for n in lengths if path[:n] in document.lines), 0)
+
+
+def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    yield from _unreachable(settings.rules)
+    yield from _unlisted_servers(settings)
+    actions = {settings.default, *(rule.action for rule in settings.rules)}
+    if settings.cedar and "policy" not in actions:
+        yield WARNING, ("cedar",), "no rule has action: policy, so these policies are never asked"
+    if settings.default == "forward" and not settings.rules:
+        yield WARNING, ("default",), "everything is forwarded: there are no rules"
+    if settings.profile == "development":
+        yield WARNING, ("profile",), "development forwards what production would refuse"
+    for name, workflow in settings.approval.items():
+        if workflow.on_timeout == "approve":
+            yield (
+                WARNING,
+                ("approval", name, "on_timeout"),
+                "a call that nobody looks at is forwarded",
+            )
+
+
+def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:
+    """Find rules behind one that already takes every call they could match."""
+    earlier: list[tuple[RuleSettings, _Reach]] = []
+    for number, rule in enumerate(rules):
+        reach = _Reach(rule.selector)
+        shadow = next((one for one, wide in earlier if _takes(one, wide, rule, reach)), None)
+        if shadow is not None:
+            message = f"can never match: {shadow.id} ({shadow.action}) takes every such call first"
+            yield ERROR, ("rules", number), message
+        else:
+            earlier.append((rule, reach))
+
+
+def _takes(one: RuleSettings, wide: "_Reach", rule: RuleSettings, reach: "_Reach") -> bool:
+    unconditional = not one.when and not one.annotations
+    same = (
+        one.when == rule.when and one.annotations == rule.annotations and one.action == rule.action
+    )
+    return (unconditional or same) and wide.covers(reach)
+
+
+class _Reach:
+    """The calls a selector can mean, comparable with another's."""
+
+    def __init__(self, selector: SelectorSettings) -> None:
+        self.kinds = frozenset(selector.kinds)
+        self.words = frozenset(selector.words)
+        self.names = [Glob(name) for name in selector.names]
+        self.servers = [Glob(name) for name in selector.servers]
+
+    def covers(self, other: "_Reach") -> bool:
+        """Tell whether every call of the other is surely one of ours."""
+        return (
+            (not self.kinds or (bool(other.kinds) and other.kinds <= self.kinds))
+            and (not self.words or (bool(other.words) and other.words <= self.words))
+            and _covers_all(self.names, other.names)
+            and _covers_all(self.servers, other.servers)
+        )
+
+
+def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
+    if not wide:
+        return True
+    wanted = narrow or [Glob("*")]
+    return all(any(_covers(one, other) for one in wide) for other in wanted)
+
+
+def _covers(wide: Glob, narrow: Glob) -> bool:
+    """Tell whether one pattern surely matches whatever the other does."""
+    if narrow.exact:
+        return wide.matches(narrow.pattern)
+    ends_open = wide.pattern == f"{wide.prefix}*"
+    return wide.pattern == narrow.pattern or (ends_open and narrow.prefix.startswith(wide.prefix))
+
+
+def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    """Rules may speak of servers that only the agent's config knows; a typing error looks the same."""
+    known = {*settings.servers, "thoughtgate"}
+    if not settings.servers:
+        return
+    sections = {
+        "rules": [rule.selector for rule in settings.rules],
+        "limits": [limit.selector for limit in settings.limits],
+    }
+    for section, selectors in sections.items():
+        for number, selector in enumerate(selectors):
+            for server in selector.servers:
+                if server not in known and not is_glob(server):
+                    yield (
+                        WARNING,
+                        (section, number, "server"),
+                        f"no server {server!r} under servers",
+                    )
