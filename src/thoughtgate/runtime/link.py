@@ -1,0 +1,170 @@
+"""A kept-open HTTP/1.1 connection to the governance service, for a poll loop.
+
+By hand because ``http.client`` costs a shim seven megabytes: requests are written
+back to back, answers come in order, each with a Content-Length, and anything else is
+a broken link. Whoever asked is always told: with the answer, or that there is none.
+"""
+
+import _socket
+import errno
+import select
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from thoughtgate.core.events import Event
+
+MAX_REPLY: Final = 16 * 1024 * 1024
+"""A reply names hidden entries of a list at most, and a list has at most ten MiB."""
+
+_READ: Final = 65536
+
+Answer = Callable[[int, bytes], list[Event]]
+"""Takes the status and the body of a reply; status 0 means that there is none."""
+
+
+class _Sent(NamedTuple):
+    answer: Answer
+    deadline: float
+
+
+class Link:
+    """One connection. Opened when first used, and again after it broke."""
+
+    def __init__(self, host: str, port: int, token: str) -> None:
+        self._address = (host, port)
+        self._head = (
+            f"Host: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+            "Content-Type: application/json\r\n"
+        ).encode()
+        self._socket: _socket.socket | None = None
+        self._out = bytearray()
+        self._in = bytearray()
+        self._sent: deque[_Sent] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is under way."""
+        return not self._sent
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor to poll; -1 while there is no connection."""
+        return self._socket.fileno() if self._socket is not None else -1
+
+    @property
+    def mask(self) -> int:
+        """What to poll for."""
+        return select.POLLIN | (select.POLLOUT if self._out else 0)
+
+    def request(
+        self, method: str, path: str, body: bytes, answer: Answer, deadline: float
+    ) -> list[Event]:
+        """Send a request; return events only if that fails at once."""
+        self._sent.append(_Sent(answer, deadline))
+        line = f"{method} {path} HTTP/1.1\r\n".encode()
+        self._out += b"%b%bContent-Length: %d\r\n\r\n" % (line, self._head, len(body))
+        self._out += body
+        if self._socket is None:
+            self._connect()
+        return self.push()
+
+    def push(self) -> list[Event]:
+        """Write what can be written."""
+        if self._socket is None:
+            return self.fail()
+        try:
+            while self._out:
+                with memoryview(self._out) as view:
+                    written = self._socket.send(view[: 256 * 1024])
+                del self._out[:written]
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            if error.errno in (errno.EINPROGRESS, errno.ENOTCONN, errno.EAGAIN):
+                return []
+            return self.fail()
+        return []
+
+    def ready(self, mask: int) -> list[Event]:
+        """The poll says that something can be done."""
+        events: list[Event] = []
+        if mask & select.POLLOUT:
+            events += self.push()
+        if mask & (select.POLLIN | select.POLLHUP | select.POLLERR):
+            events += self._receive()
+        return events
+
+    def expire(self, at: float) -> list[Event]:
+        """Give up on a connection whose oldest request is overdue."""
+        return self.fail() if self._sent and self._sent[0].deadline < at else []
+
+    def fail(self) -> list[Event]:
+        """Close the connection and tell everybody who waits that there is no answer."""
+        self.close()
+        sent, self._sent = self._sent, deque()
+        events: list[Event] = []
+        for waiting in sent:
+            events += waiting.answer(0, b"")
+        return events
+
+    def close(self) -> None:
+        """Close the connection without a word."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._out.clear()
+        self._in.clear()
+
+    def _connect(self) -> None:
+        made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        made.setblocking(False)
+        made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+        code = made.connect_ex(self._address)
+        if code not in (0, errno.EINPROGRESS):
+            made.close()
+            return
+        self._socket = made
+
+    def _receive(self) -> list[Event]:
+        if self._socket is None:
+            return []
+        try:
+            chunk = self._socket.recv(_READ)
+        except BlockingIOError:
+            return []
+        except OSError:
+            chunk = b""
+        if not chunk:
+            return self.fail()
+        self._in += chunk
+        events: list[Event] = []
+        while True:
+            reply = parse_reply(self._in)
+            if reply is None:
+                return events
+            status, body, used = reply
+            if status < 0 or not self._sent:
+                return events + self.fail()
+            del self._in[:used]
+            events += self._sent.popleft().answer(status, body)
+
+
+def parse_reply(data: bytearray) -> tuple[int, bytes, int] | None:
+    """Return (status, body, bytes used), None while incomplete, status -1 when it makes no sense."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return (-1, b"", 0) if len(data) > _READ else None
+    head = bytes(data[:end]).split(b"\r\n")
+    words = head[0].split(b" ", 2)
+    length = -1
+    for line in head[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            length = int(value)
+    if len(words) < 2 or not words[1].isdigit() or not 0 <= length <= MAX_REPLY:
+        return -1, b"", 0
+    start = end + 4
+    if len(data) < start + length:
+        return None
+    return int(words[1]), bytes(data[start : start + length]), start + length

@@ -1,0 +1,380 @@
+"""The shim that asks: every question goes to the governance service of the run.
+
+The service judges, asks people and keeps the record; what this side must never do is
+forward a call that the service did not allow. No answer, a late answer or a strange one
+is a denial (in the development profile: forwarded, with a word on stderr).
+"""
+
+import json
+import select
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from thoughtgate.core.clerk import MAX_HELD, ORPHAN_AFTER_S, Setup
+from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.record import MESSAGE, Record
+from thoughtgate.errors import KINDS, PeerGone, UsageError
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
+from thoughtgate.runtime.clock import monotonic, now
+from thoughtgate.runtime.link import Link
+from thoughtgate.runtime.run_file import RunFile, read_run_file, run_path
+from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.methods import LISTINGS
+
+EVALUATE_S: Final = 2.0
+TASK_POLL_S: Final = 5.0
+TASK_WAIT_S: Final = 4
+HEARTBEAT_S: Final = 5.0
+GOODBYE_S: Final = 1.0
+"""How long a stopping shim tries to hand over its last events."""
+
+FIRST_WAIT_S: Final = 0.05
+LONGEST_WAIT_S: Final = 2.0
+ATTEMPTS: Final = 20
+
+MAX_QUEUED: Final = 20_000
+"""Events that may wait for the service; beyond it, ungated messages are no longer told."""
+
+BATCH: Final = 500
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class ServiceAuthority:
+    """Asks the governance service."""
+
+    def __init__(self, run: RunFile, server: str, session: str) -> None:
+        self.stop_reason = ""
+        self._run = run
+        self._server = server
+        self._session = session
+        self._enforce = run.profile == PRODUCTION
+        self._calls = self._link()
+        self._events = self._link()
+        self._pulse = self._link()
+        self._held: dict[str, tuple[Link, RequestId]] = {}
+        self._queue: list[Record] = []
+        self._next_pulse = monotonic() + HEARTBEAT_S
+
+    @property
+    def interval_s(self) -> float:
+        """Often enough for the heartbeat and for overdue answers."""
+        busy = self._held or not self._calls.is_idle or not self._events.is_idle or self._queue
+        if busy:
+            return 0.25
+        return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
+
+    def judge(self, command: JudgeCall) -> list[Event]:
+        """Ask for a verdict."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return self._judged(command.key, status, body)
+
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "direction": "agent_to_server",
+            "method": command.method,
+            "id": command.key,
+            "params": command.params,
+            "message_type": "request",
+            "profile": self._run.profile,
+            "bytes_in": command.bytes_in,
+        }
+        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+
+    def screen(self, command: ScreenList) -> list[Event]:
+        """Ask what a list must hide."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return [ListScreened(command.key, self._hidden(command, status, body), now())]
+
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "direction": "server_to_agent",
+            "method": command.method,
+            "id": command.key,
+            "params": {"entries": command.entries},
+            "message_type": "response",
+            "profile": self._run.profile,
+        }
+        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+
+    def ask(self, command: AskPeople) -> list[Event]:
+        """People are being asked already; wait for what they say."""
+        link = self._link()
+        self._held[command.call_id] = (link, command.key)
+        return self._await_people(command.call_id)
+
+    def withdraw(self, command: Withdraw, at: float) -> None:
+        """Tell the service that nobody waits any more."""
+        del at
+        held = self._held.pop(command.call_id, None)
+        if held is not None:
+            held[0].close()
+        told = {"task_id": command.call_id, "reason": command.reason}
+        self._ask("/governance/withdraw", told, lambda status, body: [], EVALUATE_S)
+
+    def record(self, record: Record) -> None:
+        """Queue an event for the service's record."""
+        if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
+            self._queue.append(record)
+
+    def flush(self) -> bool:
+        """Verdicts are on record before they are given; the rest is told in batches."""
+        self._hand_over()
+        return not self.stop_reason
+
+    def descriptors(self) -> dict[int, int]:
+        """Every connection that is open."""
+        return {link.descriptor: link.mask for link in self._links() if link.descriptor >= 0}
+
+    def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
+        """One of the connections has something."""
+        del at
+        for link in self._links():
+            if link.descriptor == descriptor:
+                return link.ready(mask)
+        return []
+
+    def tick(self, at: float) -> list[Event]:
+        """Heartbeat, overdue answers, events to hand over."""
+        del at
+        moment = monotonic()
+        events: list[Event] = []
+        for link in self._links():
+            events += link.expire(moment)
+        if moment >= self._next_pulse and self._pulse.is_idle:
+            self._next_pulse = moment + HEARTBEAT_S
+            body = _encode({"server_id": self._server, "session_id": self._session}).encode()
+            events += self._pulse.request(
+                "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
+            )
+        self._hand_over()
+        return events
+
+    def finish(self, status: str, at: float) -> None:
+        """Hand over what is left, and say goodbye; the service may already be gone."""
+        deadline = time.monotonic() + GOODBYE_S
+        while (self._queue or not self._events.is_idle) and time.monotonic() < deadline:
+            self._hand_over()
+            if self._events.descriptor < 0:
+                break
+            _wait(self._events, deadline)
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "bye": True,
+            "status": status,
+            "at": at,
+        }
+        body = _encode(told).encode()
+        self._events.request(
+            "POST", "/governance/heartbeat", body, lambda status, body: [], deadline
+        )
+        while not self._events.is_idle and time.monotonic() < deadline:
+            _wait(self._events, deadline)
+
+    def _link(self) -> Link:
+        return Link(self._run.host, self._run.port, self._run.token)
+
+    def _links(self) -> list[Link]:
+        return [self._calls, self._events, self._pulse, *(held[0] for held in self._held.values())]
+
+    def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
+        data = _encode(body).encode("utf-8", "surrogatepass")
+        return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
+
+    def _judged(self, key: RequestId, status: int, body: bytes) -> list[Event]:
+        reply = _object(status, body)
+        if reply is not None and reply.get("shutdown") is True:
+            self.stop_reason = "the run is over"
+        return [CallJudged(key, self._verdict(reply), _text(reply, "call_id"), now())]
+
+    def _verdict(self, reply: dict[str, Any] | None) -> Verdict:
+        decision = reply.get("decision") if reply is not None else None
+        if reply is not None and decision == "forward":
+            return Verdict(FORWARD, _text(reply, "gate"))
+        if reply is not None and decision == "pending_approval":
+            return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
+        if reply is not None and decision == "deny":
+            kind = _text(reply, "kind")
+            wait_s = reply.get("retry_after")
+            return Verdict(
+                DENY,
+                _text(reply, "gate"),
+                kind if kind in KINDS else "governance_denied",
+                retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
+            )
+        return self._no_answer()
+
+    def _no_answer(self) -> Verdict:
+        if self._enforce:
+            return Verdict(DENY, "governance", "service_unavailable")
+        from thoughtgate.runtime.shim import complain
+
+        complain("WOULD_BLOCK: the governance service did not answer; forwarded (development)")
+        return Verdict(FORWARD, "governance", enforced=False)
+
+    def _hidden(self, command: ScreenList, status: int, body: bytes) -> frozenset[str]:
+        reply = _object(status, body)
+        hidden = reply.get("hidden") if reply is not None else None
+        if isinstance(hidden, list):
+            return frozenset(name for name in hidden if type(name) is str)
+        if not self._enforce:
+            return frozenset()
+        key = LISTINGS[command.method].key
+        names = (entry.get(key) for entry in command.entries)
+        return frozenset(name for name in names if type(name) is str)
+
+    def _await_people(self, call_id: str) -> list[Event]:
+        held = self._held.get(call_id)
+        if held is None:
+            return []
+        link, key = held
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return self._people_said(call_id, key, status, body)
+
+        path = f"/governance/task/{call_id}?wait={TASK_WAIT_S}"
+        return link.request("GET", path, b"", answer, monotonic() + TASK_POLL_S)
+
+    def _people_said(self, call_id: str, key: RequestId, status: int, body: bytes) -> list[Event]:
+        if call_id not in self._held:
+            return []
+        reply = _object(status, body)
+        if reply is not None and reply.get("status") == "pending":
+            return self._await_people(call_id)
+        link, _ = self._held.pop(call_id)
+        link.close()
+        return [CallJudged(key, self._verdict(reply), call_id, now())]
+
+    def _felt(self, status: int, body: bytes) -> list[Event]:
+        reply = _object(status, body)
+        if reply is None:
+            self.stop_reason = "the governance service is gone"
+        elif reply.get("shutdown") is True:
+            self.stop_reason = "the run is over"
+        return []
+
+    def _hand_over(self) -> None:
+        if not self._queue or not self._events.is_idle:
+            return
+        batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "records": [[record.type, record.at, record.body] for record in batch],
+        }
+        data = _encode(told).encode("utf-8", "surrogatepass")
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            del body
+            if status != 200:
+                self.stop_reason = self.stop_reason or "the governance service does not take events"
+            return []
+
+        self._events.request("POST", "/governance/events", data, answer, monotonic() + HEARTBEAT_S)
+
+
+def connect(
+    server: str, key: str, endpoint: str, environ: Mapping[str, str]
+) -> tuple[ServiceAuthority, Setup, list[str]]:
+    """Find the service, wait until it is there, and open a session with it.
+
+    Also returns the names of the variables that the server must not see.
+
+    Raises:
+        UsageError: the run file or the endpoint makes no sense.
+        PeerGone: the service does not answer.
+    """
+    run = _from_endpoint(endpoint, environ) if endpoint else read_run_file(run_path(key, environ))
+    reply = _greet(run, server)
+    session = str(reply.get("session_id", "0"))
+    timeout_s = reply.get("timeout_s")
+    held = reply.get("max_held")
+    setup = Setup(
+        server,
+        session,
+        enforce=run.profile == PRODUCTION,
+        timeout_s=float(timeout_s) if isinstance(timeout_s, int | float) else ORPHAN_AFTER_S,
+        max_held=held if isinstance(held, int) else MAX_HELD,
+    )
+    withheld = [name for name in reply.get("withheld", []) if isinstance(name, str)]
+    return ServiceAuthority(run, server, session), setup, withheld
+
+
+def _from_endpoint(endpoint: str, environ: Mapping[str, str]) -> RunFile:
+    address = endpoint.removeprefix("http://").rstrip("/")
+    host, _, port = address.rpartition(":")
+    token = environ.get("THOUGHTGATE_GOVERNANCE_TOKEN", "")
+    if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
+        raise UsageError("--governance-endpoint is http://127.0.0.1:PORT")
+    if not token:
+        raise UsageError("--governance-endpoint needs THOUGHTGATE_GOVERNANCE_TOKEN")
+    profile = environ.get("THOUGHTGATE_PROFILE", PRODUCTION)
+    return RunFile("127.0.0.1", int(port), token, profile, 0)
+
+
+def _greet(run: RunFile, server: str) -> dict[str, Any]:
+    """Wait until the service is healthy (F-016a: it may still be starting), then say hello."""
+    wait_s = FIRST_WAIT_S
+    for _ in range(ATTEMPTS):
+        status, _ = _exchange(run, "GET", "/healthz", b"")
+        if status:
+            break
+        time.sleep(wait_s)
+        wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+    body = _encode({"server_id": server, "hello": True}).encode()
+    reply = _object(*_exchange(run, "POST", "/governance/heartbeat", body))
+    if reply is None:
+        raise PeerGone(
+            "the governance service does not answer; start the agent through `thoughtgate wrap`, "
+            "or put its config back with `thoughtgate unwrap`"
+        )
+    return reply
+
+
+def _exchange(run: RunFile, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    """Send one request and wait for its answer; status 0 when there is none."""
+    said: list[tuple[int, bytes]] = []
+
+    def answer(status: int, reply: bytes) -> list[Event]:
+        said.append((status, reply))
+        return []
+
+    link = Link(run.host, run.port, run.token)
+    deadline = monotonic() + EVALUATE_S
+    link.request(method, path, body, answer, deadline)
+    while not said and monotonic() < deadline:
+        _wait(link, deadline)
+    link.close()
+    return said[0] if said else (0, b"")
+
+
+def _wait(link: Link, deadline: float) -> None:
+    if link.descriptor < 0:
+        link.fail()
+        return
+    poll = select.poll()
+    poll.register(link.descriptor, link.mask)
+    for _, mask in poll.poll(max(0.0, deadline - monotonic()) * 1000):
+        link.ready(mask)
+
+
+def _object(status: int, body: bytes) -> dict[str, Any] | None:
+    if status != 200:
+        return None
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _text(reply: dict[str, Any] | None, key: str) -> str:
+    value = reply.get(key) if reply is not None else None
+    return value if isinstance(value, str) else ""
