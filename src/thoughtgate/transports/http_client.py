@@ -339,6 +339,7 @@ class _Connection(asyncio.Protocol):
         self._in_head = True
         self._complete = False
         self._desynced = False
+        self._keep_alive = False
         self._until_close = False
         self.idle_since = 0.0
 
@@ -429,6 +430,7 @@ class _Connection(asyncio.Protocol):
         if self._desynced or status in _INFORMATIONAL:
             return
         self._in_head = False
+        self._keep_alive = self._parser.should_keep_alive()
         names = {name for name, _ in self._headers}
         self._until_close = not (
             b"content-length" in names or b"transfer-encoding" in names or status in _BODILESS
@@ -455,7 +457,7 @@ class _Connection(asyncio.Protocol):
         transport = self._transport
         reusable = (
             not self._desynced
-            and self._parser.should_keep_alive()
+            and self._keep_alive
             and transport is not None
             and not transport.is_closing()
             and transport.get_write_buffer_size() == 0

@@ -1,0 +1,126 @@
+"""The gate's own stdin and stdout as an MCP connection on the event loop.
+
+Lines come from stdin, frames go to stdout, and nothing else ever does. What the lines
+mean is not known here.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+
+MAX_BACKLOG: Final = 64 * 1024 * 1024
+"""Bytes that may wait for an agent that does not read; then it counts as gone."""
+
+
+class StdioHost:
+    """The agent at the other end of this process's standard streams."""
+
+    def __init__(
+        self,
+        *,
+        on_line: Callable[[bytes], None],
+        on_gone: Callable[[], None],
+        stdin_fd: int = 0,
+        stdout_fd: int = 1,
+        max_line: int = MAX_LINE,
+    ) -> None:
+        self._on_line = on_line
+        self._on_gone = on_gone
+        self._fds = (stdin_fd, stdout_fd)
+        self._splitter = LineSplitter(max_line)
+        self._reader: asyncio.ReadTransport | None = None
+        self._writer: asyncio.WriteTransport | None = None
+        self._gone = False
+
+    async def start(self) -> None:
+        """Begin to read. The descriptors are duplicated, so that nobody else's print reaches them."""
+        loop = asyncio.get_running_loop()
+        stdin_fd, stdout_fd = self._fds
+        incoming = os.fdopen(os.dup(stdin_fd), "rb", buffering=0)
+        outgoing = os.fdopen(os.dup(stdout_fd), "wb", buffering=0)
+        self._writer, _ = await loop.connect_write_pipe(lambda: _Outgoing(self), outgoing)
+        self._reader, _ = await loop.connect_read_pipe(lambda: _Incoming(self), incoming)
+
+    def send(self, line: bytes) -> None:
+        """Write one frame; the LF is added here."""
+        writer = self._writer
+        if writer is None or writer.is_closing():
+            return
+        if writer.get_write_buffer_size() > MAX_BACKLOG:
+            writer.abort()
+            return
+        writer.write(line + b"\n")
+
+    def pause(self) -> None:
+        """Stop reading until ``resume``."""
+        if self._reader is not None and not self._reader.is_closing():
+            self._reader.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._reader is not None and not self._reader.is_closing():
+            self._reader.resume_reading()
+
+    async def close(self) -> None:
+        """Write what is left, then close."""
+        writer = self._writer
+        if writer is not None and not writer.is_closing():
+            for _ in range(200):
+                if not writer.get_write_buffer_size():
+                    break
+                await asyncio.sleep(0.01)
+            writer.close()
+        if self._reader is not None:
+            self._reader.close()
+        self._gone = True
+
+    def took(self, chunk: bytes) -> None:
+        """Bytes came from the agent."""
+        for line in self._splitter.feed(chunk):
+            self._on_line(line)
+
+    def lost(self) -> None:
+        """The agent closed one of its ends."""
+        if self._gone:
+            return
+        self._gone = True
+        for line in self._splitter.close():
+            self._on_line(line)
+        self._on_gone()
+
+
+class _Incoming(asyncio.Protocol):
+    def __init__(self, host: StdioHost) -> None:
+        self._host = host
+
+    def data_received(self, data: bytes) -> None:
+        self._host.took(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._host.lost()
+
+
+class _Outgoing(asyncio.BaseProtocol):
+    def __init__(self, host: StdioHost) -> None:
+        self._host = host
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The reader of our stdout is gone."""
+        del exc
+        self._host.lost()
+
+
+def protect_stdout() -> int:
+    """Give stdout's place to stderr and return a descriptor for the real one.
+
+    After this a stray print, of ours or of a library, can no longer reach the agent.
+    """
+    sys.stdout.flush()
+    real = os.dup(1)
+    os.dup2(2, 1)
+    return real
