@@ -1,0 +1,286 @@
+"""Verifying a record: does each line follow from the one before it, and if not, why not.
+
+Pure: lines come in with their places, findings go out. A line that does not follow was
+edited, or a neighbour of it was removed, moved or copied; sequence numbers and the other
+lines' chains tell which. What a killed writer left behind is told apart from tampering by
+the line that the next writer closed it off with.
+"""
+
+import hashlib
+import json
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from thoughtgate.core.envelope import CONTRACT, GENESIS, expected_chain, stated_chain
+from thoughtgate.core.evidence import (
+    CHECKPOINT,
+    RECORD_GAP,
+    RECORD_OPENED,
+    RECORD_REPAIRED,
+    is_signed,
+)
+from thoughtgate.core.record import RUN_END, RUN_START
+
+EDITED: Final = "edited"
+REMOVED: Final = "removed"
+MOVED: Final = "moved"
+FOREIGN: Final = "foreign"
+TORN: Final = "torn"
+REPAIRED: Final = "repaired"
+VERSION: Final = "version"
+SIGNATURE: Final = "signature"
+UNSIGNED: Final = "unsigned"
+TRUNCATED: Final = "truncated"
+GAP: Final = "gap"
+BEGINS: Final = "begins"
+OPEN_RUN: Final = "open_run"
+NO_ANCHOR: Final = "anchor"
+
+NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN})
+"""Findings that the record itself accounts for; all others are faults."""
+
+MAX_FINDINGS: Final = 10_000
+"""A file that is broken throughout is told to be so by then."""
+
+
+class Line(NamedTuple):
+    """One line of a record and where it stands."""
+
+    file: str
+    number: int
+    """One-based, within its file."""
+    data: bytes
+    """Without its line end."""
+    ended: bool = True
+    """False for a last line without a line end."""
+
+
+class Finding(NamedTuple):
+    """Something to know about one place in the record."""
+
+    kind: str
+    file: str
+    line: int
+    message: str
+
+    @property
+    def is_fault(self) -> bool:
+        """Tell a fault from a note."""
+        return self.kind not in NOTES
+
+
+class Verification(NamedTuple):
+    """What came of verifying."""
+
+    findings: tuple[Finding, ...]
+    lines: int
+    """Sealed lines seen."""
+    runs: int
+    checkpoints: int
+    head: str
+    """The last line's chain: keep it elsewhere, and ``--anchor`` finds a cut-off tail later."""
+
+    @property
+    def is_sound(self) -> bool:
+        """No fault was found."""
+        return not any(finding.is_fault for finding in self.findings)
+
+
+class Verifier:
+    """Takes the lines of a record in their order."""
+
+    def __init__(self, key: bytes = b"", anchor: str = "") -> None:
+        self._key = key
+        self._anchor = anchor
+        self._findings: list[Finding] = []
+        self._chain = GENESIS
+        self._instead = ""
+        """What the last line should have stated, when it stated something else."""
+        self._lines = 0
+        self._checkpoints = 0
+        self._after_checkpoint = 0
+        self._closed = False
+        self._file = ""
+        self._last = Line("", 0, b"")
+        self._sequences: dict[tuple[str, str], int] = {}
+        self._open_runs: dict[str, Line] = {}
+        self._runs: set[str] = set()
+        self._skipped: list[Line] = []
+        self._skipped_hash = hashlib.sha256()
+
+    def feed(self, line: Line) -> None:
+        """Look at the next line."""
+        sealed = stated_chain(line.data) if line.data.startswith(b"{") else None
+        event = parse_event(line.data) if sealed is not None else None
+        if sealed is None or event is None:
+            self._skip(line)
+            return
+        covered, stated = sealed
+        self._last = line
+        self._lines += 1
+        if line.file != self._file:
+            self._file = line.file
+            anew = expected_chain(covered, GENESIS) == stated
+            self._enter(line, event, follows_genesis=anew)
+        expected = expected_chain(covered, self._chain)
+        if expected != stated and self._instead:
+            # The line before had only its chain edited; this one still follows from the true one.
+            instead = expected_chain(covered, self._instead)
+            expected = instead if instead == stated else expected
+        if self._skipped:
+            self._account_for_skipped(event, follows=expected == stated)
+        if expected != stated:
+            self._find(line, *self._reason(event))
+        self._instead = "" if expected == stated else expected
+        self._chain = stated
+        if stated == self._anchor:
+            self._anchor = ""
+        self._learn(line, event)
+        if not line.ended:
+            self._find(line, TORN, "the last line has no line end: its writer was killed")
+
+    def finish(self) -> Verification:
+        """There are no more lines."""
+        for skipped in self._skipped:
+            if skipped.ended:
+                self._find(skipped, FOREIGN, "this is not a line of the record")
+            else:
+                self._find(skipped, TORN, "the last line is cut short: its writer was killed")
+        if self._key:
+            self._check_end()
+        for run, line in self._open_runs.items():
+            self._find(
+                line, OPEN_RUN, f"run {run} has no end: it goes on, was killed, or its tail is gone"
+            )
+        if self._anchor:
+            self._find(self._last, NO_ANCHOR, "no line states the anchor's chain: the tail is gone")
+        return Verification(
+            tuple(self._findings), self._lines, len(self._runs), self._checkpoints, self._chain
+        )
+
+    def _find(self, line: Line, kind: str, message: str) -> None:
+        if len(self._findings) < MAX_FINDINGS:
+            self._findings.append(Finding(kind, line.file, line.number, message))
+
+    def _skip(self, line: Line) -> None:
+        if self._skipped:
+            self._skipped_hash.update(b"\n")
+        self._skipped_hash.update(line.data)
+        self._skipped.append(line)
+
+    def _enter(self, line: Line, event: dict[str, Any], *, follows_genesis: bool) -> None:
+        """A file begins: with the first line of all, or with the chain of the file before it."""
+        if event.get("type") != RECORD_OPENED:
+            if self._lines > 1 and follows_genesis:
+                self._find(
+                    line,
+                    REMOVED,
+                    "this file begins anew: what led here from the one before it is gone",
+                )
+                self._chain, self._instead = GENESIS, ""
+            return
+        said = _member(event, "record")
+        previous = said.get("previous_chain")
+        if type(previous) is not str or previous == self._chain:
+            return
+        if self._lines == 1:
+            text = (
+                f"the record begins here: {said.get('previous_file')} and older files are not kept"
+            )
+            self._find(line, BEGINS, text)
+        else:
+            self._find(line, REMOVED, "what stood between this file and the one before it is gone")
+        self._chain, self._instead = previous, ""
+
+    def _account_for_skipped(self, event: dict[str, Any], *, follows: bool) -> None:
+        said = _member(event, "record")
+        digest = self._skipped_hash.hexdigest()
+        if event.get("type") == RECORD_REPAIRED and follows and said.get("torn_sha256") == digest:
+            self._find(
+                self._skipped[0], REPAIRED, "a killed writer's line, closed off by the next writer"
+            )
+        else:
+            for line in self._skipped:
+                self._find(line, FOREIGN, "this is not a line of the record: edited, cut or put in")
+        self._skipped = []
+        self._skipped_hash = hashlib.sha256()
+
+    def _reason(self, event: dict[str, Any]) -> tuple[str, str]:
+        """Say why a line may not follow, going by its place in its run."""
+        stream, seq = _place(event)
+        last = self._sequences.get(stream, 0)
+        if seq > last + 1:
+            return (
+                REMOVED,
+                f"{seq - last - 1} or more lines before this one are gone (run {stream[0]})",
+            )
+        if 0 < seq <= last:
+            return MOVED, f"this line stood earlier, or is a copy (run {stream[0]}, sequence {seq})"
+        return EDITED, "this line, or what stood right before it, is not what was written"
+
+    def _learn(self, line: Line, event: dict[str, Any]) -> None:
+        stream, seq = _place(event)
+        self._sequences[stream] = max(seq, self._sequences.get(stream, 0))
+        kind = event.get("type")
+        self._runs.add(stream[0])
+        if kind == RUN_START:
+            self._open_runs[stream[0]] = line
+        elif kind == RUN_END:
+            self._open_runs.pop(stream[0], None)
+        elif kind == RECORD_GAP:
+            self._find(
+                line,
+                GAP,
+                f"{_member(event, 'record').get('lost')} events could not be written here",
+            )
+        if str(event.get("v")).partition(".")[0] != CONTRACT.partition(".")[0]:
+            self._find(line, VERSION, f"contract {event.get('v')!s:.20} is not known here")
+        if kind == CHECKPOINT:
+            self._check_signature(line, _member(event, "checkpoint"))
+        else:
+            self._after_checkpoint += 1
+            self._closed = False
+
+    def _check_signature(self, line: Line, said: dict[str, Any]) -> None:
+        self._checkpoints += 1
+        self._after_checkpoint = 0
+        self._closed = said.get("closing") is True
+        if self._key and not is_signed(self._key, said):
+            self._find(line, SIGNATURE, "the checkpoint is not signed with this key")
+
+    def _check_end(self) -> None:
+        if not self._checkpoints:
+            self._find(self._last, UNSIGNED, "the record has no checkpoint, though there is a key")
+        elif not self._closed:
+            text = (
+                f"{self._after_checkpoint} lines after the last checkpoint and no closing one: the "
+                "record is being written, its writer was killed, or its tail is gone"
+            )
+            self._find(self._last, TRUNCATED, text)
+
+
+def parse_event(data: bytes) -> dict[str, Any] | None:
+    """Read one line as a JSON object; None when it is none."""
+    try:
+        event = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        # A lone surrogate in an argument is JSON that orjson does not read; json does.
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    return event if type(event) is dict else None
+
+
+def _member(event: dict[str, Any], name: str) -> dict[str, Any]:
+    said = event.get(name)
+    return said if type(said) is dict else {}
+
+
+def _place(event: dict[str, Any]) -> tuple[tuple[str, str], int]:
+    """Return whose line it is (a run may have several writers), and its number there."""
+    seq = event.get("seq")
+    writer = _member(event, "source").get("shim_id")
+    stream = (str(event.get("run_id"))[:200], str(writer)[:200])
+    return stream, seq if type(seq) is int else 0

@@ -1,0 +1,112 @@
+"""Reading the record back: its files in order, line by line, whatever they hold.
+
+A truncated, corrupted, foreign or mixed file is read as far as it is sound; what is not
+is an entry with a fault and its place, never an exception.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core.envelope import CONTRACT
+from thoughtgate.core.verification import Line, Verification, Verifier, parse_event
+from thoughtgate.errors import StoreError
+from thoughtgate.stores.record_file import rotated_files
+
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Bytes of one line that are read; the gate's own stay far below."""
+
+_CHUNK: Final = 1024 * 1024
+_MAJOR: Final = CONTRACT.partition(".")[0]
+
+
+class Entry(NamedTuple):
+    """One line read: an event, or why it is none."""
+
+    line: Line
+    event: dict[str, Any]
+    """Empty when there is a fault."""
+    fault: str = ""
+
+
+def record_files(path: Path, *, rotated: bool = True) -> list[Path]:
+    """Return the files of a record, oldest first.
+
+    Raises:
+        StoreError: there is no such record.
+    """
+    if not path.is_file():
+        raise StoreError(
+            f"{path}: there is no record here; `thoughtgate audit --help` says how to name one"
+        )
+    if not rotated:
+        return [path]
+    current = path.stat().st_ino
+    # A rotation cut short by a kill leaves one file under two names.
+    older = [file for _, file in rotated_files(path) if file.stat().st_ino != current]
+    return [*older, path]
+
+
+def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
+    """Give the lines of one file from an offset on; ``number`` lines stand before it.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            stream.seek(offset)
+            rest = b""
+            while chunk := stream.read(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+                for data in lines:
+                    number += 1
+                    yield Line(str(file), number, data)
+                if len(rest) > MAX_LINE:
+                    number += 1
+                    yield Line(str(file), number, rest[:MAX_LINE], ended=False)
+                    rest = b""
+            if rest:
+                yield Line(str(file), number + 1, rest, ended=False)
+    except OSError as error:
+        raise StoreError(f"{file}: the record cannot be read: {error.strerror}") from error
+
+
+def read_entry(line: Line) -> Entry:
+    """Turn a line into an event, or say why it is none."""
+    event = parse_event(line.data)
+    if event is None:
+        return Entry(line, {}, "not a JSON object" if line.ended else "cut short")
+    if type(event.get("type")) is not str:
+        return Entry(line, {}, "not an event")
+    version = event.get("v")
+    if type(version) is not str or version.partition(".")[0] != _MAJOR:
+        return Entry(line, {}, f"an event of contract {version!s:.20}, not {_MAJOR}.x")
+    return Entry(line, event)
+
+
+def read_record(path: Path, *, rotated: bool = True) -> Iterator[Entry]:
+    """Give every entry of a record, the files put aside included.
+
+    Raises:
+        StoreError: there is no such record, or it cannot be read.
+    """
+    for file in record_files(path, rotated=rotated):
+        for line in read_lines(file):
+            if line.data:
+                yield read_entry(line)
+
+
+def verify_record(
+    path: Path, *, key: bytes = b"", anchor: str = "", rotated: bool = True
+) -> Verification:
+    """Verify a record's chain over all its files.
+
+    Raises:
+        StoreError: there is no such record, or it cannot be read.
+    """
+    verifier = Verifier(key, anchor)
+    for file in record_files(path, rotated=rotated):
+        for line in read_lines(file):
+            verifier.feed(line)
+    return verifier.finish()

@@ -1,0 +1,259 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.records import RUN, T0, call, ended, started, write_run
+
+from thoughtgate.core.envelope import Envelope, Run
+from thoughtgate.core.record import Record
+from thoughtgate.core.verification import GAP, REPAIRED, TORN
+from thoughtgate.errors import RecordError
+from thoughtgate.stores.record import CONTINUE, RecordWriter
+from thoughtgate.stores.record_reader import read_record, record_files, verify_record
+
+ROOT = Path(__file__).parents[2]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def run_job(*arguments: str, timeout: float = 90) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    return subprocess.run(
+        [sys.executable, "-m", "tests.support.record_process", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=True,
+    )
+
+
+@pytest.mark.requirement("EVT-001", "EVT-002", "EVT-004")
+def test_each_event_is_one_line_with_the_whole_envelope(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 3)
+    events = lines_of(path)
+    assert len(events) == 2 + 3 * 3
+    for event in events:
+        assert event["v"] == "1.0"
+        assert event["ts"].endswith("Z")
+        assert {"type", "run_id", "agent_id", "client", "env", "source"} <= event.keys()
+        assert set(event["source"]) == {"host_id", "proc_id", "shim_id"}
+    assert {event["run_id"] for event in events} == {"run-1"}
+    assert [event["seq"] for event in events] == list(range(1, 12))
+
+
+@pytest.mark.requirement("EVT-003")
+def test_a_run_is_on_record_in_the_order_it_happened(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 1)
+    assert [event["type"] for event in lines_of(path)] == [
+        "run_start",
+        "tool_call_start",
+        "tool_call_decision",
+        "tool_call_end",
+        "run_end",
+    ]
+
+
+def test_the_file_and_its_directory_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "audit.jsonl"
+    write_run(path, 1)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_second_run_goes_on_with_the_chain_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 2)
+    write_run(path, 2, run=Run("run-2"))
+    report = verify_record(path)
+    assert report.findings == ()
+    assert report.lines == 16
+    assert report.runs == 2
+
+
+def test_values_that_orjson_refuses_are_recorded_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write(
+        [Record("message", T0, "s", "1", {"big": 2**70, "lone": "\ud800", "é": "é\u2028"})]
+    )
+    writer.close()
+    event = lines_of(path)[0]
+    assert event["big"] == 2**70
+    assert event["lone"] == "\ud800"
+    assert event["é"] == "é\u2028"
+    assert verify_record(path).is_sound
+
+
+def test_an_empty_batch_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([])
+    writer.close()
+    assert path.read_bytes() == b""
+
+
+def test_the_stderr_sink_gets_sealed_lines_and_stdout_none() -> None:
+    code = (
+        "from tests.support.records import RUN, call\n"
+        "from thoughtgate.core.envelope import Envelope\n"
+        "from thoughtgate.stores.record import RecordWriter\n"
+        "writer = RecordWriter('stderr', Envelope(RUN))\n"
+        "writer.write(call(1)); writer.write(call(2)); writer.close()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, timeout=20, check=True
+    )
+    assert done.stdout == b""
+    assert [json.loads(line)["seq"] for line in done.stderr.splitlines()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_device_without_room_is_an_error_and_not_a_silent_loss() -> None:
+    writer = RecordWriter("/dev/full", Envelope(RUN))
+    with pytest.raises(RecordError, match="No space left"):
+        writer.write(call(1))
+    assert writer.lost == 3
+    assert writer.envelope.seq == 0
+    writer.close()
+
+
+def test_a_place_that_cannot_hold_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    with pytest.raises(RecordError, match="plain"):
+        RecordWriter(tmp_path / "plain" / "audit.jsonl", Envelope(RUN))
+
+
+@pytest.mark.requirement("NFR-R4")
+def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE)
+    writer.write(call(1))
+    hidden = tmp_path / "hidden"
+    path.rename(hidden)
+    path.mkdir()
+    writer.write(call(2))
+    assert writer.lost == 3
+    path.rmdir()
+    hidden.rename(path)
+    writer.write(call(3))
+    writer.close()
+    report = verify_record(path)
+    assert report.is_sound
+    assert [finding.kind for finding in report.findings] == [GAP]
+    assert [event["type"] for event in lines_of(path)][3] == "record_gap"
+    assert lines_of(path)[3]["record"]["lost"] == 3
+
+
+def test_a_full_disk_refuses_and_leaves_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    said = run_job("fill", str(path), "20000").stdout
+    written = int(said.split()[0])
+    assert "File too large" in said
+    report = verify_record(path)
+    assert report.is_sound, report.findings
+    calls = {entry.event["call"]["call_id"] for entry in read_record(path) if "call" in entry.event}
+    assert calls == {f"run-full.{number}" for number in range(1, written + 2)}
+
+
+def test_before_a_full_disk_refuses_previews_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    run_job("fill", str(path), "20000")
+    shown = [
+        entry.event["call"]["preview"]
+        for entry in read_record(path)
+        if entry.event["type"] == "tool_call_start"
+    ]
+    assert {"truncated": True} in shown
+    assert "args_preview" in shown[0]
+
+
+def test_four_processes_keep_one_valid_chain_across_rotations(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    command = [sys.executable, "-m", "tests.support.record_process", "write", str(path)]
+    writers = [
+        subprocess.Popen([*command, f"run-{n}", "300", "200000"], cwd=ROOT, env=environment)
+        for n in range(4)
+    ]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0, 0]
+    report = verify_record(path)
+    assert report.findings == ()
+    assert len(record_files(path)) > 3
+    opened = len(record_files(path)) - 1
+    assert report.lines == 4 * 300 * 3 + opened
+
+
+@pytest.mark.requirement("NFR-R1")
+def test_two_hundred_killed_writers_lose_nothing_they_had_made_sure_of(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    sure = run_job("kill", str(path), "200", "7").stdout.split()
+    assert len(sure) > 200
+    report = verify_record(path)
+    faults = [finding for finding in report.findings if finding.is_fault]
+    assert all(finding.kind == TORN for finding in faults), faults
+    assert len(faults) <= 1
+    on_record = {
+        entry.event["call"]["call_id"]
+        for entry in read_record(path)
+        if entry.event.get("type") == "tool_call_decision"
+    }
+    assert set(sure) <= on_record
+
+
+def test_a_torn_line_is_closed_off_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 1)
+    with path.open("ab") as file:
+        file.write(b'{"v":"1.0","type":"tool_call_st')
+    assert [finding.kind for finding in verify_record(path).findings] == [TORN]
+    write_run(path, 1, run=Run("run-2"))
+    report = verify_record(path)
+    assert report.is_sound
+    assert [(finding.kind, finding.line) for finding in report.findings] == [(REPAIRED, 6)]
+
+
+def test_a_signed_record_ends_with_a_closing_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 5, sign_key=b"k" * 32, checkpoint_every=6)
+    checkpoints = [event for event in lines_of(path) if event["type"] == "checkpoint"]
+    assert [event["checkpoint"]["closing"] for event in checkpoints] == [False, False, True]
+    assert verify_record(path, key=b"k" * 32).findings == ()
+    assert not verify_record(path, key=b"j" * 32).is_sound
+
+
+def test_a_writer_that_wrote_nothing_signs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    RecordWriter(path, Envelope(RUN), sign_key=b"k").close()
+    assert path.read_bytes() == b""
+
+
+def test_closing_does_not_fail_when_the_last_checkpoint_cannot_be_written() -> None:
+    writer = RecordWriter("/dev/full", Envelope(RUN), sign_key=b"k", on_failure=CONTINUE)
+    writer.write([started("c")])
+    writer.close()
+    assert writer.lost == 1
+
+
+def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_from_where(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write(call(1))
+    path.unlink()
+    writer.write([ended("run-1.2", time.time())])
+    writer.close()
+    events = lines_of(path)
+    assert [event["type"] for event in events] == ["record_opened", "tool_call_end"]
+    assert verify_record(path).findings[0].kind == "begins"
