@@ -76,6 +76,7 @@ def test_steps_come_back_with_their_answers() -> None:
     steps: list[dict[str, Any]] = [
         {"method": "notifications/initialized", "notify": True},
         {"label": "p", "method": "ping"},
+        {"raw": '{"jsonrpc":"2.0","id":ID,"method":"none"}'},
     ]
     with ScriptedAgent(sample_server()) as agent:
         played = list(play(agent, steps))
@@ -83,6 +84,7 @@ def test_steps_come_back_with_their_answers() -> None:
     assert played[0]["answer"] is None
     assert played[1]["label"] == "p"
     assert "result" in played[1]["answer"]
+    assert played[2]["answer"]["error"]["code"] == -32601
 
 
 def _run(script: Path, *server: str) -> subprocess.CompletedProcess[str]:
@@ -103,6 +105,13 @@ def test_as_a_program_it_prints_a_line_a_step(tmp_path: Path) -> None:
         "ping",
         "tools/list",
     ]
+
+
+def test_as_a_program_it_needs_a_server(tmp_path: Path) -> None:
+    run = _run(tmp_path / "script.json")
+
+    assert run.returncode == 2
+    assert "no server" in run.stderr
 
 
 def test_as_a_program_it_fails_when_the_server_dies(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ step with what came back:
 
     python -m thoughtgate.testing.scripted_agent SCRIPT -- SERVER COMMAND...
 
-A step is ``{"method": ..., "params": {...}}``, with ``"notify": true`` for a notification
-and ``"label"`` to find it again. The agent answers what the server asks of it.
+A step is ``{"method": ..., "params": {...}}``, with ``"notify": true`` for a notification,
+or ``{"raw": TEXT}`` for a line that is sent as it stands, with ``ID`` in it replaced by the
+id that an answer will have. Other members come back unchanged. The agent answers what the
+server asks of it.
 """
 
 import argparse
@@ -124,6 +126,12 @@ class ScriptedAgent:
         self._write(body)
         return self._next_id
 
+    def send_raw(self, text: str) -> int:
+        """Send a line as it stands, but for ``ID``, and return the id that it asks with."""
+        self._next_id += 1
+        self._write_line(text.replace("ID", str(self._next_id)).encode())
+        return self._next_id
+
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send a notification."""
         body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
@@ -170,12 +178,14 @@ class ScriptedAgent:
         return {**params, META: {**meta, **params.get(META, {})}}
 
     def _write(self, body: dict[str, Any]) -> None:
+        self._write_line(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+
+    def _write_line(self, line: bytes) -> None:
         stdin = self._process.stdin
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         try:
             with self._writing:
                 if stdin is not None:
-                    stdin.write(data)
+                    stdin.write(line + b"\n")
                     stdin.flush()
         except (BrokenPipeError, ValueError):
             raise PeerGone("the server closed its input") from None
@@ -211,19 +221,26 @@ def play(agent: ScriptedAgent, steps: Iterable[dict[str, Any]]) -> Iterable[dict
         if step.get("notify"):
             agent.notify(step["method"], step.get("params"))
             yield {**step, "answer": None}
+        elif "raw" in step:
+            yield {**step, "answer": agent.wait_for(agent.send_raw(step["raw"]))}
         else:
             yield {**step, "answer": agent.ask(step["method"], step.get("params"))}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Follow a script and print what came back."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    # By hand: the command has a "--" of its own, which argparse would eat.
+    cut = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser("scripted_agent", description=__doc__)
     parser.add_argument("--modern", action="store_true", help="speak 2026-07-28")
     parser.add_argument("script", type=Path, help="JSON list of steps")
-    parser.add_argument("command", nargs="+", help="the server")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(words[:cut])
+    command = words[cut + 1 :]
+    if not command:
+        parser.error("there is no server: put -- and its command at the end")
     steps = json.loads(options.script.read_text("utf-8"))
-    with ScriptedAgent(options.command, modern=options.modern) as agent:
+    with ScriptedAgent(command, modern=options.modern) as agent:
         try:
             agent.open()
             for played in play(agent, steps):
