@@ -20,6 +20,7 @@ from thoughtgate.core.approval import (
     EXPIRED,
     PENDING,
     SYSTEM_CHANNEL,
+    USED,
     Approval,
     Refusal,
     digest_of,
@@ -85,7 +86,6 @@ class ApprovalDesk:
         self._decided: dict[str, Approval] = {}
         """Calls with an approval that is not yet spent."""
         self._rev = 0
-        self._must_look = False
         self._next_settle = 0.0
         self._next_purge = 0.0
         self._now = 0.0
@@ -109,7 +109,8 @@ class ApprovalDesk:
         """Put the question; return a decision if there is one at once, None while people think.
 
         ``owner`` names who waits when that is not this process: a shim that this service
-        governs, or ``task:`` and a task's id.
+        governs, or a task (``task_owner``). A task's question put again after a restart
+        finds what was decided meanwhile.
         """
         self._now = at
         settings = self._workflow(workflow)
@@ -133,23 +134,9 @@ class ApprovalDesk:
             self._held[call_id] = asked
             self._tell(asked, settled=False)
             return None
-        self._decided[call_id] = asked
+        if asked.status == APPROVED:
+            self._decided[call_id] = asked
         return decision_of(asked)
-
-    def resume(self, call_id: str, approval_id: str) -> bool:
-        """Take up a task's question again after a restart; False when it is no longer there."""
-        try:
-            found = self._store.get(approval_id)
-        except StoreError:
-            return False
-        if isinstance(found, Refusal) or found.call_id != call_id or not found.is_durable:
-            return False
-        if not self._held:
-            self._rev = found.rev - 1
-        self._held[call_id] = found
-        self._rev = min(self._rev, found.rev - 1)
-        self._must_look = True
-        return True
 
     def facts(self, call_id: str) -> dict[str, Any]:
         """Return what the record says about a question; empty when none was put."""
@@ -272,9 +259,8 @@ class ApprovalDesk:
             self._store.purge(at)
 
     def _news(self) -> list[tuple[str, Approval]]:
-        if not self._store.changed() and not self._must_look:
+        if not self._store.changed():
             return []
-        self._must_look = False
         changed = self._store.since(self._rev)
         if changed:
             self._rev = changed[-1].rev
@@ -365,7 +351,8 @@ def decision_of(approval: Approval) -> Decision:
             approved=False, kind="approval_rejected", by=by, channel=channel, reason=reason
         )
     kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
-    return Decision(approved=False, kind=kind, reason=approval.closed_reason)
+    reason = "the approval was already used" if approval.status == USED else approval.closed_reason
+    return Decision(approved=False, kind=kind, reason=reason)
 
 
 def task_owner(task_id: str) -> str:

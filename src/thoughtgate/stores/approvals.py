@@ -129,16 +129,13 @@ class ApprovalStore:
     ) -> Approval | Refusal:
         """Put a question, or find it: the same call asked again after a restart is taken over.
 
-        Returns the stored approval: pending, or already approved by a grant.
+        Returns the stored approval: pending, already approved by a grant, or for a task
+        whatever was decided while no gate was there.
         """
         with self._database.write() as connection:
-            earlier = self._one(
-                connection,
-                "WHERE call_id = ? AND digest = ? AND status IN ('pending', 'approved')",
-                (asked.call_id, asked.digest),
-            )
-            if earlier is not None and self._may_take_over(earlier, asked.owner):
-                return self._save(connection, earlier._replace(owner=asked.owner))
+            earlier = self._earlier(connection, asked, now)
+            if earlier is not None:
+                return earlier
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is taken")
             granted = self._spend_grant(connection, call, asked, now)
@@ -286,8 +283,26 @@ class ApprovalStore:
 
     # Inside a transaction.
 
-    def _may_take_over(self, earlier: Approval, owner: str) -> bool:
-        return earlier.owner == owner or not self._alive(earlier.owner)
+    def _earlier(
+        self, connection: sqlite3.Connection, asked: Approval, now: float
+    ) -> Approval | None:
+        """Find the same question, put before a restart, and take it over with its answer."""
+        if asked.is_durable:
+            found = self._one(connection, "WHERE owner = ? ORDER BY rev DESC", (asked.owner,))
+            if found is not None and found.digest != asked.digest:
+                self._close(connection, found, "the call or the policy changed", now)
+                return None
+        else:
+            found = self._one(
+                connection,
+                "WHERE call_id = ? AND digest = ? AND status IN ('pending', 'approved')",
+                (asked.call_id, asked.digest),
+            )
+            if found is not None and found.owner != asked.owner and self._alive(found.owner):
+                return None
+        if found is None:
+            return None
+        return self._save(connection, found._replace(owner=asked.owner, call_id=asked.call_id))
 
     def _dead_owners(self) -> list[str]:
         rows = self._database.read(
@@ -406,13 +421,14 @@ class ApprovalStore:
         changed = changed._replace(rev=next_rev(connection))
         connection.execute(
             "UPDATE approvals SET status = ?, votes = ?, decided_at = ?, closed_reason = ?, "
-            "owner = ?, rev = ? WHERE id = ?",
+            "owner = ?, call_id = ?, rev = ? WHERE id = ?",
             (
                 changed.status,
                 json.dumps(changed.votes),
                 changed.decided_at,
                 changed.closed_reason,
                 changed.owner,
+                changed.call_id,
                 changed.rev,
                 changed.id,
             ),

@@ -36,6 +36,7 @@ CREATE TABLE approvals (
 ) STRICT;
 CREATE UNIQUE INDEX approvals_rev ON approvals (rev);
 CREATE INDEX approvals_call ON approvals (call_id);
+CREATE INDEX approvals_task ON approvals (owner) WHERE owner LIKE 'task:%';
 CREATE INDEX approvals_open ON approvals (status, principal) WHERE status IN ('pending', 'approved');
 CREATE TABLE grants (
   id TEXT PRIMARY KEY, principal TEXT NOT NULL, workflow TEXT NOT NULL, server TEXT NOT NULL,

@@ -1,0 +1,365 @@
+"""The book of tasks: who may ask about which task, and what a driver must do and answer.
+
+Pure: every method takes what happened and returns steps, in order. ``SaveTask`` comes
+before the ``AnswerTask`` it makes true, so a driver that carries the steps out in order
+never tells a caller of a task that a restart would forget. The shim, the gateway and
+the hub share it; ``stores.tasks`` keeps what it says to keep.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from thoughtgate.core import task_codec as codec
+from thoughtgate.core.task import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    HELD,
+    RUNNING,
+    Task,
+    has_extension,
+    move,
+)
+from thoughtgate.core.task_codec import Body
+from thoughtgate.wire.replies import MESSAGES, error_object
+
+MAX_OPEN_PER_PRINCIPAL: Final = 10
+MAX_OPEN: Final = 1000
+MAX_KEPT_PER_PRINCIPAL: Final = 100
+"""Tasks of one principal kept until they expire; the oldest finished one makes room."""
+MAX_KEPT_BYTES: Final = 64 * 1_048_576
+"""Outcomes kept in all; a result may be 10 MiB long."""
+MAX_WAITERS: Final = 16
+"""Callers that may block on the result of one task."""
+PAGE: Final = 50
+MAX_CURSOR_DIGITS: Final = 16
+"""More than any time in milliseconds has; longer numbers are slow to read."""
+
+HELD_NOTE: Final = "waiting for a person to approve this call"
+RUNNING_NOTE: Final = "approved; the call is running"
+LOST_NOTE: Final = "the gate stopped while the call ran; whether it took effect is not known"
+
+
+class Caller(NamedTuple):
+    """Who asks about tasks."""
+
+    principal: str
+    session: str = ""
+    authenticated: bool = False
+    """False where the principal is only assumed: then a list shows this session's tasks alone."""
+
+
+class SaveTask(NamedTuple):
+    """Keep the task before anything else happens."""
+
+    task: Task
+
+
+class ForgetTask(NamedTuple):
+    """The task is gone: drop what is kept of it."""
+
+    task_id: str
+
+
+class AnswerTask(NamedTuple):
+    """Answer a request: the body lacks only its envelope."""
+
+    key: Hashable
+    body: Body
+
+
+class TellTask(NamedTuple):
+    """The task changed: notify its caller, where there is a way to."""
+
+    task: Task
+
+
+class StopTask(NamedTuple):
+    """Nobody wants the call any more: withdraw its approval, cancel it at the server."""
+
+    task: Task
+    reason: str
+
+
+class ResumeTask(NamedTuple):
+    """A restart: judge the call again and ask again in the task's name."""
+
+    task: Task
+
+
+TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | TellTask | StopTask | ResumeTask
+
+
+class TaskLimits(NamedTuple):
+    """How many tasks there may be."""
+
+    open_per_principal: int = MAX_OPEN_PER_PRINCIPAL
+    open_total: int = MAX_OPEN
+    kept_per_principal: int = MAX_KEPT_PER_PRINCIPAL
+    kept_bytes: int = MAX_KEPT_BYTES
+
+
+class _Request(NamedTuple):
+    key: Hashable
+    caller: Caller
+    params: dict[str, Any]
+    modern: bool
+    at: float
+
+
+class TaskBook:
+    """All tasks of one gate, and the callers that block on their results."""
+
+    def __init__(self, tasks: Iterable[Task] = (), limits: TaskLimits | None = None) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self._waiters: dict[str, list[Hashable]] = {}
+        self._limits = limits or TaskLimits()
+        self._handlers: dict[str, Callable[[_Request, Task], list[TaskStep]]] = {
+            "tasks/get": self._get,
+            "tasks/result": self._result,
+            "tasks/cancel": self._cancel,
+            "tasks/update": self._update,
+        }
+
+    def task(self, task_id: str) -> Task | None:
+        """Return a task, whoever owns it."""
+        return self._tasks.get(task_id)
+
+    def by_call(self, call_id: str) -> Task | None:
+        """Return the unfinished task that carries a call."""
+        return next(
+            (t for t in self._tasks.values() if t.call_id == call_id and not t.is_over), None
+        )
+
+    def recover(self, at: float) -> list[TaskStep]:
+        """After a restart: what was held is asked again, what ran is never run twice."""
+        steps: list[TaskStep] = self.ticked(at)
+        for task in list(self._tasks.values()):
+            if task.phase == HELD:
+                steps.append(ResumeTask(task))
+            elif task.phase == RUNNING:
+                steps += self.failed(task.id, "internal_error", at, LOST_NOTE)
+        return steps
+
+    # The call's side.
+
+    def create(self, key: Hashable, task: Task, at: float) -> list[TaskStep]:
+        """Make a task of a held call and answer its request with it."""
+        refusal = self._over_limit(task)
+        if refusal:
+            return [AnswerTask(key, codec.refused(refusal, modern=task.modern, task=task))]
+        steps: list[TaskStep] = self._make_room(task)
+        made = task._replace(created_at=at, updated_at=at, phase=HELD, note=HELD_NOTE)
+        self._tasks[task.id] = made
+        return [*steps, SaveTask(made), AnswerTask(key, codec.created(made))]
+
+    def rejudged(self, task_id: str, call_id: str) -> list[TaskStep]:
+        """The judge gave the call another id after a restart."""
+        task = self._tasks[task_id]._replace(call_id=call_id)
+        self._tasks[task_id] = task
+        return [SaveTask(task)]
+
+    def started(self, task_id: str, at: float) -> list[TaskStep]:
+        """The approval landed and was spent: the call runs once these steps are carried out."""
+        return self._moved(task_id, RUNNING, at, RUNNING_NOTE)
+
+    def finished(self, task_id: str, outcome: Body, at: float) -> list[TaskStep]:
+        """The server has answered; ``outcome`` is its response's ``result`` or ``error``."""
+        task = self._tasks.get(task_id)
+        if task is None or task.phase != RUNNING:
+            return []
+        kept = {key: outcome[key] for key in ("result", "error") if key in outcome}
+        result = kept.get("result")
+        is_error = type(result) is dict and result.get("isError") is True
+        self._tasks[task_id] = task._replace(outcome=json.dumps(kept), is_error=is_error)
+        return self._moved(task_id, FAILED if "error" in kept else COMPLETED, at)
+
+    def failed(self, task_id: str, kind: str, at: float, note: str = "") -> list[TaskStep]:
+        """The call will not be made, or its answer will not come: denied, timed out, lost."""
+        task = self._tasks.get(task_id)
+        if task is None or task.is_over:
+            return []
+        error = error_object(
+            kind, modern=task.modern, message=note, tool=task.tool, correlation_id=task.call_id
+        )
+        self._tasks[task_id] = task._replace(outcome=json.dumps({"error": error}))
+        return self._moved(task_id, FAILED, at, note or MESSAGES[kind])
+
+    def ticked(self, at: float) -> list[TaskStep]:
+        """Forget what has lived its time; a call that still waits is stopped."""
+        steps: list[TaskStep] = []
+        for task in [task for task in self._tasks.values() if at >= task.expires_at]:
+            if not task.is_over:
+                steps.append(StopTask(task, "the task has expired"))
+            body = codec.refused("task_expired", modern=task.modern, task=task)
+            steps += [AnswerTask(key, body) for key in self._waiters.pop(task.id, ())]
+            steps.append(self._forget(task.id))
+        return steps
+
+    def left(self, key: Hashable) -> None:
+        """A caller no longer blocks on a result."""
+        for waiting in self._waiters.values():
+            if key in waiting:
+                waiting.remove(key)
+
+    # The callers' side.
+
+    def request(
+        self,
+        key: Hashable,
+        caller: Caller,
+        method: str,
+        params: dict[str, Any],
+        at: float,
+        *,
+        modern: bool = False,
+        passes_on: bool = False,
+    ) -> list[TaskStep] | None:
+        """Answer a ``tasks/*`` request; an empty list means the answer comes later.
+
+        With ``passes_on`` the result is None for what is not ours: a transparent gate sends
+        it to its server. A task of another principal is not ours, exactly as an unknown one.
+        """
+        request = _Request(key, caller, params, modern, at)
+        if method == "tasks/list" and not modern:
+            return None if passes_on else self._list(request)
+        handler = self._handlers.get(method)
+        task = self._owned(request)
+        if task is None and passes_on:
+            return None
+        if handler is None or (modern and method == "tasks/result"):
+            return _answer(request, codec.refused("method_not_found", modern=modern))
+        if modern and not has_extension(params):
+            return _answer(request, codec.missing_extension())
+        if task is None:
+            return _answer(request, codec.refused("task_not_found", modern=modern))
+        return handler(request, task)
+
+    def own(self, caller: Caller) -> list[Task]:
+        """Return what a caller's list shows, newest first."""
+        mine = [
+            task
+            for task in self._tasks.values()
+            if task.principal == caller.principal
+            and (caller.authenticated or task.session == caller.session)
+        ]
+        return sorted(mine, key=_age)
+
+    def _owned(self, request: _Request) -> Task | None:
+        ident = request.params.get("taskId")
+        task = self._tasks.get(ident) if type(ident) is str else None
+        if task is None or task.principal != request.caller.principal:
+            return None
+        return task if request.at < task.expires_at else None
+
+    def _get(self, request: _Request, task: Task) -> list[TaskStep]:
+        return _answer(request, codec.got(task, modern=request.modern))
+
+    def _result(self, request: _Request, task: Task) -> list[TaskStep]:
+        if task.is_over:
+            return _answer(request, codec.result_of(task))
+        waiting = self._waiters.setdefault(task.id, [])
+        if len(waiting) >= MAX_WAITERS:
+            return _answer(request, codec.refused("service_unavailable", modern=False, task=task))
+        waiting.append(request.key)
+        return []
+
+    def _list(self, request: _Request) -> list[TaskStep]:
+        mine = self.own(request.caller)
+        cursor = request.params.get("cursor")
+        if cursor is not None:
+            after = _parse_cursor(cursor)
+            if after is None:
+                text = "the cursor is not one of ours"
+                return _answer(request, codec.refused("invalid_params", modern=False, text=text))
+            mine = [task for task in mine if _age(task) > after]
+        page = mine[:PAGE]
+        following = _cursor(page[-1]) if len(mine) > PAGE else ""
+        return _answer(request, codec.listed(page, following))
+
+    def _cancel(self, request: _Request, task: Task) -> list[TaskStep]:
+        if task.is_over:
+            if request.modern:
+                return _answer(request, codec.acknowledged())
+            text = "the task is already over"
+            return _answer(request, codec.refused("invalid_params", modern=False, text=text))
+        moved = self._moved(task.id, CANCELLED, request.at, "cancelled by its caller")
+        body = codec.cancelled(self._tasks[task.id], modern=request.modern)
+        stop = StopTask(task, "the caller cancelled")
+        return [stop, *moved, AnswerTask(request.key, body)]
+
+    def _update(self, request: _Request, task: Task) -> list[TaskStep]:
+        del task  # Ours never ask for input, and unknown answers are to be ignored.
+        if not request.modern:
+            return _answer(request, codec.refused("method_not_found", modern=False))
+        return _answer(request, codec.acknowledged())
+
+    def _moved(self, task_id: str, phase: str, at: float, note: str = "") -> list[TaskStep]:
+        task = self._tasks.get(task_id)
+        moved = move(task, phase, at, note) if task is not None else None
+        if moved is None:
+            return []
+        self._tasks[task_id] = moved
+        steps: list[TaskStep] = [SaveTask(moved), TellTask(moved)]
+        if moved.is_over:
+            waiting = self._waiters.pop(task_id, [])
+            steps += [AnswerTask(key, codec.result_of(moved)) for key in waiting]
+            steps += self._shed_bytes(task_id)
+        return steps
+
+    def _over_limit(self, task: Task) -> str:
+        opened = [each for each in self._tasks.values() if not each.is_over]
+        own = sum(each.principal == task.principal for each in opened)
+        if own >= self._limits.open_per_principal:
+            return "rate_limited"
+        return "service_unavailable" if len(opened) >= self._limits.open_total else ""
+
+    def _make_room(self, task: Task) -> list[TaskStep]:
+        own = [each for each in self._tasks.values() if each.principal == task.principal]
+        if len(own) < self._limits.kept_per_principal:
+            return []
+        over = [each for each in own if each.is_over]
+        return [self._forget(min(over, key=lambda each: each.updated_at).id)] if over else []
+
+    def _shed_bytes(self, spared: str) -> list[TaskStep]:
+        over = sorted(
+            (each for each in self._tasks.values() if each.is_over and each.id != spared),
+            key=lambda each: each.updated_at,
+        )
+        total = sum(len(each.outcome) for each in self._tasks.values())
+        steps: list[TaskStep] = []
+        for each in over:
+            if total <= self._limits.kept_bytes:
+                break
+            total -= len(each.outcome)
+            steps.append(self._forget(each.id))
+        return steps
+
+    def _forget(self, task_id: str) -> ForgetTask:
+        self._tasks.pop(task_id, None)
+        self._waiters.pop(task_id, None)
+        return ForgetTask(task_id)
+
+
+def _answer(request: _Request, body: Body) -> list[TaskStep]:
+    return [AnswerTask(request.key, body)]
+
+
+def _age(task: Task) -> tuple[int, str]:
+    """Sort newest first, in the precision that a cursor keeps."""
+    return -int(task.created_at * 1000), task.id
+
+
+def _cursor(task: Task) -> str:
+    return f"{int(task.created_at * 1000)}.{task.id}"
+
+
+def _parse_cursor(cursor: Any) -> tuple[int, str] | None:
+    if type(cursor) is not str:
+        return None
+    milliseconds, _, ident = cursor.partition(".")
+    digits = milliseconds.isascii() and milliseconds.isdecimal()
+    if not digits or len(milliseconds) > MAX_CURSOR_DIGITS or not ident:
+        return None
+    return -int(milliseconds), ident

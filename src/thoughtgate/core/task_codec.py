@@ -1,0 +1,198 @@
+"""How a task looks on the wire: 2025-11-25's shapes and the 2026-07-28 extension's.
+
+Pure functions from a task to the body of a response (an object with ``result`` or
+``error``); nothing here knows who may see which task.
+"""
+
+import json
+from collections.abc import Iterable
+from time import gmtime, strftime
+from typing import Final
+
+from thoughtgate.core.task import (
+    CANCELLED,
+    COMPLETED,
+    EXTENSION,
+    FAILED,
+    HELD,
+    RUNNING,
+    TASK_METHOD,
+    Task,
+    poll_interval,
+)
+from thoughtgate.wire.message import Json
+from thoughtgate.wire.replies import error_object
+from thoughtgate.wire.revisions import META
+
+RELATED: Final = "io.modelcontextprotocol/related-task"
+STATUS_NOTIFICATION: Final = "notifications/tasks/status"
+EXTENSION_NOTIFICATION: Final = "notifications/tasks"
+
+MISSING_CAPABILITY: Final = -32021
+"""2026-07-28, errors: MissingRequiredClientCapability."""
+
+_STATUS: Final = {
+    HELD: "working",
+    RUNNING: "working",
+    COMPLETED: "completed",
+    FAILED: "failed",
+    CANCELLED: "cancelled",
+}
+"""A held task is ``working``: ``input_required`` would ask the caller, and not the approver."""
+
+Body = dict[str, Json]
+"""The part of a response that is not its envelope."""
+
+
+def created(task: Task) -> Body:
+    """Answer the request that became a task."""
+    if task.modern:
+        return {"result": {"resultType": "task", **_modern(task)}}
+    return {"result": {"task": _legacy(task)}}
+
+
+def got(task: Task, *, modern: bool) -> Body:
+    """Answer ``tasks/get``; the extension's answer holds the outcome too."""
+    if not modern:
+        return {"result": _legacy(task)}
+    return {"result": {"resultType": "complete", **detailed(task)}}
+
+
+def detailed(task: Task) -> dict[str, Json]:
+    """Return an extension task with its outcome, as ``tasks/get`` and notifications show it."""
+    body = _modern(task)
+    if task.phase in {COMPLETED, FAILED} and task.outcome:
+        body |= json.loads(task.outcome)
+    return body
+
+
+def result_of(task: Task) -> Body:
+    """Answer ``tasks/result`` of a task that is over: exactly what the call would have said."""
+    if task.phase == CANCELLED:
+        return refused("task_cancelled", modern=task.modern, task=task)
+    body: Body = json.loads(task.outcome)
+    result = body.get("result")
+    if type(result) is dict:
+        # 2025-11-25, tasks: the result must name the task it belongs to.
+        meta = result.get(META)
+        related = {RELATED: {"taskId": task.id}}
+        result[META] = {**(meta if type(meta) is dict else {}), **related}
+    return body
+
+
+def listed(tasks: Iterable[Task], next_cursor: str) -> Body:
+    """Answer ``tasks/list``, which only 2025-11-25 has."""
+    result: dict[str, Json] = {"tasks": [_legacy(task) for task in tasks]}
+    if next_cursor:
+        result["nextCursor"] = next_cursor
+    return {"result": result}
+
+
+def merged_list(body: Body, own: Iterable[Task]) -> Body:
+    """Put the gate's own tasks before those on the first page of the server's list."""
+    result = body.get("result")
+    theirs = result.get("tasks") if type(result) is dict else None
+    if type(result) is not dict or type(theirs) is not list:
+        return listed(own, "")
+    return {**body, "result": {**result, "tasks": [*map(_legacy, own), *theirs]}}
+
+
+def cancelled(task: Task, *, modern: bool) -> Body:
+    """Answer ``tasks/cancel``."""
+    return acknowledged() if modern else {"result": _legacy(task)}
+
+
+def acknowledged() -> Body:
+    """Answer an extension request whose answer says nothing."""
+    return {"result": {"resultType": "complete"}}
+
+
+def refused(kind: str, *, modern: bool, text: str = "", task: Task | None = None) -> Body:
+    """Answer with one of our kinds of error."""
+    tool = task.tool if task is not None else ""
+    correlation = task.call_id if task is not None else ""
+    return {
+        "error": error_object(
+            kind, modern=modern, message=text, tool=tool, correlation_id=correlation
+        )
+    }
+
+
+def missing_extension() -> Body:
+    """Answer a modern request about a task that does not declare the extension."""
+    data: dict[str, Json] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+    text = "this request must declare the tasks extension"
+    return {"error": {"code": MISSING_CAPABILITY, "message": text, "data": data}}
+
+
+def notification(task: Task) -> dict[str, Json]:
+    """Return the notification that a task has changed."""
+    method = EXTENSION_NOTIFICATION if task.modern else STATUS_NOTIFICATION
+    params = detailed(task) if task.modern else _legacy(task)
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def advertise(capabilities: dict[str, Json], *, modern: bool) -> dict[str, Json]:
+    """Return a server's capabilities with what the gate adds: tasks for calls that wait."""
+    if modern:
+        extensions = capabilities.get("extensions")
+        known = extensions if type(extensions) is dict else {}
+        return {**capabilities, "extensions": {EXTENSION: {}, **known}}
+    theirs = capabilities.get("tasks")
+    tasks = dict(theirs) if type(theirs) is dict else {}
+    requests = tasks.get("requests")
+    asked = dict(requests) if type(requests) is dict else {}
+    tools = asked.get("tools")
+    asked["tools"] = {"call": {}, **(tools if type(tools) is dict else {})}
+    return {**capabilities, "tasks": {"list": {}, "cancel": {}, **tasks, "requests": asked}}
+
+
+def advertise_tool(entry: dict[str, Json]) -> dict[str, Json]:
+    """Return a tool's entry as one that may be called as a task (2025-11-25)."""
+    execution = entry.get("execution")
+    known = execution if type(execution) is dict else {}
+    if known.get("taskSupport") in {"optional", "required"}:
+        return entry
+    return {**entry, "execution": {**known, "taskSupport": "optional"}}
+
+
+def forwarded(task: Task, ident: str) -> dict[str, Json]:
+    """Return the request that goes to the server once the call is approved."""
+    params = json.loads(task.request)
+    return {"jsonrpc": "2.0", "id": ident, "method": TASK_METHOD, "params": params}
+
+
+def _legacy(task: Task) -> dict[str, Json]:
+    status = "failed" if task.phase == COMPLETED and task.is_error else _STATUS[task.phase]
+    body: dict[str, Json] = {
+        "taskId": task.id,
+        "status": status,
+        "createdAt": _time(task.created_at),
+        "lastUpdatedAt": _time(task.updated_at),
+        "ttl": round(task.ttl_s * 1000),
+    }
+    return _with_hints(body, task, "pollInterval")
+
+
+def _modern(task: Task) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "taskId": task.id,
+        "status": _STATUS[task.phase],
+        "createdAt": _time(task.created_at),
+        "lastUpdatedAt": _time(task.updated_at),
+        "ttlMs": round(task.ttl_s * 1000),
+    }
+    return _with_hints(body, task, "pollIntervalMs")
+
+
+def _with_hints(body: dict[str, Json], task: Task, interval: str) -> dict[str, Json]:
+    if task.note:
+        body["statusMessage"] = task.note
+    if not task.is_over:
+        body[interval] = round(poll_interval(task.ttl_s) * 1000)
+    return body
+
+
+def _time(at: float) -> str:
+    second, milli = divmod(int(at * 1000), 1000)
+    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(second))}.{milli:03d}Z"
