@@ -1,0 +1,16 @@
+"""The table of agents."""
+
+from thoughtgate.agents.catalog import AGENTS
+from thoughtgate.agents.detection import AGENT_TYPES
+
+
+def test_every_type_that_can_be_named_is_in_the_table() -> None:
+    assert set(AGENTS) == set(AGENT_TYPES)
+    assert all(agent.type == name for name, agent in AGENTS.items())
+
+
+def test_only_codex_and_opencode_join_entries_key_by_key() -> None:
+    assert {agent.type for agent in AGENTS.values() if agent.merge == "keys"} == {
+        "codex",
+        "opencode",
+    }

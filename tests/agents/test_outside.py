@@ -1,0 +1,59 @@
+"""Servers that no rewrite reaches are named."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_files import Scene, server
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def _places(scene: Scene) -> list[str]:
+    return [one.place for one in scene.plan().outside]
+
+
+def test_servers_given_as_text_on_the_command_line_are_named(scene: Scene) -> None:
+    scene.agent, scene.argv = "claude-code", ["claude", "--mcp-config", '{"mcpServers": {}}']
+    assert _places(scene) == ["--mcp-config"]
+
+
+def test_servers_of_plugins_are_named(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    plugin = scene.write(scene.home / "p" / ".mcp.json", {"db": server()})
+    installed = {"plugins": {"db@x": [{"installPath": str(plugin.parent)}, {"installPath": "/no"}]}}
+    scene.write(scene.home / ".claude/plugins/installed_plugins.json", installed)
+    assert _places(scene) == [str(plugin)]
+
+
+def test_servers_in_codex_flags_are_named_without_their_values(scene: Scene) -> None:
+    scene.agent = "codex"
+    scene.argv = ["codex", "-c", "mcp_servers.db.env.T=secret", "--config=model=x"]
+    assert _places(scene) == ["-c mcp_servers.db"]
+
+
+def test_servers_of_extensions_are_named(scene: Scene) -> None:
+    scene.agent = "gemini"
+    extensions = scene.home / ".gemini/extensions"
+    scene.write(extensions / "a/gemini-extension.json", {"mcpServers": {"x": server()}})
+    scene.write(extensions / "b/gemini-extension.json", {"name": "b"})
+    scene.write(extensions / "c/gemini-extension.json", "not json")
+    assert _places(scene) == [str(extensions / "a/gemini-extension.json")]
+
+
+def test_servers_in_a_variable_are_named(scene: Scene) -> None:
+    scene.agent, scene.env = "opencode", {"OPENCODE_CONFIG_CONTENT": '{"mcp": {}}'}
+    assert _places(scene) == ["OPENCODE_CONFIG_CONTENT"]
+
+
+def test_a_named_file_is_all_that_counts(scene: Scene) -> None:
+    scene.agent, scene.env = "opencode", {"OPENCODE_CONFIG_CONTENT": '{"mcp": {}}'}
+    scene.config_path = scene.write(scene.top / "x.json", "{}")
+    assert _places(scene) == []
+
+
+def test_other_agents_have_no_such_way(scene: Scene) -> None:
+    assert _places(scene) == []

@@ -1,0 +1,105 @@
+"""A home, a project and a state directory for tests of agents' config files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thoughtgate.agents.discovery import Plan, discover_by
+from thoughtgate.agents.entries import ServerEntry
+from thoughtgate.agents.guard import Guard
+from thoughtgate.agents.places import Search
+from thoughtgate.agents.rewrite import Rewrite, rewrite
+
+OURS = "/opt/thoughtgate/bin/thoughtgate"
+
+
+def shim_args(entry: ServerEntry) -> list[str]:
+    """Return what wrap puts between our command and the server's."""
+    return ["shim", "--server-id", entry.id, "--run", "run1", "--"]
+
+
+def head(server_id: str) -> list[str]:
+    """Return the words that a wrapped command line begins with."""
+    return [OURS, "shim", "--server-id", server_id, "--run", "run1", "--"]
+
+
+def put_behind_gate(plan: Plan) -> Rewrite:
+    """Rewrite a plan as wrap does."""
+    return rewrite(plan, [OURS], shim_args)
+
+
+@dataclass
+class Scene:
+    """Directories of one made-up user, and what to look for in them."""
+
+    top: Path
+    agent: str = "claude-desktop"
+    env: Mapping[str, str] = field(default_factory=dict)
+    argv: Sequence[str] = ()
+    config_path: Path | None = None
+    platform: str = "linux"
+
+    def __post_init__(self) -> None:
+        for directory in (self.home, self.project, self.state):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def home(self) -> Path:
+        return self.top / "home"
+
+    @property
+    def project(self) -> Path:
+        return self.top / "work" / "shop"
+
+    @property
+    def state(self) -> Path:
+        return self.top / "state"
+
+    @property
+    def desktop(self) -> Path:
+        """Claude Desktop's file."""
+        return self.home / ".config" / "Claude" / "claude_desktop_config.json"
+
+    def write(self, path: Path, content: str | bytes | dict[str, Any]) -> Path:
+        """Write a config file and its directories."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, dict):
+            content = json.dumps(content, indent=2)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def plan(self) -> Plan:
+        """Discover what the agent would load."""
+        search = Search(
+            self.agent,
+            self.env,
+            self.project,
+            self.home,
+            self.config_path,
+            tuple(self.argv),
+            self.platform,
+            root=self.top / "machine",
+        )
+        return discover_by(search, (OURS,))
+
+    def guard(self, *, key: str = "run1", restore_on_exit: bool = True) -> Guard:
+        """Return a guard over what the agent would load."""
+        return Guard(
+            self.plan(),
+            state=self.state,
+            key=key,
+            started_at="2026-01-01T00:00:00Z",
+            restore_on_exit=restore_on_exit,
+        )
+
+    def litter(self) -> list[str]:
+        """Return the names of everything of ours that lies about."""
+        return sorted(path.name for path in self.top.rglob("*thoughtgate*"))
+
+
+def server(*words: str, **more: Any) -> dict[str, Any]:
+    """Return an entry with a command, or a small default one."""
+    argv = words or ("npx", "-y", "files")
+    return {"command": argv[0], "args": list(argv[1:]), **more}
