@@ -1,9 +1,7 @@
 """A server as a child process that never outlives its gate.
 
 The child leads a process group of its own, so that everything it starts can be stopped
-with it. A guardian, forked before anything heavy is loaded, holds one end of a pipe and
-kills the group when the gate's end closes: SIGKILL of the gate included, on every Unix,
-without a parent-death signal that grandchildren would not inherit.
+with it, and a guardian ends that group when the gate itself is killed.
 
 No threads and no ``subprocess``: the shim's memory budget has no room for them, and a
 process without threads may fork.
@@ -15,6 +13,8 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
+
+from thoughtgate.runtime.guardian import Guardian
 
 TERM_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL."""
@@ -44,7 +44,10 @@ class Server:
                 command[0],
                 list(command),
                 dict(environ),
-                file_actions=[(os.POSIX_SPAWN_DUP2, child_in, 0), (os.POSIX_SPAWN_DUP2, child_out, 1)],
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, child_in, 0),
+                    (os.POSIX_SPAWN_DUP2, child_out, 1),
+                ],
                 setpgroup=0,
                 setsigdef=_RESET,
             )
@@ -99,64 +102,6 @@ class Server:
                 time.sleep(0.005)
             self.signal(signal.SIGKILL)
         self.guardian.dismiss()
-
-
-class Guardian:
-    """A forked process that kills a group when this process ends without saying goodbye."""
-
-    def __init__(self) -> None:
-        watched, self._pipe = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.close(self._pipe)
-            _guard(watched)
-        os.close(watched)
-
-    def watch(self, group: int) -> None:
-        """Tell the guardian which group to end."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._pipe, b"%d\n" % group)
-
-    def dismiss(self) -> None:
-        """All is well: let the guardian go."""
-        if self._pid:
-            with contextlib.suppress(BrokenPipeError):
-                os.write(self._pipe, b"done\n")
-            os.close(self._pipe)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._pid, 0)
-            self._pid = 0
-
-
-def _guard(watched: int) -> None:
-    """The guardian's whole life. Never returns into the forked copy of the gate."""
-    try:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        os.dup2(watched, 0)
-        os.closerange(1, 1024)
-        said = b""
-        while chunk := os.read(0, 64):
-            said += chunk
-        words = said.split()
-        if len(words) == 1:
-            _end_group(int(words[0]))
-    except (OSError, ValueError):
-        pass
-    finally:
-        os._exit(0)
-
-
-def _end_group(group: int) -> None:
-    """Terminate, wait a little, kill. The gate was killed; there is nobody left to be polite for."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
-        for _ in range(40):
-            time.sleep(0.025)
-            os.killpg(group, 0)
-        os.killpg(group, signal.SIGKILL)
 
 
 def _enlarge(descriptor: int) -> None:

@@ -1,0 +1,89 @@
+"""A forked process that cleans up when the gate ends without saying goodbye.
+
+It holds one end of a pipe. When the gate's end closes, SIGKILL included, it ends what it
+was told to watch and may run one command, such as putting an agent's config back. It
+works on every Unix and reaches grandchildren, which a parent-death signal does not.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Sequence
+from typing import Final
+
+_LAST_DESCRIPTOR: Final = 1024
+"""Descriptors a fresh gate may have inherited; the guardian keeps none of them."""
+
+_PATIENCE: Final = 40
+_STEP_S: Final = 0.025
+"""Together one second from SIGTERM to SIGKILL: the gate is gone, nobody is left to be polite for."""
+
+
+class Guardian:
+    """The gate's side: tell whom to end, and say goodbye. Fork before threads exist."""
+
+    def __init__(self, afterwards: Sequence[str] = ()) -> None:
+        """Fork the guardian; ``afterwards`` is the command it runs when it had to act."""
+        watched, self._pipe = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._pipe)
+            _guard(watched, list(afterwards))
+        os.close(watched)
+
+    def watch(self, pid: int, *, group: bool = True) -> None:
+        """Name the process, or the process group, to end."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._pipe, b"%s%d\n" % (b"-" if group else b"", pid))
+
+    def dismiss(self) -> None:
+        """All is well: let the guardian go."""
+        if self._pid:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, b"done\n")
+            os.close(self._pipe)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+            self._pid = 0
+
+
+def _guard(watched: int, afterwards: list[str]) -> None:
+    """The guardian's whole life. Never returns into the forked copy of the gate."""
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        os.dup2(watched, 0)
+        os.closerange(1, _LAST_DESCRIPTOR)
+        said = b""
+        while chunk := os.read(0, 64):
+            said += chunk
+        words = said.split()
+        if b"done" not in words:
+            for word in words:
+                _end(int(word))
+            if afterwards:
+                _become(afterwards)
+    except (OSError, ValueError):
+        pass
+    finally:
+        os._exit(0)
+
+
+def _end(target: int) -> None:
+    """Terminate, wait a little, kill; a negative number is a process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(target, signal.SIGTERM)
+        for _ in range(_PATIENCE):
+            time.sleep(_STEP_S)
+            os.kill(target, 0)
+        os.kill(target, signal.SIGKILL)
+
+
+def _become(command: list[str]) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.execv(command[0], command)
