@@ -1,0 +1,187 @@
+"""The terminal as a channel: how a question looks there, and what an answer says.
+
+Text only; who reads keys and who owns a terminal is the runtime's business. Names and
+arguments come from agents and servers, so nothing of them reaches a terminal that could
+move its cursor, change its colours or reverse its text.
+"""
+
+import json
+import os
+import pwd
+from typing import Final, NamedTuple
+
+from thoughtgate.core.approval import Approval
+from thoughtgate.core.grant import EXACT, SESSION, TOOL, Grant, Remember
+
+NAME: Final = "terminal"
+
+CHOICES: Final = "[y]es  [n]o REASON  [s]ession: this call  [t]ool: for this session  [l]ater"
+
+MAX_LINES: Final = 40
+"""Lines of arguments in a question; ``approvals show`` has the rest."""
+MAX_CELL: Final = 60
+"""Characters of arguments in a list."""
+
+
+class Answer(NamedTuple):
+    """What a person typed at a question."""
+
+    approve: bool
+    reason: str = ""
+    remember: Remember | None = None
+
+
+def identity() -> str:
+    """Return who sits here: the login of the user this process runs as, not of its environment."""
+    uid = os.getuid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"uid-{uid}"
+    return f"{NAME}:{name}"
+
+
+def parse_answer(line: str) -> Answer | None:
+    """Read a line typed at a question; None for what answers nothing."""
+    word, _, rest = line.strip().partition(" ")
+    reason = rest.strip()
+    match word.lower():
+        case "y" | "yes":
+            return Answer(approve=True, reason=reason)
+        case "n" | "no":
+            return Answer(approve=False, reason=reason)
+        case "s" | "session":
+            return Answer(approve=True, reason=reason, remember=Remember(SESSION, EXACT))
+        case "t" | "tool":
+            return Answer(approve=True, reason=reason, remember=Remember(SESSION, TOOL))
+        case _:
+            return None
+
+
+def render_question(approval: Approval, now: float, *, whole: bool = False) -> str:
+    """Return a question as a block of lines."""
+    asked_by = (
+        f"{approval.principal}, session {approval.session}"
+        if approval.session
+        else approval.principal
+    )
+    facts = [
+        (approval.kind, f"{approval.tool} on {approval.server}"),
+        ("status", approval.status),
+        ("asked by", asked_by),
+        ("workflow", approval.workflow + (f" ({approval.rule})" if approval.rule else "")),
+        ("why", approval.reason),
+        ("time left", render_left(approval, now)),
+        ("needs", _needs(approval)),
+        ("decided", _decided(approval)),
+    ]
+    lines = [f"Approval {approval.id}"]
+    lines += [f"  {name:<10} {safe_text(value)}" for name, value in facts if value]
+    return "\n".join([*lines, "  arguments", *_argument_lines(approval, whole=whole)]) + "\n"
+
+
+def render_table(approvals: list[Approval], now: float) -> str:
+    """Return approvals as a table, one line each."""
+    head = ("ID", "STATUS", "SERVER", "TOOL", "LEFT", "ARGUMENTS")
+    rows = [
+        (
+            each.id,
+            each.status,
+            safe_text(each.server),
+            safe_text(each.tool),
+            render_left(each, now),
+            _cut(safe_text(each.arguments)),
+        )
+        for each in approvals
+    ]
+    return _columns([head, *rows])
+
+
+def render_grants(grants: list[Grant], now: float) -> str:
+    """Return grants as a table, one line each."""
+    head = ("ID", "SERVER", "TOOL", "ALLOWS", "UNTIL", "BY", "USES")
+    rows = [
+        (
+            each.id,
+            safe_text(each.server),
+            safe_text(each.tool),
+            "any arguments" if each.scope == TOOL else "the same arguments",
+            _until(each, now),
+            safe_text(each.by),
+            str(each.uses),
+        )
+        for each in grants
+    ]
+    return _columns([head, *rows])
+
+
+def render_left(approval: Approval, now: float) -> str:
+    """Return the time left to answer, such as ``4:05``."""
+    if approval.status != "pending":
+        return ""
+    seconds = max(0, round(approval.expires_at - now))
+    hours, rest = divmod(seconds, 3600)
+    if hours:
+        return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
+    return f"{rest // 60}:{rest % 60:02d}"
+
+
+def safe_text(text: str) -> str:
+    """Return text with everything a terminal would obey instead of show written out."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
+def _argument_lines(approval: Approval, *, whole: bool) -> list[str]:
+    pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
+    lines = [f"    {safe_text(line)}" for line in pretty.split("\n")]
+    if approval.folded:
+        lines.append("    (long values are folded)")
+    if whole or len(lines) <= MAX_LINES:
+        return lines
+    hidden = len(lines) - MAX_LINES
+    return [
+        *lines[:MAX_LINES],
+        f"    ... {hidden} more lines: thoughtgate approvals show {approval.id}",
+    ]
+
+
+def _needs(approval: Approval) -> str:
+    people = f"{approval.required} people" if approval.required > 1 else ""
+    listed = f"one of {', '.join(approval.approvers)}" if approval.approvers else ""
+    so_far = f"{len(approval.votes)} so far" if people and approval.votes else ""
+    return "; ".join(part for part in (people, listed, so_far) if part)
+
+
+def _decided(approval: Approval) -> str:
+    decider = approval.decider
+    if decider is None:
+        return approval.closed_reason
+    return f"by {decider.by}" + (f": {decider.reason}" if decider.reason else "")
+
+
+def _until(grant: Grant, now: float) -> str:
+    if grant.lifetime == SESSION:
+        return f"session {safe_text(grant.session)} ends"
+    if grant.lifetime == "once":
+        return "used once"
+    minutes = max(0, round((grant.expires_at - now) / 60))
+    hours, rest = divmod(minutes, 60)
+    return f"{hours}h{rest:02d}m more" if hours else f"{rest}m more"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
+
+
+def _columns(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,284 @@
+"""``thoughtgate approvals``: see what waits for a person, and answer it."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from thoughtgate.channels.terminal import (
+    identity,
+    render_grants,
+    render_question,
+    render_table,
+    safe_text,
+)
+from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.config.durations import parse_duration
+from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
+from thoughtgate.core.approval_view import approval_object, grant_object
+from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
+from thoughtgate.errors import Conflict, UsageError
+from thoughtgate.runtime.approvals import new_approval_id, open_store
+from thoughtgate.runtime.state import state_directory
+from thoughtgate.runtime.terminal_prompt import LOOK_EVERY_S, Asker
+from thoughtgate.stores.approvals import ApprovalStore
+
+_Found = TypeVar("_Found", Approval, Grant)
+
+INSIDE = "THOUGHTGATE_WRAPPED"
+"""Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
+
+app = command_app("See what waits for a person, and answer it.")
+grants_app = command_app("Decisions that were asked to be remembered.")
+app.add_typer(grants_app, name="grants")
+
+IdArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="ID", help="The approval's id, or enough of its beginning.")
+]
+RememberOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--remember",
+        metavar="once|session|DURATION",
+        help="How long it holds: this once, until the session ends, or a time such as 2h.",
+    ),
+]
+ScopeOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        metavar="call|tool",
+        help="What is remembered: the same arguments only, or any call of the tool.",
+    ),
+]
+ReasonOption: TypeAlias = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; goes on the record.")
+]
+
+
+@app.command(
+    "list",
+    epilog=examples("thoughtgate approvals list", "thoughtgate approvals list --all --json"),
+)
+def list_approvals(
+    *,
+    all_: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """List what waits for an answer, oldest first."""
+    with _store() as store:
+        found = store.listed() if all_ else store.listed(PENDING)
+        if json_:
+            _print_json([approval_object(each) for each in found])
+        elif found:
+            sys.stdout.write(render_table(found, time.time()))
+        else:
+            sys.stderr.write("Nothing waits for an answer.\n")
+
+
+@app.command(epilog=examples("thoughtgate approvals show k3f9ab"))
+def show(ident: IdArgument, *, json_: JsonOption = False) -> None:
+    """Show one approval with everything it asks about."""
+    with _store() as store:
+        found = _found(store.get(ident))
+        if json_:
+            _print_json(approval_object(found))
+        else:
+            sys.stdout.write(render_question(found, time.time(), whole=True))
+
+
+@app.command(
+    epilog=examples(
+        "thoughtgate approvals approve k3f9ab",
+        "thoughtgate approvals approve k3f9ab --remember 2h --scope tool",
+    )
+)
+def approve(
+    ident: IdArgument,
+    *,
+    reason: ReasonOption = "",
+    remember: RememberOption = ONCE,
+    scope: ScopeOption = EXACT,
+    json_: JsonOption = False,
+) -> None:
+    """Let a call run. It runs once, with exactly these arguments."""
+    _refuse_inside_agent()
+    wanted = _remember(remember, scope)
+    # Without a wish to remember, the decision is for this call alone: nothing to keep.
+    kept = wanted if wanted.lifetime != ONCE else None
+    _decide(ident, approve_=True, reason=reason, remember=kept, json_=json_)
+
+
+@app.command(epilog=examples('thoughtgate approvals deny k3f9ab --reason "not on a Friday"'))
+def deny(ident: IdArgument, *, reason: ReasonOption = "", json_: JsonOption = False) -> None:
+    """Refuse a call. The agent is told that a person refused it, not the reason."""
+    _refuse_inside_agent()
+    _decide(ident, approve_=False, reason=reason, remember=None, json_=json_)
+
+
+@app.command(epilog=examples("thoughtgate approvals watch", "thoughtgate approvals watch --json"))
+def watch(*, json_: JsonOption = False) -> None:
+    """Wait for questions: in a terminal ask and take answers, else print a line a change."""
+    with _store() as store:
+        if not json_ and sys.stdin.isatty() and sys.stdout.isatty():
+            _refuse_inside_agent()
+            sys.stderr.write("Waiting for questions. Ctrl-C ends.\n")
+            Asker(store, sys.stdin.fileno(), sys.stdout.fileno()).run(lambda: False)
+            return
+        for changed in _changes(store):
+            if json_:
+                line = json.dumps(approval_object(changed), ensure_ascii=False)
+            else:
+                line = safe_text(
+                    f"{changed.id} {changed.status} {changed.tool} on {changed.server}"
+                )
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+
+@grants_app.command("list", epilog=examples("thoughtgate approvals grants list --json"))
+def list_grants(*, json_: JsonOption = False) -> None:
+    """List the decisions that are remembered."""
+    with _store() as store:
+        found = store.grants(time.time())
+        if json_:
+            _print_json([grant_object(each) for each in found])
+        elif found:
+            sys.stdout.write(render_grants(found, time.time()))
+        else:
+            sys.stderr.write("Nothing is remembered.\n")
+
+
+@grants_app.command(
+    "add", epilog=examples("thoughtgate approvals grants add k3f9ab --remember 2h --scope tool")
+)
+def add_grant(
+    ident: IdArgument,
+    *,
+    remember: RememberOption = ONCE,
+    scope: ScopeOption = EXACT,
+    json_: JsonOption = False,
+) -> None:
+    """Allow calls like an earlier one, such as one whose answer came too late.
+
+    With ``--remember once`` the next such call runs without asking.
+    """
+    _refuse_inside_agent()
+    with _store() as store:
+        found = _found(store.get(ident))
+        grant = _found(
+            store.add_grant(
+                found.id,
+                _remember(remember, scope),
+                by=identity(),
+                grant_id=new_approval_id(),
+                now=time.time(),
+            )
+        )
+        if json_:
+            _print_json(grant_object(grant))
+        else:
+            sys.stdout.write(
+                f"Granted as {grant.id}: {safe_text(found.tool)} on {safe_text(found.server)}.\n"
+            )
+
+
+@grants_app.command("revoke", epilog=examples("thoughtgate approvals grants revoke 7hk2pm"))
+def revoke_grant(
+    ident: Annotated[str, typer.Argument(metavar="GRANT", help="The grant's id.")],
+    *,
+    json_: JsonOption = False,
+) -> None:
+    """Forget a remembered decision: the next such call is asked about again."""
+    with _store() as store:
+        grant = _found(store.revoke_grant(ident.strip().lower()))
+        if json_:
+            _print_json(grant_object(grant))
+        else:
+            sys.stdout.write(f"Revoked {grant.id}.\n")
+
+
+def _decide(
+    ident: str, *, approve_: bool, reason: str, remember: Remember | None, json_: bool
+) -> None:
+    with _store() as store:
+        found = _found(store.get(ident))
+        now = time.time()
+        vote = Vote(identity(), approve_, now, reason)
+        counted = _found(
+            store.vote(found.id, [vote], now, remember=remember, grant_id=new_approval_id())
+        )
+        if json_:
+            _print_json(approval_object(counted))
+            return
+        what = f"{safe_text(counted.tool)} on {safe_text(counted.server)}"
+        if counted.status == PENDING:
+            sys.stdout.write(
+                f"Counted {counted.id}: {len(counted.votes)} of {counted.required}: {what}.\n"
+            )
+        else:
+            sys.stdout.write(f"{counted.status.capitalize()} {counted.id}: {what}.\n")
+
+
+@contextmanager
+def _store() -> Iterator[ApprovalStore]:
+    """Open the store and close what nobody waits for, so that nothing dead is shown."""
+    store = open_store(state_directory(os.environ))
+    try:
+        now = time.time()
+        if store.has_due(now):
+            store.settle_due(now)
+        yield store
+    finally:
+        store.close()
+
+
+def _changes(store: ApprovalStore) -> Iterator[Approval]:
+    rev = 0
+    first = True
+    while True:
+        if store.has_due(time.time()):
+            store.settle_due(time.time())
+        for changed in store.since(rev) if store.changed() else ():
+            rev = changed.rev
+            if not first or changed.status == PENDING:
+                yield changed
+        first = False
+        time.sleep(LOOK_EVERY_S)
+
+
+def _remember(lifetime: str, scope: str) -> Remember:
+    if scope not in SCOPES:
+        raise UsageError(f"--scope must be call or tool, not {scope!r}")
+    if lifetime in {ONCE, SESSION}:
+        return Remember(lifetime, scope)
+    try:
+        return Remember(UNTIL, scope, parse_duration(lifetime))
+    except ValueError as error:
+        raise UsageError(f"--remember must be once, session or a duration: it {error}") from None
+
+
+def _found(result: _Found | Refusal) -> _Found:
+    """Return the result, or end the command with the reason why there is none."""
+    if isinstance(result, Refusal):
+        if result.kind == "too_late":
+            raise Conflict(result.text)
+        raise UsageError(result.text)
+    return result
+
+
+def _refuse_inside_agent() -> None:
+    if os.environ.get(INSIDE):
+        raise UsageError(
+            "this shell was started by a governed agent, which cannot approve its own calls; "
+            "answer from another terminal"
+        )
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
