@@ -31,9 +31,13 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = (
+    Command("wrap", "wrap", "Run an agent with every MCP server it knows behind the gate."),
+    Command("unwrap", "unwrap", "Put back the agent configs that a killed wrap left rewritten."),
+    Command("doctor", "doctor", "Say what is wrong and how to mend it."),
     Command("shim", "", "One stdio server behind the gate."),
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
     Command("init", "init", "Write a starter config."),
+    Command("approvals", "approvals", "See what waits for a person, and answer it."),
     Command("policy", "policy", "Explain a verdict; find mistakes in the rules."),
 )
 

@@ -4,14 +4,17 @@ The one place where these parts are put together, whoever governs.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.judge import Judge
+from thoughtgate.core.record import Record
 from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.runtime.approvals import open_desk
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
+from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.record import RecordWriter
 
 RECORD_FILE = "audit.jsonl"
@@ -25,6 +28,7 @@ def open_governor(
     *,
     audit: str = "",
     desk: bool = True,
+    observe: Callable[[Record], None] | None = None,
 ) -> Governor:
     """Open the record and return a governor for a new run.
 
@@ -44,11 +48,15 @@ def open_governor(
     )
     asks = None
     if desk:
-        from thoughtgate.runtime.approvals import open_desk
-
-        asks = open_desk(settings, policy, state)
+        held = Limits(settings.holds.principal, settings.holds.total)
+        asks = open_desk(state, settings.approval, policy, limits=held)
     return Governor(
-        Judge(policy, run.run_id), writer, run, desk=asks, on_failure=settings.audit.on_failure
+        Judge(policy, run.run_id),
+        writer,
+        run,
+        desk=asks,
+        observe=observe,
+        on_failure=settings.audit.on_failure,
     )
 
 

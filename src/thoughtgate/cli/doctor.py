@@ -1,0 +1,126 @@
+"""``thoughtgate doctor``: say what is wrong and how to mend it."""
+
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from thoughtgate import __version__
+from thoughtgate.agents.guard import is_live
+from thoughtgate.agents.journal import find_journals
+from thoughtgate.errors import ConfigError, StoreError
+from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.runtime.wrap import shim_command
+
+HELP = """Say what is wrong with this installation and how to mend it.
+
+Exits 0 when all is well, 1 when something needs mending.
+
+Examples:
+
+  thoughtgate doctor
+
+  thoughtgate doctor --json
+"""
+
+app = typer.Typer(add_completion=False)
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    check: str
+    ok: bool
+    message: str
+    mend: str = ""
+    """The command that mends it."""
+
+
+@app.command(help=HELP)
+def doctor(
+    config: Annotated[str | None, typer.Option("--config", "-c", help="Check this config.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Look at everything, and tell."""
+    findings = list(_look(config))
+    if as_json:
+        print(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = "ok   " if finding.ok else "WRONG"
+            hint = f"  ->  {finding.mend}" if finding.mend else ""
+            print(f"{mark}  {finding.check}: {finding.message}{hint}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def _look(config: str | None) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("program", ok=True, message=f"thoughtgate {__version__} on Python {version}")
+    yield Finding("command", ok=True, message=" ".join(shim_command()))
+    state = state_directory(os.environ)
+    try:
+        ensure_directory(state)
+    except StoreError as error:
+        yield Finding(
+            "state", ok=False, message=str(error), mend="export THOUGHTGATE_STATE_DIR=..."
+        )
+        return
+    yield Finding("state", ok=True, message=state)
+    yield from _look_at_config(config, state)
+    yield from _look_at_wraps(Path(state))
+    yield from _look_at_stores(Path(state))
+
+
+def _look_at_config(config: str | None, state: str) -> Iterator[Finding]:
+    try:
+        loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    except ConfigError as error:
+        for problem in error.problems:
+            yield Finding(
+                "config", ok=False, message=str(problem), mend="thoughtgate validate-config"
+            )
+        return
+    yield Finding(
+        "config", ok=True, message=loaded.path or "none: the built-in starter policy applies"
+    )
+    for warning in loaded.warnings if loaded.path else ():
+        yield Finding("config", ok=True, message=f"warning: {warning}")
+    yield Finding("record", ok=True, message=record_place(loaded, state))
+
+
+def _look_at_wraps(state: Path) -> Iterator[Finding]:
+    journals, problems = find_journals(state)
+    for problem in problems:
+        yield Finding("wraps", ok=False, message=str(problem), mend="thoughtgate unwrap")
+    for journal in journals:
+        files = ", ".join(str(record.path) for record in journal.files)
+        if is_live(journal):
+            yield Finding("wraps", ok=True, message=f"process {journal.pid} governs {files}")
+        else:
+            message = f"process {journal.pid} is gone and left wrapped: {files}"
+            yield Finding("wraps", ok=False, message=message, mend="thoughtgate unwrap")
+    if not journals and not problems:
+        yield Finding("wraps", ok=True, message="no config file is left wrapped")
+
+
+def _look_at_stores(state: Path) -> Iterator[Finding]:
+    for path in sorted(state.glob("*.db")):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+                answer = database.execute("PRAGMA quick_check").fetchone()[0]
+            database.close()
+        except sqlite3.Error as error:
+            answer = str(error)
+        if answer == "ok":
+            yield Finding("store", ok=True, message=str(path))
+        else:
+            message = f"{path} is damaged: {answer}"
+            yield Finding("store", ok=False, message=message, mend=f"mv {path} {path}.damaged")
