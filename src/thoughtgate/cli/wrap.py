@@ -91,7 +91,7 @@ def wrap(
     _say(f"agent     {plan.agent.type}: {' '.join(command)}")
     _say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
     options = WrapOptions(tuple(command), governance_port, restore, strict)
-    report = Wrap(plan, loaded, options, environ, _say).run()
+    report = Wrap(plan, loaded, options, environ, say=_say).run()
     _close(report, record_place(loaded, state))
     raise typer.Exit(report.exit_code)
 

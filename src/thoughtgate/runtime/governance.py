@@ -60,6 +60,8 @@ class Governance:
         self._held: dict[str, str] = {}
         self._rulings: dict[str, Ruling] = {}
         self._news = asyncio.Condition()
+        self._empty = asyncio.Event()
+        self._empty.set()
         run = governor.run
         self._principal = run.principal or run.agent_id
 
@@ -156,6 +158,10 @@ class Governance:
         async with self._news:
             self._news.notify_all()
 
+    async def all_gone(self) -> None:
+        """Return when no shim is left."""
+        await self._empty.wait()
+
     def end_leftovers(self) -> None:
         """End the servers of shims that never said goodbye."""
         for session in list(self.sessions.values()):
@@ -165,6 +171,7 @@ class Governance:
         self._count += 1
         session = ShimSession(str(self._count), server, monotonic())
         self.sessions[session.id] = session
+        self._empty.clear()
         self.servers_seen.add(server)
         listed = self._settings.servers.get(server)
         return {
@@ -178,6 +185,8 @@ class Governance:
     def _part(self, session: ShimSession) -> None:
         """A shim is gone: its server's group too, and its calls have an end."""
         self.sessions.pop(session.id, None)
+        if not self.sessions:
+            self._empty.set()
         if session.group > 1:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(session.group, signal.SIGKILL)

@@ -156,15 +156,15 @@ def parse_reply(data: bytearray) -> tuple[int, bytes, int] | None:
     if end < 0:
         return (-1, b"", 0) if len(data) > _READ else None
     head = bytes(data[:end]).split(b"\r\n")
-    words = head[0].split(b" ", 2)
+    status = head[0].split(b" ", 2)[1:2]
     length = -1
     for line in head[1:]:
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
             length = int(value)
-    if len(words) < 2 or not words[1].isdigit() or not 0 <= length <= MAX_REPLY:
+    if not status or not status[0].isdigit() or not 0 <= length <= MAX_REPLY:
         return -1, b"", 0
     start = end + 4
     if len(data) < start + length:
         return None
-    return int(words[1]), bytes(data[start : start + length]), start + length
+    return int(status[0]), bytes(data[start : start + length]), start + length

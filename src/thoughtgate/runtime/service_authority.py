@@ -38,6 +38,7 @@ MAX_QUEUED: Final = 20_000
 """Events that may wait for the service; beyond it, ungated messages are no longer told."""
 
 BATCH: Final = 500
+SUCCESS: Final = 200
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -56,7 +57,7 @@ class ServiceAuthority:
         self._pulse = self._link()
         self._held: dict[str, tuple[Link, RequestId]] = {}
         self._queue: list[Record] = []
-        self._next_pulse = monotonic() + HEARTBEAT_S
+        self._next_pulse = monotonic()
 
     @property
     def interval_s(self) -> float:
@@ -116,7 +117,7 @@ class ServiceAuthority:
         if held is not None:
             held[0].close()
         told = {"task_id": command.call_id, "reason": command.reason}
-        self._ask("/governance/withdraw", told, lambda status, body: [], EVALUATE_S)
+        self._ask("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
 
     def record(self, record: Record) -> None:
         """Queue an event for the service's record."""
@@ -147,6 +148,9 @@ class ServiceAuthority:
         events: list[Event] = []
         for link in self._links():
             events += link.expire(moment)
+        if self._pulse.descriptor < 0:
+            # The service closed the connection: it is gone, or it will say that it is not.
+            self._next_pulse = moment
         if moment >= self._next_pulse and self._pulse.is_idle:
             self._next_pulse = moment + HEARTBEAT_S
             body = _encode({"server_id": self._server, "session_id": self._session}).encode()
@@ -172,9 +176,7 @@ class ServiceAuthority:
             "at": at,
         }
         body = _encode(told).encode()
-        self._events.request(
-            "POST", "/governance/heartbeat", body, lambda status, body: [], deadline
-        )
+        self._events.request("POST", "/governance/heartbeat", body, _heed_nothing, deadline)
         while not self._events.is_idle and time.monotonic() < deadline:
             _wait(self._events, deadline)
 
@@ -273,7 +275,7 @@ class ServiceAuthority:
 
         def answer(status: int, body: bytes) -> list[Event]:
             del body
-            if status != 200:
+            if status != SUCCESS:
                 self.stop_reason = self.stop_reason or "the governance service does not take events"
             return []
 
@@ -365,8 +367,14 @@ def _wait(link: Link, deadline: float) -> None:
         link.ready(mask)
 
 
+def _heed_nothing(status: int, body: bytes) -> list[Event]:
+    """For what is said without waiting for an answer."""
+    del status, body
+    return []
+
+
 def _object(status: int, body: bytes) -> dict[str, Any] | None:
-    if status != 200:
+    if status != SUCCESS:
         return None
     try:
         value = json.loads(body)

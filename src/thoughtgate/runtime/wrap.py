@@ -13,7 +13,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -34,9 +34,8 @@ from thoughtgate.runtime.governing import open_governor
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
-from thoughtgate.runtime.run_file import DIRECTORY, RunFile, run_path, write_run_file
+from thoughtgate.runtime.run_file import RunFile, run_path, write_run_file
 from thoughtgate.runtime.state import state_directory
-
 
 AGENT_GRACE_S: Final = 10.0
 """From the signal passed on to the agent until it is killed."""
@@ -117,6 +116,7 @@ class Wrap:
         loaded: Loaded,
         options: WrapOptions,
         environ: Mapping[str, str],
+        *,
         say: Say,
         console: Console | None = None,
     ) -> None:
@@ -175,7 +175,7 @@ class Wrap:
                     await self._drain(governance)
         finally:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(run_path(self._key, self._environ))
+                Path(run_path(self._key, self._environ)).unlink()
             governor.finish(status, now())
         return WrapReport(code, dict(governor.tally.counts), tuple(self._problems))
 
@@ -206,7 +206,7 @@ class Wrap:
             )
         )
         run = RunFile("127.0.0.1", port, self._token, self._loaded.policy.profile, os.getpid())
-        write_run_file(os.path.join(self._state, DIRECTORY, f"{self._key}.json"), run)
+        write_run_file(run_path(self._key, self._environ), run)
         serving = asyncio.ensure_future(server.serve([listener]))
         watching = asyncio.ensure_future(governance.watch())
         if address:
@@ -302,17 +302,31 @@ class Wrap:
     async def _drain(self, governance: Governance) -> None:
         """Let the shims stop their servers; whoever does not is ended."""
         await governance.shut_down()
-        deadline = monotonic() + SHIM_GRACE_S
-        while governance.sessions and monotonic() < deadline:
-            await asyncio.sleep(0.02)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(governance.all_gone(), SHIM_GRACE_S)
         governance.end_leftovers()
+
+
+def _spawn(command: tuple[str, ...], environ: dict[str, str]) -> int:
+    """Start the agent with the user's own terminal, in the same process group.
+
+    Raises:
+        UsageError: it cannot be started.
+    """
+    reset = (signal.SIGINT, signal.SIGPIPE)
+    try:
+        return os.posix_spawnp(command[0], list(command), environ, setsigdef=reset)
+    except OSError as error:
+        raise UsageError(
+            f"the agent {command[0]!r} could not be started: {error.strerror}"
+        ) from None
 
 
 class _Quiet(uvicorn.Server):
     """Leaves signals to the wrap."""
 
     @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]  # the library's own is untyped
+    def capture_signals(self) -> Iterator[None]:
         """Handle none."""
         yield
 
