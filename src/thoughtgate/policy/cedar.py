@@ -100,7 +100,7 @@ class CedarEngine:
         request = {
             "principal": {"type": "Agent", "id": call.principal},
             "action": {"type": "Action", "id": _ACTIONS[call.kind]},
-            "resource": {"type": _TYPES[call.kind], "id": f"{call.server}/{call.name}"},
+            "resource": _resource(call),
             "context": context,
         }
         result = cedarpy.is_authorized(request, self._handle, self._entities_of(call))
@@ -140,12 +140,18 @@ def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) ->
     )
 
 
+def _resource(call: Call) -> dict[str, str]:
+    """Return the resource's identity; a ``/`` in the server's part is escaped, so no two are alike."""
+    server = call.server.replace("%", "%25").replace("/", "%2F")
+    return {"type": _TYPES[call.kind], "id": f"{server}/{call.name}"}
+
+
 def _entities(call: Call) -> list[dict[str, Any]]:
     server = {"type": "Server", "id": call.server}
     return [
         {"uid": server, "attrs": {}, "parents": []},
         {
-            "uid": {"type": _TYPES[call.kind], "id": f"{call.server}/{call.name}"},
+            "uid": _resource(call),
             "attrs": {"name": call.name, "server": call.server},
             "parents": [server],
         },

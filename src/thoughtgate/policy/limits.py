@@ -116,7 +116,7 @@ class LimitState:
             if limit.duplicate_s:
                 self._remember(limit, call, now)
             if limit.breaker:
-                circuit = self._circuits.get(_key(limit, call, TOOL_SCOPE))
+                circuit = self._circuits.get(self._circuit_key(limit, call))
                 if circuit is not None and circuit.open_until:
                     circuit.trying_until = now + limit.breaker.cooldown_s
 
@@ -124,7 +124,7 @@ class LimitState:
         """Count a forwarded call that ended in an error."""
         for limit in self._covers(call):
             if limit.breaker:
-                key = _room(self._circuits, _key(limit, call, TOOL_SCOPE))
+                key = self._circuit_key(limit, call)
                 circuit = self._circuits.setdefault(key, _Circuit([]))
                 _count_failure(circuit, limit.breaker, now)
 
@@ -133,7 +133,7 @@ class LimitState:
         del now
         for limit in self._covers(call):
             if limit.breaker:
-                self._circuits.pop(_key(limit, call, TOOL_SCOPE), None)
+                self._circuits.pop(self._circuit_key(limit, call), None)
 
     def export(self) -> dict[str, Any]:
         """Return everything counted as plain JSON values."""
@@ -174,8 +174,13 @@ class LimitState:
             self._covering[key] = known
         return known
 
+    def _circuit_key(self, limit: Limit, call: Call) -> str:
+        return _room(self._circuits, _key(limit, call, TOOL_SCOPE))
+
     def _broken(self, limit: Limit, call: Call, now: float) -> Verdict | None:
-        circuit = self._circuits.get(_key(limit, call, TOOL_SCOPE)) if limit.breaker else None
+        if not limit.breaker:
+            return None
+        circuit = self._circuits.get(self._circuit_key(limit, call))
         if circuit is None:
             return None
         wait_s = max(circuit.open_until, circuit.trying_until) - now

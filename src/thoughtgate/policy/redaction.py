@@ -6,43 +6,60 @@ form of a well-known token, and literal values that the gate itself injected.
 
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.policy.regexes import Pattern
 
 MASK: Final = "[REDACTED]"
 
+MIN_LITERAL: Final = 4
+"""Shorter injected values are not masked: they would blacken ordinary text."""
+
 SECRET_NAMES: Final = (
     "password", "passwd", "passphrase", "pwd", "secret", "client_secret", "token", "access_token",
-    "refresh_token", "id_token", "auth_token", "bearer_token", "api_key", "apikey", "access_key",
-    "secret_key", "private_key", "authorization", "proxy_authorization", "cookie", "set_cookie",
-    "credential", "credentials", "session_token",
+    "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "api_key", "apikey",
+    "x_api_key", "access_key", "secret_key", "secret_access_key", "private_key", "authorization",
+    "proxy_authorization", "cookie", "set_cookie", "credential", "credentials",
 )  # fmt: skip
 """Argument names whose values are always masked; compared without case, ``-`` read as ``_``."""
 
+
+class _Form(NamedTuple):
+    """What a kind of secret looks like; a group called ``kept`` is not masked."""
+
+    marks: tuple[str, ...]
+    """One of these stands in the lower-cased text of any secret of this form."""
+    expression: str
+
+
 TOKEN_FORMS: Final = (
-    r"sk-[A-Za-z0-9_-]{6,}",
-    r"(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{6,}",
-    r"github_pat_[A-Za-z0-9_]{6,}",
-    r"glpat-[A-Za-z0-9_-]{10,}",
-    r"xox[a-z]-[A-Za-z0-9-]{6,}",
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}",
-    r"AIza[A-Za-z0-9_-]{20,}",
-    r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*",
-    r"(?i:\bbearer )\s*[A-Za-z0-9._~+/=-]{6,}",
-    r"(?i:\bbasic )\s*[A-Za-z0-9+/=]{12,}",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
-    r"(?i:(?:password|passwd|pwd|secret|token|api_?key)\s?[=:]\s?)[^\s&\"',;]{3,}",
-    r"(?<=://)[^\s/:@]{1,256}:[^\s/@]{1,256}(?=@)",
+    _Form(("sk-",), r"sk-[A-Za-z0-9_-]{6,}"),
+    _Form(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{6,}"),
+    _Form(("github_pat_",), r"github_pat_[A-Za-z0-9_]{6,}"),
+    _Form(("glpat-",), r"glpat-[A-Za-z0-9_-]{10,}"),
+    _Form(("xox",), r"xox[a-z]-[A-Za-z0-9-]{6,}"),
+    _Form(("akia", "asia"), r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
+    _Form(("aiza",), r"AIza[A-Za-z0-9_-]{20,}"),
+    _Form(("eyj",), r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    _Form(("bearer ",), r"(?P<kept>\b(?i:bearer) +)[A-Za-z0-9._~+/=-]{6,}"),
+    _Form(("basic ",), r"(?P<kept>\b(?i:basic) +)[A-Za-z0-9+/=]{12,}"),
+    _Form(
+        ("private key-----",),
+        r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,32}PRIVATE KEY-----)?",
+    ),
+    _Form(
+        ("passw", "pwd", "secret", "token", "api_key", "apikey", "api-key"),
+        r"(?P<kept>(?i:password|passwd|pwd|secret|token|api[_-]?key)\"?\s?[=:]\s?\"?)[^\s&\"',;{}\[\]]{3,}",
+    ),
+    _Form(("@",), r"(?P<kept>://[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)"),
 )
 """Text that looks like a secret wherever it stands."""
-
-MIN_LITERAL: Final = 4
-"""Shorter injected values are not masked: they would blacken ordinary text."""
 
 
 class Redactor:
     """Masks secrets by name, by form and by value."""
 
-    __slots__ = ("_anything", "_names")
+    __slots__ = ("_forms", "_marks", "_names", "_patterns")
 
     def __init__(
         self,
@@ -52,11 +69,14 @@ class Redactor:
     ) -> None:
         """Add names, injected values and expressions to the built-in ones."""
         self._names = frozenset(_folded(name) for name in (*SECRET_NAMES, *names))
-        values = sorted(
-            {value for value in literals if len(value) >= MIN_LITERAL}, key=len, reverse=True
+        values = sorted({one for one in literals if len(one) >= MIN_LITERAL}, key=len, reverse=True)
+        forms = (
+            *(_Form((value.lower(),), re.escape(value)) for value in values),
+            *TOKEN_FORMS,
         )
-        forms = [*map(re.escape, values), *patterns, *TOKEN_FORMS]
-        self._anything = re.compile("|".join(f"(?:{form})" for form in forms))
+        self._forms = tuple((form.marks, re.compile(form.expression)) for form in forms)
+        self._marks = tuple(dict.fromkeys(mark for form in forms for mark in form.marks))
+        self._patterns = tuple(Pattern(pattern) for pattern in patterns)
 
     def is_secret_name(self, name: str) -> bool:
         """Tell whether a key of this name holds a secret."""
@@ -64,22 +84,37 @@ class Redactor:
 
     def mask_text(self, text: str) -> str:
         """Return the text with everything that looks like a secret masked."""
-        return self._anything.sub(MASK, text)
+        for pattern in self._patterns:
+            text = pattern.replace(text, MASK)
+        lowered = text.lower()
+        for mark in self._marks:
+            if mark in lowered:
+                break
+        else:  # almost all text ends here, and looking for marks costs next to nothing
+            return text
+        for marks, expression in self._forms:
+            if any(mark in lowered for mark in marks):
+                text = expression.sub(_mask, text)
+        return text
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with its secrets masked; the value itself is left alone."""
         if isinstance(value, str):
-            return self._anything.sub(MASK, value)
+            return self.mask_text(value)
         if isinstance(value, dict):
-            return {
-                self._anything.sub(MASK, key): MASK
-                if _folded(key) in self._names and member is not None
-                else self.mask_value(member)
-                for key, member in value.items()
-            }
+            return {self.mask_text(key): self._member(key, one) for key, one in value.items()}
         if isinstance(value, list | tuple):
             return [self.mask_value(member) for member in value]
         return value
+
+    def _member(self, key: str, value: Any) -> Any:
+        if value is not None and _folded(key) in self._names:
+            return MASK
+        return self.mask_value(value)
+
+
+def _mask(match: re.Match[str]) -> str:
+    return f"{match.groupdict().get('kept') or ''}{MASK}"
 
 
 def _folded(name: str) -> str:

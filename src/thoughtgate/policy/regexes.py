@@ -7,6 +7,7 @@ search stays within a fixed number of steps.
 """
 
 import re
+import warnings
 from typing import Final
 
 MAX_PATTERN: Final = 512
@@ -57,8 +58,12 @@ class Pattern:
         # A final "$" also fits before a line break at the end, which lets a text pass for another.
         ends = re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern)
         try:
-            self._regex = re.compile(pattern[:-1] + r"\Z" if ends else pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "error"
+                )  # what Python only warns of will mean something else one day
+                self._regex = re.compile(pattern[:-1] + r"\Z" if ends else pattern)
+        except (re.error, Warning, OverflowError, RecursionError) as error:
             raise ValueError(f"the expression does not compile: {error}") from None
         repeats = _count_repeats(pattern)
         if repeats > MAX_REPEATS:
@@ -75,6 +80,13 @@ class Pattern:
         if len(text) > self.max_length:
             return None
         return self._regex.search(text) is not None
+
+    def replace(self, text: str, by: str) -> str:
+        """Return the text with every match replaced; a long text is taken piece by piece."""
+        pieces = range(0, len(text), self.max_length)
+        return "".join(
+            self._regex.sub(lambda _: by, text[at : at + self.max_length]) for at in pieces
+        )
 
     def __repr__(self) -> str:
         return f"Pattern({self.pattern!r})"

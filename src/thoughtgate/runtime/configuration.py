@@ -5,6 +5,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Final
 
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.document import MAX_BYTES, Document
@@ -14,9 +15,12 @@ from thoughtgate.config.parse import parse
 from thoughtgate.config.settings import Settings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
 
-STARTER_FILE = "built-in starter policy"
+STARTER_FILE: Final = "built-in starter policy"
+
+_REDACTOR: Final = Redactor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,24 @@ def _read_config(path: str) -> tuple[str, list[str]]:
     warnings = []
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         warnings.append(f"{path} can be written by others; mend it with: chmod go-w {path}")
+    if status.st_mode & (stat.S_IRGRP | stat.S_IROTH) and _holds_secret(
+        parse(text, file=path).data
+    ):
+        warnings.append(
+            f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}"
+        )
     return text, warnings
+
+
+def _holds_secret(value: Any, name: str = "") -> bool:
+    """Tell whether something written in the file, and not taken from the environment, is secret."""
+    if isinstance(value, dict):
+        return any(_holds_secret(member, str(key)) for key, member in value.items())
+    if isinstance(value, list):
+        return any(_holds_secret(member, name) for member in value)
+    if not isinstance(value, str) or "${" in value:
+        return False
+    return bool(value) and _REDACTOR.mask_value({name: value}) != {name: value}
 
 
 def _read(path: Path) -> str:

@@ -1,0 +1,180 @@
+"""Conditions on arguments: what holds, what fails, and what cannot be told."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thoughtgate.policy.conditions import OPERATORS, judge_conditions, parse_conditions
+
+HOLDS, FAILS, UNSURE = True, False, None
+
+
+def judge(when: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
+    return judge_conditions(parse_conditions(when), arguments)
+
+
+@pytest.mark.requirement("POL-010")
+@pytest.mark.parametrize(
+    ("test", "value", "expected"),
+    [
+        (5, 5, HOLDS),
+        (5, 5.0, HOLDS),
+        (5, 6, FAILS),
+        (5, "5", UNSURE),
+        (1, True, UNSURE),
+        (True, True, HOLDS),
+        ("a", "a", HOLDS),
+        ("a", ["a"], UNSURE),
+        (None, None, HOLDS),
+        (None, 1, FAILS),
+        (1, None, UNSURE),
+        ({"eq": [1, 2]}, [1, 2], HOLDS),
+        ({"ne": 5}, 6, HOLDS),
+        ({"ne": 5}, 5, FAILS),
+        ({"ne": 5}, "x", UNSURE),
+        ({"gt": 100}, 101, HOLDS),
+        ({"gt": 100}, 100, FAILS),
+        ({"gt": 100}, "1000", UNSURE),
+        ({"gt": 100}, True, UNSURE),
+        ({"gt": 100}, None, UNSURE),
+        ({"gt": 100}, [1000], UNSURE),
+        ({"gt": 100}, float("nan"), UNSURE),
+        ({"gt": 100}, 10**400, HOLDS),
+        ({"ge": 1.5}, 1.5, HOLDS),
+        ({"lt": 3}, 2, HOLDS),
+        ({"le": 3}, 4, FAILS),
+        ({"in": ["a", "b"]}, "b", HOLDS),
+        ({"in": ["a", "b"]}, "c", FAILS),
+        ({"in": ["a", "b"]}, 3, UNSURE),
+        ({"in": ["a", 3]}, 4, FAILS),
+        ({"not_in": ["a"]}, "b", HOLDS),
+        ({"not_in": ["a"]}, "a", FAILS),
+        ({"not_in": ["a"]}, 1, UNSURE),
+        ({"matches": "^/etc/"}, "/etc/passwd", HOLDS),
+        ({"matches": "^/etc/"}, "/tmp", FAILS),
+        ({"matches": "a+b"}, "a" * 100_000, UNSURE),
+        ({"matches": "x"}, 5, UNSURE),
+        ({"glob": "*.sh"}, "run.sh", HOLDS),
+        ({"glob": ["*.sh", "*.py"]}, "run.py", HOLDS),
+        ({"glob": "*.sh"}, "run.txt", FAILS),
+        ({"contains": "rm"}, "a rm b", HOLDS),
+        ({"contains": "rm"}, "a", FAILS),
+        ({"contains": "rm"}, ["ls", "rm"], HOLDS),
+        ({"contains": "rm"}, ["ls"], FAILS),
+        ({"contains": "rm"}, [], FAILS),
+        ({"contains": "rm"}, [1], UNSURE),
+        ({"contains": "rm"}, 5, UNSURE),
+        ({"contains": 5}, "5", UNSURE),
+        ({"starts_with": "/etc"}, "/etc/x", HOLDS),
+        ({"ends_with": ".key"}, "a.pem", FAILS),
+        ({"ends_with": ".key"}, {"a": 1}, UNSURE),
+        ({"exists": True}, None, HOLDS),
+        ({"exists": False}, 1, FAILS),
+        ({"length_gt": 2}, "abc", HOLDS),
+        ({"length_gt": 2}, [1], FAILS),
+        ({"length_lt": 2}, {"a": 1}, HOLDS),
+        ({"length_lt": 2}, 5, UNSURE),
+    ],
+)
+def test_an_operator_holds_fails_or_cannot_tell(
+    test: Any, value: Any, expected: bool | None
+) -> None:
+    assert judge({"x": test}, {"x": value}) is expected
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (5, FAILS),
+        ({"ne": 5}, UNSURE),
+        ({"gt": 5}, FAILS),
+        ({"in": [1]}, FAILS),
+        ({"not_in": [1]}, UNSURE),
+        ({"matches": "x"}, FAILS),
+        ({"contains": "x"}, FAILS),
+        ({"length_gt": 1}, FAILS),
+        ({"exists": True}, FAILS),
+        ({"exists": False}, HOLDS),
+    ],
+)
+def test_a_missing_argument_fails_but_for_the_negative_operators(
+    test: Any, expected: bool | None
+) -> None:
+    assert judge({"x": test}, {}) is expected
+
+
+def test_a_dotted_path_goes_into_nested_objects() -> None:
+    assert judge({"to.country": "DE"}, {"to": {"country": "DE"}}) is HOLDS
+    assert judge({"to.country": "DE"}, {"to": {}}) is FAILS
+    assert judge({"to.country": "DE"}, {"to": None}) is FAILS
+
+
+def test_an_escaped_dot_is_part_of_the_name() -> None:
+    assert judge({"a\\.b": 1}, {"a.b": 1}) is HOLDS
+
+
+@pytest.mark.parametrize("value", ["DE", ["DE"], 5])
+def test_a_path_through_something_that_is_no_object_cannot_be_told(value: Any) -> None:
+    assert judge({"to.country": "DE"}, {"to": value}) is UNSURE
+    assert judge({"to.country": {"exists": False}}, {"to": value}) is UNSURE
+
+
+def test_all_conditions_must_hold_and_one_that_fails_decides() -> None:
+    when = {"a": {"gt": 1, "lt": 5}, "b": "x"}
+    assert judge(when, {"a": 3, "b": "x"}) is HOLDS
+    assert judge(when, {"a": "3", "b": "x"}) is UNSURE
+    assert judge(when, {"a": "3", "b": "y"}) is FAILS
+    assert judge({}, {}) is HOLDS
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ({"a": {"above": 1}}, "unknown operator 'above'"),
+        ({"a": {}}, "at least one operator"),
+        ({"a": {"gt": "1"}}, "must be a number"),
+        ({"a": {"gt": True}}, "must be a number"),
+        ({"a": {"in": "x"}}, "must be a list"),
+        ({"a": {"in": []}}, "must be a list"),
+        ({"a": {"starts_with": ""}}, "must be a text"),
+        ({"a": {"length_gt": -1}}, "whole number"),
+        ({"a": {"length_gt": 1.5}}, "whole number"),
+        ({"a": {"exists": 1}}, "true or false"),
+        ({"a": {"matches": "("}}, "does not compile"),
+        ({"a": {"glob": "["}}, "without"),
+    ],
+)
+def test_a_condition_that_makes_no_sense_is_refused_with_its_place(
+    when: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_conditions(when)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+OPERANDS = {
+    "in": [1, "a"],
+    "not_in": [1, "a"],
+    "matches": "a",
+    "glob": "a*",
+    "exists": True,
+    "length_gt": 1,
+    "length_lt": 1,
+    "starts_with": "a",
+    "ends_with": "a",
+    "contains": "a",
+}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(OPERATORS), JSON)
+def test_no_value_can_make_a_condition_raise(operator: str, value: Any) -> None:
+    assert judge({"x": {operator: OPERANDS.get(operator, 1)}}, {"x": value}) in {True, False, None}

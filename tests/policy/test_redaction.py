@@ -1,0 +1,105 @@
+"""Masking: what is hidden, what stays readable, what is never touched."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thoughtgate.policy.redaction import MASK, Redactor
+
+REDACTOR = Redactor()
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
+
+
+@pytest.mark.requirement("ERR-004")
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-abc123def456",
+        "sk-proj-abc123def456",
+        "ghp_abcdef123456",
+        "gho_abcdef123456",
+        "github_pat_11ABCDEF_xyz",
+        "glpat-abcdefghij12",
+        "xoxb-1234567890-abc",
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIzaSyA1234567890abcdefghij",
+        JWT,
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nMIIE",
+    ],
+)
+def test_a_well_known_token_is_masked_wherever_it_stands(secret: str) -> None:
+    masked = REDACTOR.mask_text(f"before {secret} after")
+    assert secret not in masked
+    assert masked.startswith("before [REDACTED]")
+    assert REDACTOR.mask_value({"note": ["x", secret]})["note"] == ["x", MASK]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Authorization: Bearer abcdef123", "Authorization: Bearer [REDACTED]"),
+        ("BASIC dXNlcjpwYXNzd29yZA==", "BASIC [REDACTED]"),
+        ("password=hunter2&x=1", "password=[REDACTED]&x=1"),
+        ('{"token": "abcdef"}', '{"token": "[REDACTED]"}'),
+        ("api_key: abcdef", "api_key: [REDACTED]"),
+        ("redis://user:pass@host/0", "redis://user:[REDACTED]@host/0"),
+    ],
+)
+def test_what_stands_before_a_secret_stays_readable(text: str, masked: str) -> None:
+    assert REDACTOR.mask_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "task-force",
+        "a token of thanks",
+        "me@example.com",
+        "https://example.com/a:b",
+        "basic idea",
+        "skill",
+    ],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert REDACTOR.mask_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "PASSWORD", "api-key", "Authorization", "client_secret"]
+)
+def test_a_value_whose_name_says_secret_is_masked_whole(name: str) -> None:
+    assert REDACTOR.is_secret_name(name)
+    assert REDACTOR.mask_value({name: {"a": 1}, "other": 1}) == {name: MASK, "other": 1}
+
+
+def test_a_null_secret_shows_that_there_is_none() -> None:
+    assert REDACTOR.mask_value({"password": None}) == {"password": None}
+
+
+def test_configured_names_values_and_patterns_are_masked_too() -> None:
+    redactor = Redactor(
+        names=["PIN"], literals=["hunter2", "abc", "hunter2-long"], patterns=["K-[0-9]+"]
+    )
+    assert redactor.mask_value({"pin": 1234}) == {"pin": MASK}
+    assert redactor.mask_text("hunter2-long hunter2 abc K-12") == f"{MASK} {MASK} abc {MASK}"
+    assert redactor.mask_value({"hunter2": 1}) == {MASK: 1}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+        max_leaves=8,
+    )
+)
+def test_masking_makes_a_new_value_and_is_final(value: Any) -> None:
+    before = copy.deepcopy(value)
+    masked = REDACTOR.mask_value(value)
+    assert value == before
+    assert REDACTOR.mask_value(masked) == masked

@@ -1,0 +1,96 @@
+"""Expressions from a config are safe to run on text from an agent."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thoughtgate.policy.regexes import MAX_PATTERN, MAX_TEXT, Pattern
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+",
+        "(a*)*b",
+        "(?:a|a)*",
+        "(a|aa)+$",
+        "(a?){20}",
+        "((ab)+c)*",
+        r"(a)\1",
+        r"(?P<x>a)(?P=x)",
+        "a*b*c*d*",
+        "(",
+        "[",
+        "a" * (MAX_PATTERN + 1),
+        "(?:x{2,3})+",
+    ],
+)
+def test_an_expression_that_could_stall_or_does_not_compile_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        Pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("rm -rf", "sudo rm -rf /", True),
+        (r"^\w+@example\.com$", "me@example.com", True),
+        (r"^\w+@example\.com$", "me@example.com\n", False),
+        (r"cost\$", "cost$", True),
+        (r"(?i)DROP\s+TABLE", "drop  table", True),
+        (r"(?i:x)y", "Xy", True),
+        (r"(?P<year>\d{4})-\d{2}", "2024-05", True),
+        (r"[0-9a-f]{40}", "a" * 40, True),
+        (r"(?:ab)+", "abab", True),
+        (r"(?:ab){2}", "ab", False),
+        (r"(a?)?b", "b", True),
+        (r"a{2,20}", "aaa", True),
+        (r"a{2,}", "aaa", True),
+        (r"a{,3}", "", True),
+        (r"x{}", "x{}", True),
+        (r"x{y", "x{y", True),
+        (r"[]]+", "]]", True),
+        (r"a|b", "b", True),
+        (r"\(a\)*", "(a", True),
+        (r"(a{3}){2}", "aaaaaa", True),
+    ],
+)
+def test_an_expression_is_searched_anywhere(pattern: str, text: str, expected: bool) -> None:
+    assert Pattern(pattern).search(text) is expected
+
+
+def test_a_text_too_long_to_search_gives_no_answer() -> None:
+    pattern = Pattern("a+b")
+    assert pattern.search("a" * pattern.max_length) is False
+    assert pattern.search("a" * (pattern.max_length + 1)) is None
+
+
+def test_the_longest_text_shrinks_with_the_repeats() -> None:
+    lengths = [Pattern(one).max_length for one in ("^abc", "abc", "a+b", "a+b+", "a+b+c+")]
+    assert lengths[0] == MAX_TEXT
+    assert lengths == sorted(lengths, reverse=True)
+    assert Pattern("^a+b").max_length > Pattern("a+b").max_length
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="ab(|)*+?{2,}[]\\^$.", max_size=12), st.text(alphabet="ab", max_size=200))
+def test_any_expression_is_refused_or_answers(pattern: str, text: str) -> None:
+    try:
+        compiled = Pattern(pattern)
+    except ValueError:
+        return
+    assert compiled.search(text) in {True, False, None}
+
+
+def test_replacing_masks_every_match() -> None:
+    assert Pattern("a+b").replace("xaab-ab", "#") == "x#-#"
+
+
+def test_a_long_text_is_replaced_piece_by_piece() -> None:
+    pattern = Pattern("k-[0-9]+")
+    text = "k-1 " * pattern.max_length
+    assert "k-1" not in pattern.replace(text, "#").replace("k-", "", 0)[: pattern.max_length // 2]
+
+
+def test_an_expression_shows_itself() -> None:
+    assert repr(Pattern("a")) == "Pattern('a')"

@@ -1,0 +1,53 @@
+"""The starter policy: what is forwarded, and what asks a person first."""
+
+import pytest
+
+from thoughtgate.config.build import build_policy
+from thoughtgate.config.load import load_settings
+from thoughtgate.policy.call import Call
+from thoughtgate.policy.policy import evaluate
+from thoughtgate.policy.starter import STARTER_TEXT
+
+
+def no_files(path: str) -> str:
+    raise FileNotFoundError(path)
+
+
+SETTINGS = load_settings(STARTER_TEXT, file="starter.yaml", env={}, read_text=no_files)
+POLICY = build_policy(SETTINGS)
+
+
+def action(name: str, kind: str = "tool", **annotations: bool) -> str:
+    return evaluate(Call("s", kind, name, {}, annotations=annotations or None), POLICY, 0.0).action
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "delete_file", "deleteFile", "repos.delete", "drop-table", "remove", "write_file",
+        "overwriteDocument", "edit_file", "move_file", "execute_command", "run", "runShell",
+        "bash", "eval_js", "pay_invoice", "transfer", "createPayment", "purchase_item",
+    ],
+)  # fmt: skip
+def test_a_tool_whose_name_says_it_deletes_overwrites_executes_or_spends_asks(name: str) -> None:
+    assert action(name) == "approve"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["read_file", "list_directory", "search", "undelete", "runtime_info", "get_time", "echo"],
+)
+def test_other_tools_are_forwarded(name: str) -> None:
+    assert action(name) == "forward"
+
+
+def test_annotations_tighten_and_never_loosen() -> None:
+    assert action("frobnicate", destructiveHint=True) == "approve"
+    assert action("frobnicate", destructiveHint=True, readOnlyHint=False) == "approve"
+    assert action("frobnicate", destructiveHint=True, readOnlyHint=True) == "forward"
+    assert action("delete_file", readOnlyHint=True, destructiveHint=False) == "approve"
+
+
+def test_resources_and_prompts_are_forwarded() -> None:
+    assert action("file:///delete/run", "resource") == "forward"
+    assert action("delete", "prompt") == "forward"
