@@ -92,4 +92,5 @@ def test_several_globs_are_compiled_in_order() -> None:
     assert [repr(glob) for glob in globs] == ["Glob('a*')", "Glob('b')"]
     assert any_matches(globs, "abc")
     assert not any_matches(globs, "c")
-    assert globs[0].prefix == "a"
+    assert (globs[0].prefix, globs[0].suffix) == ("a", "")
+    assert Glob("*[ab]c").suffix == "c"

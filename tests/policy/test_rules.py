@@ -111,7 +111,9 @@ def test_remembered_names_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rules._remembered) <= 3
 
 
-PATTERNS = st.sampled_from(["a", "b", "ab", "a*", "ab*", "*b", "*", "?", "[ab]", "a?", "abc*c"])
+PATTERNS = st.sampled_from(
+    ["a", "b", "ab", "a*", "ab*", "*b", "*bc", "*[b]c", "*?", "*", "?", "[ab]", "a?", "abc*c"]
+)
 SPECS = st.lists(
     st.tuples(
         st.lists(PATTERNS, max_size=2),

@@ -18,7 +18,7 @@ _WILDCARDS: Final = frozenset("*?[")
 class Glob:
     """One compiled pattern."""
 
-    __slots__ = ("exact", "matches", "pattern", "prefix")
+    __slots__ = ("exact", "matches", "pattern", "prefix", "suffix")
 
     pattern: str
     """The pattern as written."""
@@ -26,6 +26,8 @@ class Glob:
     """True when the pattern is a plain name."""
     prefix: str
     """The literal characters before the first wildcard."""
+    suffix: str
+    """The literal characters after the last wildcard."""
     matches: Callable[[str], bool]
     """Tell whether a whole name matches."""
 
@@ -42,6 +44,7 @@ class Glob:
         self.pattern = pattern
         self.exact = not _WILDCARDS.intersection(pattern)
         self.prefix = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+        self.suffix = re.split(r"[*?\]]", pattern)[-1]
         self.matches = pattern.__eq__ if self.exact else _matcher(pattern, self.prefix)
 
     def __repr__(self) -> str:

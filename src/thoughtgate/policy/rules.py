@@ -1,8 +1,8 @@
 """The second gate's rules: an ordered list in which the first match decides.
 
 The list is indexed when it is built, so that judging a call costs about the same with
-ten rules and with ten thousand: by server, then by exact name, by literal prefix, and
-what is left is tried one by one. The index only narrows; every candidate is still
+ten rules and with ten thousand: by server, then by exact name, by literal prefix or suffix,
+and what is left is tried one by one. The index only narrows; every candidate is still
 checked, in the order of the file.
 """
 
@@ -14,8 +14,8 @@ from thoughtgate.policy.call import FORWARD, Call, Condition
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
 
-MAX_PREFIX: Final = 24
-"""Characters of a literal prefix the index looks at: one dictionary look-up for each length in use."""
+MAX_LITERAL: Final = 24
+"""Characters of a literal prefix or suffix the index uses: one look-up for each length in use."""
 
 MAX_REMEMBERED: Final = 4096
 """Names whose candidate rules are kept; names come from agents, so the table is dropped when full."""
@@ -56,12 +56,25 @@ class Rule:
 
 
 @dataclass(slots=True)
+class _Ends:
+    """Rules by a literal beginning (or end) of their names, with the lengths in use."""
+
+    numbers: dict[str, list[int]] = field(default_factory=dict)
+    lengths: set[int] = field(default_factory=set)
+
+    def add(self, text: str, number: int) -> None:
+        """File a rule under a beginning or end."""
+        self.numbers.setdefault(text, []).append(number)
+        self.lengths.add(len(text))
+
+
+@dataclass(slots=True)
 class _Names:
-    """The rules of one server (or of all), by what their name patterns begin with."""
+    """The rules of one server (or of all), by what their name patterns begin or end with."""
 
     exact: dict[str, list[int]] = field(default_factory=dict)
-    prefixes: dict[str, list[int]] = field(default_factory=dict)
-    lengths: set[int] = field(default_factory=set)
+    prefixes: _Ends = field(default_factory=_Ends)
+    suffixes: _Ends = field(default_factory=_Ends)
     other: list[int] = field(default_factory=list)
 
     def add(self, number: int, rule: Rule) -> None:
@@ -70,9 +83,9 @@ class _Names:
             if glob.exact:
                 self.exact.setdefault(glob.pattern, []).append(number)
             elif glob.prefix:
-                prefix = glob.prefix[:MAX_PREFIX]
-                self.prefixes.setdefault(prefix, []).append(number)
-                self.lengths.add(len(prefix))
+                self.prefixes.add(glob.prefix[:MAX_LITERAL], number)
+            elif glob.suffix:
+                self.suffixes.add(glob.suffix[-MAX_LITERAL:], number)
             else:
                 self.other.append(number)
         if not rule.selector.names:
@@ -81,8 +94,10 @@ class _Names:
     def find(self, name: str) -> Iterator[list[int]]:
         """Yield the lists of rules whose names may match."""
         yield self.exact.get(name, [])
-        for length in self.lengths:
-            yield self.prefixes.get(name[:length], [])
+        for length in self.prefixes.lengths:
+            yield self.prefixes.numbers.get(name[:length], [])
+        for length in self.suffixes.lengths:
+            yield self.suffixes.numbers.get(name[-length:], [])
         yield self.other
 
 
