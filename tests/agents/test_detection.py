@@ -35,7 +35,9 @@ def test_a_named_type_wins_over_the_command() -> None:
     assert detect_agent(["claude"], "custom") == "custom"
 
 
-@pytest.mark.parametrize("command", ["my-agent", "claudette", "Claude", "/Applications/Other.app/x"])
+@pytest.mark.parametrize(
+    "command", ["my-agent", "claudette", "Claude", "/Applications/Other.app/x"]
+)
 def test_an_unknown_command_is_answered_with_the_supported_types(command: str) -> None:
     with pytest.raises(UsageError, match="--agent-type") as caught:
         detect_agent([command])

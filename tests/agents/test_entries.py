@@ -15,7 +15,7 @@ def test_an_entry_knows_its_place_in_the_file() -> None:
 def test_only_stdio_entries_that_may_start_are_wrapped() -> None:
     layer = Layer(Path("a.json"), Path("/a.json"), "user", ("mcpServers",))
     for status in ("disabled", "remote", "managed", "unsupported"):
-        assert not ServerEntry("x", layer, status).is_wrapped_by_plan  # type: ignore[arg-type]  # a literal out of a loop
+        assert not ServerEntry("x", layer, status).is_wrapped_by_plan
 
 
 def test_what_is_outside_says_where_and_why() -> None:

@@ -11,7 +11,11 @@ from thoughtgate.agents import jsonc
 from thoughtgate.errors import ConfigError
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6),
     lambda inner: (
         st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
     ),
@@ -96,7 +100,7 @@ def test_an_integer_of_thousands_of_digits_is_read() -> None:
 def test_a_key_that_stands_twice_has_no_place() -> None:
     tree = jsonc.parse('{"a": {"b": 1,\n"b": 2}}')
     assert tree.value(tree.root) == {"a": {"b": 2}}
-    with pytest.raises(ConfigError, match="a.b: this key stands here twice") as caught:
+    with pytest.raises(ConfigError, match=r"a\.b: this key stands here twice") as caught:
         tree.find(("a", "b"))
     assert caught.value.problems[0].line == 2
 

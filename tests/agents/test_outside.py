@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.support.agent_files import Scene, server
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from tests.support.agent_files import Scene
+
 from thoughtgate.agents.places import Search, flag_values, layers_of
 from thoughtgate.errors import ConfigError
 

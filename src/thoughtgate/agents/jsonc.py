@@ -130,8 +130,8 @@ class _Parser:
             self.fail("text after the end of the value")
         return Tree(self.text, root, self.extras)
 
-    def fail(self, message: str, at: int | None = None) -> NoReturn:
-        line = line_of(self.text, self.at if at is None else at)
+    def fail(self, message: str) -> NoReturn:
+        line = line_of(self.text, self.at)
         raise ConfigError([Problem("", f"not valid JSON: {message}", line=line)])
 
     def skip(self) -> None:

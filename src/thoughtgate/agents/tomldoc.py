@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, Item, Table
+from tomlkit.items import AoT, Array, InlineTable, Item, Table
 
 from thoughtgate.agents.entries import KeyPath
 from thoughtgate.errors import ConfigError, Problem
@@ -73,13 +73,31 @@ class TomlDocument:
         self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
 
     def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
-        """Add a key; where it stands in its table is tomlkit's choice, whatever ``after`` says."""
+        """Add a key, last in its table, whatever ``after`` says."""
         del after
-        self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
+        path = (*entry, *keys[:-1])
+        table = self._table(path)
+        if not isinstance(table, InlineTable):
+            table[keys[-1]] = tomlkit.value(raw)
+            return
+        inside = table.as_string()[:-1]
+        end = len(inside.rstrip())
+        separator = ", " if len(table) else ""
+        longer = f"{inside[:end]}{separator}{keys[-1]} = {raw}{inside[end:]}}}"
+        self.replace((), path, longer)
 
     def remove(self, entry: KeyPath, keys: KeyPath) -> None:
         """Take a key and its value out."""
-        del self._table((*entry, *keys[:-1]))[keys[-1]]
+        path = (*entry, *keys[:-1])
+        table = self._table(path)
+        if isinstance(table, InlineTable):
+            # tomlkit leaves a space behind; what `insert` wrote is cut out again as text.
+            written = f", {keys[-1]} = {self.raw((*path, keys[-1]))}"
+            shorter = table.as_string().replace(written, "", 1)
+            if self.decode(shorter) == {k: v for k, v in table.unwrap().items() if k != keys[-1]}:
+                self.replace((), path, shorter)
+                return
+        del table[keys[-1]]
 
     def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
         """Insert values at the head of an array, the rest of it as it was written."""

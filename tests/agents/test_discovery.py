@@ -1,0 +1,328 @@
+"""What is found in agents' files, and what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.agent_files import OURS, Scene, head, server
+
+from thoughtgate.agents.discovery import Plan, discover
+from thoughtgate.errors import ConfigError
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def _statuses(plan: Plan) -> dict[str, str]:
+    return {f"{one.layer.scope}:{one.id}": one.status for one in plan.entries}
+
+
+def _problem(plan: Plan) -> str:
+    with pytest.raises(ConfigError) as caught:
+        plan.require()
+    return str(caught.value)
+
+
+@pytest.mark.requirement("EC-STDIO-001")
+def test_a_missing_config_is_answered_with_the_expected_path(scene: Scene) -> None:
+    message = _problem(scene.plan())
+    assert "No config file of Claude Desktop found" in message
+    assert str(scene.desktop) in message
+    assert "--config-path" in message
+
+
+@pytest.mark.requirement("EC-STDIO-001")
+def test_a_missing_named_config_is_answered_with_its_path(scene: Scene) -> None:
+    scene.agent, scene.config_path = "custom", scene.top / "no" / "mcp.json"
+    assert str(scene.config_path) in _problem(scene.plan())
+
+
+@pytest.mark.requirement("EC-STDIO-002")
+def test_an_empty_config_is_a_parse_error(scene: Scene) -> None:
+    scene.write(scene.desktop, "")
+    message = _problem(scene.plan())
+    assert str(scene.desktop) in message
+    assert "not valid JSON: the file is empty" in message
+
+
+@pytest.mark.requirement("EC-STDIO-003")
+@pytest.mark.parametrize("content", ["{}", '{"mcpServers": {}}', '{"theme": "dark"}'])
+def test_a_config_without_servers_is_refused(scene: Scene, content: str) -> None:
+    scene.write(scene.desktop, content)
+    assert f"{scene.desktop}: No MCP servers found in config" in _problem(scene.plan())
+
+
+@pytest.mark.requirement("EC-STDIO-004")
+def test_a_config_with_all_servers_disabled_is_refused(scene: Scene) -> None:
+    servers = {"a": server(disabled=True), "b": server(disabled=True)}
+    scene.write(scene.desktop, {"mcpServers": servers})
+    assert "All MCP servers are disabled" in _problem(scene.plan())
+
+
+@pytest.mark.requirement("EC-STDIO-004")
+def test_all_disabled_is_refused_where_the_agent_would_start_them(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    scene.write(scene.home / ".claude.json", {"mcpServers": {"a": server(disabled=True)}})
+    plan = scene.plan()
+    assert _statuses(plan) == {"user:a": "governed"}
+    assert "All MCP servers are disabled; Claude Code would start them" in _problem(plan)
+
+
+def test_one_enabled_server_is_enough(scene: Scene) -> None:
+    servers = {"a": server(disabled=True), "b": server(), "c": {"url": "https://c"}, "d": {}}
+    scene.write(scene.desktop, {"mcpServers": servers})
+    plan = scene.plan()
+    plan.require()
+    assert _statuses(plan) == {
+        "user:a": "disabled",
+        "user:b": "governed",
+        "user:c": "remote",
+        "user:d": "unsupported",
+    }
+    (entry,) = plan.having("unsupported")
+    assert entry.note == "has neither a command nor a URL"
+
+
+@pytest.mark.requirement("EC-STDIO-023")
+def test_vscode_servers_are_read_from_their_own_key(scene: Scene) -> None:
+    scene.agent = "vscode"
+    scene.write(
+        scene.project / ".vscode/mcp.json",
+        '{ // comments are normal here\n"inputs": [],\n"servers": {\n'
+        '"a": {"type": "stdio", "command": "npx", "args": ["-y", "${input:t}"]},\n'
+        '"b": {"command": "no-type"},\n"c": {"type": "http", "url": "https://c"},}}',
+    )
+    scene.write(scene.home / ".config/Code/User/mcp.json", {"servers": {"u": server()}})
+    plan = scene.plan()
+    plan.require()
+    assert not plan.warnings
+    assert _statuses(plan) == {
+        "user:u": "governed",
+        "project:a": "governed",
+        "project:b": "governed",
+        "project:c": "remote",
+    }
+
+
+@pytest.mark.requirement("EC-STDIO-024")
+def test_zed_servers_are_read_in_all_their_shapes(scene: Scene) -> None:
+    scene.agent = "zed"
+    scene.write(
+        scene.home / ".config/zed/settings.json",
+        """{
+  // editor settings
+  "theme": "One Dark",
+  "context_servers": {
+    "flat": {"command": "npx", "args": ["-y", "a"], "env": {"K": "v"}},
+    "nested": {"source": "custom", "command": {"path": "uvx", "args": ["b"], "env": {"N": "1"}}},
+    "off": {"enabled": false, "command": "x"},
+    "extension": {"enabled": true, "settings": {}},
+    "remote": {"url": "https://r", "headers": {"X": "y"}},
+  },
+}""",
+    )
+    plan = scene.plan()
+    plan.require()
+    by_id = {entry.id: entry for entry in plan.entries}
+    assert {name: entry.status for name, entry in by_id.items()} == {
+        "flat": "governed",
+        "nested": "governed",
+        "off": "disabled",
+        "extension": "unsupported",
+        "remote": "remote",
+    }
+    assert (by_id["flat"].command, by_id["flat"].args) == ("npx", ("-y", "a"))
+    assert (by_id["nested"].command, by_id["nested"].args) == ("uvx", ("b",))
+    assert by_id["nested"].env == {"N": "1"}
+    assert by_id["remote"].headers == {"X": "y"}
+
+
+@pytest.mark.requirement("EC-STDIO-025")
+def test_claude_code_scopes_are_merged_and_the_project_wins(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    scene.write(
+        scene.home / ".claude.json",
+        {
+            "mcpServers": {"files": server("user-files"), "only-user": server()},
+            "projects": {
+                str(scene.project): {"mcpServers": {"db": server("local-db")}},
+                "/elsewhere": {"mcpServers": {"other": server()}},
+            },
+        },
+    )
+    scene.write(scene.project.parent / ".mcp.json", {"mcpServers": {"files": server("parent")}})
+    scene.write(
+        scene.project / ".mcp.json",
+        {"mcpServers": {"files": server("project-files"), "db": server("project-db")}},
+    )
+    plan = scene.plan()
+    plan.require()
+    in_force = {entry.id: entry.command for entry in plan.having("governed")}
+    assert in_force == {"files": "project-files", "only-user": "npx", "db": "local-db"}
+    hidden = sorted(entry.command for entry in plan.having("shadowed"))
+    assert hidden == ["parent", "project-db", "user-files"]
+    assert "other" not in {entry.id for entry in plan.entries}
+
+
+@pytest.mark.requirement("EC-STDIO-026")
+def test_an_undefined_variable_without_default_is_an_error(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    entry = server("npx", "${HOME_DIR}/x", "${MODE:-read}", "${CLAUDE_PROJECT_DIR}")
+    entry["env"] = {"T": "${FILES_TOKEN}"}
+    path = scene.write(scene.home / ".claude.json", {"mcpServers": {"files": entry}})
+    message = _problem(scene.plan())
+    for name in ("HOME_DIR", "FILES_TOKEN"):
+        expected = f"{path}: mcpServers.files: refers to the variable {name}, which is not set"
+        assert expected in message
+    assert "MODE" not in message
+    scene.env = {"HOME_DIR": "/h", "FILES_TOKEN": "secret"}
+    plan = scene.plan()
+    plan.require()
+    assert plan.entries[0].args[0] == "${HOME_DIR}/x"
+
+
+def test_an_undefined_variable_is_a_warning_where_it_is_not_in_force(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    servers = {"r": {"type": "http", "url": "https://r", "headers": {"K": "${KEY}"}}, "s": server()}
+    scene.write(scene.home / ".claude.json", {"mcpServers": servers})
+    plan = scene.plan()
+    plan.require()
+    assert [str(one.key) for one in plan.warnings] == ["mcpServers.r"]
+
+
+def test_codex_entries_are_joined_key_by_key(scene: Scene) -> None:
+    scene.agent = "codex"
+    scene.write(
+        scene.home / ".codex/config.toml",
+        '[mcp_servers.files]\ncommand = "npx"\nargs = ["a"]\ncwd = "/srv"\n'
+        '[mcp_servers.files.env]\nA = "1"\n'
+        '[mcp_servers.off]\ncommand = "x"\nenabled = false\n',
+    )
+    scene.write(
+        scene.project / ".codex/config.toml",
+        '[mcp_servers.files]\nargs = ["b"]\nenv = {B = "2"}\n[mcp_servers.off]\nenabled = true\n',
+    )
+    plan = scene.plan()
+    plan.require()
+    (files,) = [one for one in plan.having("governed") if one.id == "files"]
+    assert (files.command, files.args, files.cwd) == ("npx", ("b",), "/srv")
+    assert files.env == {"A": "1", "B": "2"}
+    assert files.raw == {"args": ["b"], "env": {"B": "2"}}
+    # Switched off below and on above: the command stands below, so that entry must be wrapped.
+    assert _statuses(plan)["user:off"] == "shadowed"
+    assert _statuses(plan)["project:off"] == "governed"
+
+
+def test_a_layer_for_everybody_is_listed_as_not_governed(scene: Scene) -> None:
+    scene.agent = "codex"
+    scene.write(scene.top / "machine/etc/codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n')
+    plan = scene.plan()
+    (entry,) = plan.having("unsupported")
+    assert "administrator" in entry.note
+
+
+def test_claude_code_refuses_comments_in_its_own_file(scene: Scene) -> None:
+    scene.agent = "claude-code"
+    scene.write(scene.home / ".claude.json", '{\n// no\n"mcpServers": {"a": {"command": "x"}}}')
+    assert ".claude.json:2: a comment: the agent reads plain JSON here" in _problem(scene.plan())
+
+
+def test_claude_code_ignores_a_project_file_with_comments_and_it_is_governed_anyway(
+    scene: Scene,
+) -> None:
+    scene.agent = "claude-code"
+    scene.write(scene.project / ".mcp.json", '{"mcpServers": {"a": {"command": "x"},}}')
+    plan = scene.plan()
+    plan.require()
+    assert _statuses(plan) == {"project:a": "governed"}
+    assert "trailing comma: the agent reads plain JSON here and ignores" in str(plan.warnings[0])
+
+
+def test_a_broken_file_is_named_even_beside_a_good_one(scene: Scene) -> None:
+    scene.agent = "cursor"
+    scene.write(scene.home / ".cursor/mcp.json", {"mcpServers": {"a": server()}})
+    broken = scene.write(scene.project / ".cursor/mcp.json", "{oops")
+    assert f"{broken}:1: not valid JSON" in _problem(scene.plan())
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', "mcpServers.a"),
+        ('{"mcpServers": {}, "mcpServers": {"a": {"command": "y"}}}', "mcpServers"),
+        ('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', "command"),
+        ('{"mcpServers": {"a": {"command": "x", "args": [], "args": ["y"]}}}', "args"),
+    ],
+)
+def test_a_key_that_stands_twice_on_the_way_to_a_command_is_refused(
+    scene: Scene, text: str, key: str
+) -> None:
+    scene.write(scene.desktop, text)
+    message = _problem(scene.plan())
+    assert "stands here twice" in message
+    assert key in message
+
+
+@pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": "x"}'])
+def test_a_file_of_another_form_is_refused(scene: Scene, text: str) -> None:
+    scene.write(scene.desktop, text)
+    assert "mcpServers: must be a table of servers by name" in _problem(scene.plan())
+
+
+def test_an_entry_of_another_form_cannot_be_governed(scene: Scene) -> None:
+    scene.write(scene.desktop, {"mcpServers": {"a": "npx", "b": server()}})
+    assert _statuses(scene.plan()) == {"user:a": "unsupported", "user:b": "governed"}
+
+
+def test_an_entry_that_is_ours_is_known(scene: Scene) -> None:
+    wrapped = head("a")
+    scene.write(scene.desktop, {"mcpServers": {"a": server(*wrapped, "npx"), "b": server()}})
+    plan = scene.plan()
+    plan.require()
+    assert _statuses(plan) == {"user:a": "managed", "user:b": "governed"}
+
+
+def test_a_file_reached_by_two_names_is_read_once(scene: Scene) -> None:
+    scene.agent = "cursor"
+    user = scene.write(scene.home / ".cursor/mcp.json", {"mcpServers": {"a": server()}})
+    (scene.project / ".cursor").symlink_to(user.parent)
+    plan = scene.plan()
+    assert len(plan.files) == 1
+
+
+def test_a_directory_in_the_place_of_a_file_is_passed_over(scene: Scene) -> None:
+    scene.agent = "cursor"
+    scene.write(scene.home / ".cursor/mcp.json", {"mcpServers": {"a": server()}})
+    (scene.project / ".cursor/mcp.json").mkdir(parents=True)
+    plan = scene.plan()
+    plan.require()
+    assert "cannot be read" in str(plan.warnings[0])
+
+
+def test_a_custom_agent_may_list_its_servers_under_any_known_key(scene: Scene) -> None:
+    scene.agent = "custom"
+    scene.config_path = scene.write(scene.top / "my.json", {"context_servers": {"a": server()}})
+    scene.plan().require()
+    scene.config_path = scene.write(scene.top / "my.toml", '[mcp_servers.a]\ncommand = "x"\n')
+    assert _statuses(scene.plan()) == {"user:a": "governed"}
+
+
+def test_a_custom_agent_without_a_file_is_a_problem(scene: Scene) -> None:
+    scene.agent = "custom"
+    assert "--config-path" in _problem(scene.plan())
+
+
+def test_the_same_search_finds_what_has_changed(scene: Scene) -> None:
+    scene.write(scene.desktop, {"mcpServers": {"a": server()}})
+    plan = scene.plan()
+    scene.write(scene.desktop, {"mcpServers": {"b": server()}})
+    assert _statuses(plan.again()) == {"user:b": "governed"}
+
+
+def test_discover_takes_its_world_as_arguments(scene: Scene) -> None:
+    scene.write(scene.desktop, {"mcpServers": {"a": server("/own", "shim")}})
+    plan = discover(
+        "claude-desktop", env={}, cwd=scene.project, home=scene.home, own=["/own", OURS]
+    )
+    assert _statuses(plan) == {"user:a": "managed"}
