@@ -102,7 +102,7 @@ class PeerError(ThoughtGateError):
         self.kind = kind
 
 
-class PeerGone(ThoughtGateError):
+class PeerGone(ThoughtGateError):  # noqa: N818 - a peer that left is a fact, not an error
     """The other end is not there, or left."""
 
 
@@ -114,7 +114,7 @@ class StoreError(ThoughtGateError):
     """A store could not be opened, read or written."""
 
 
-class Conflict(ThoughtGateError):
+class Conflict(ThoughtGateError):  # noqa: N818 - names what happened
     """Somebody else was there first: a lock is held, a decision was already made."""
 
 

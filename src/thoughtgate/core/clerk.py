@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.commands import Command, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record import AGENT_TO_SERVER, ERROR, call_ended, frame_refused, message_seen
 from thoughtgate.policy.call import Verdict
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.replies import MESSAGES, render_error
 from thoughtgate.wire.revisions import is_modern
@@ -21,6 +22,9 @@ MAX_HELD: Final = 32
 
 ORPHAN_AFTER_S: Final = 600.0
 """How long a server may be silent on a request when its config sets no timeout."""
+
+LATE_FOR_S: Final = 3600.0
+"""How long the id of a request that ended without the server's answer stays taken."""
 
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
 """Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
@@ -82,6 +86,10 @@ class Clerk:
             )
         )
 
+    def passes(self, fault: Fault) -> bool:
+        """Tell whether a refused frame goes on all the same, as in the development profile."""
+        return not self._setup.enforce and fault.check not in NEVER_PASSED
+
     def refused(
         self, fault: Fault, line: bytes, at: float, direction: str, message: Message | None = None
     ) -> list[Command]:
@@ -89,7 +97,7 @@ class Clerk:
         self._refusals += 1
         setup = self._setup
         correlation_id = f"{setup.session}-f{self._refusals}"
-        passes = not setup.enforce and fault.check not in NEVER_PASSED
+        passes = self.passes(fault)
         record = frame_refused(
             at,
             setup.server,
@@ -97,7 +105,7 @@ class Clerk:
             direction=direction,
             check=fault.check,
             kind=fault.kind,
-            size=len(line),
+            size=length_of(line),
             method=message.method if message is not None else "",
             correlation_id=correlation_id,
             enforced=not passes,
@@ -107,7 +115,7 @@ class Clerk:
         if passes:
             data = line.removesuffix(b"\r")
             commands.append(ToServer(data) if to_server else ToAgent(data))
-        elif to_server and fault.answerable:
+        elif fault.answerable and (to_server or fault.id is not None):
             reply = render_error(
                 fault.id,
                 fault.kind,
@@ -116,7 +124,7 @@ class Clerk:
                 correlation_id=correlation_id,
                 details={"check": fault.check},
             )
-            commands.append(ToAgent(reply))
+            commands.append(ToAgent(reply) if to_server else ToServer(reply))
         return commands
 
     def denied(self, key: RequestId, asked: Asked, verdict: Verdict, at: float) -> list[Command]:
@@ -124,10 +132,10 @@ class Clerk:
         details: dict[str, Any] = {}
         if verdict.retry_after_s:
             details["retry_after"] = round(verdict.retry_after_s, 3)
-        error = {"class": "policy_block", "kind": verdict.kind, "message": MESSAGES[verdict.kind]}
-        return self.failed(
-            key, asked, verdict.kind, at, error=error, gate=verdict.gate, details=details
-        )
+        # A verdict that is neither forward nor a known denial comes from a judge gone wrong.
+        kind = verdict.kind if verdict.kind in MESSAGES else "internal_error"
+        error = {"class": "policy_block", "kind": kind, "message": MESSAGES[kind]}
+        return self.failed(key, asked, kind, at, error=error, gate=verdict.gate, details=details)
 
     def failed(
         self,

@@ -160,7 +160,12 @@ class Judge:
         return record
 
     def screen(
-        self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...], at: float
+        self,
+        server: str,
+        session: str,
+        method: str,
+        entries: tuple[dict[str, Json], ...],
+        at: float,
     ) -> tuple[frozenset[str], Record]:
         """Say which entries of a list stay hidden, remembering what the server says of its tools."""
         listing = LISTINGS[method]
@@ -308,7 +313,9 @@ class Judge:
             "call": self._short(call_id, held.call),
             "approval": {
                 "workflow": held.verdict.workflow,
-                "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
+                "outcome": "approved"
+                if decision.approved
+                else decision.kind.removeprefix("approval_"),
                 "decided_by": decision.by,
                 "channel": decision.channel,
                 "reason": self.policy.redactor.mask_text(decision.reason),

@@ -48,7 +48,7 @@ class Record(NamedTuple):
     """The members that belong to this type alone."""
 
 
-def message_seen(
+def message_seen(  # noqa: PLR0917 - one message, told in the order it is seen
     at: float, server: str, session: str, direction: str, shape: str, method: str, size: int
 ) -> Record:
     """A message was passed on that no gate judges."""

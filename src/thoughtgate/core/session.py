@@ -9,7 +9,7 @@ alike.
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.clerk import Asked, Clerk, Setup
+from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup
 from thoughtgate.core.commands import (
     AskPeople,
     Command,
@@ -34,9 +34,9 @@ from thoughtgate.core.events import (
 from thoughtgate.core.record import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT, TIMEOUT
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
-from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
-from thoughtgate.wire.replies import render, render_cancelled, render_error, render_progress
+from thoughtgate.wire.replies import render, render_cancelled, render_progress
 from thoughtgate.wire.revisions import is_modern, progress_token
 
 PROGRESS_EVERY_S: Final = 10.0
@@ -45,6 +45,10 @@ PROGRESS_EVERY_S: Final = 10.0
 HOLD_TEXT: Final = "waiting for a person to approve this call"
 CALLER_GONE: Final = "the caller is gone"
 UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
+
+
+_STRAY: Final = frozenset({"missing_version", "unclassifiable"})
+"""What a server's own logging on its standard output looks like; it asks for nothing."""
 
 
 class _Offered(NamedTuple):
@@ -68,6 +72,9 @@ class Session:
         no other call can inherit the verdict."""
         self._open: dict[RequestId, Asked] = {}
         """Requests of the agent that the server works on."""
+        self._late: dict[RequestId, float] = {}
+        """Requests that ended before the server answered, and when: their ids stay taken too, so
+        that a late answer, a list that was never screened say, cannot pass for another's."""
         self._offered: dict[RequestId, _Offered] = {}
         """Lists of the server that wait to be screened."""
         self._served: dict[RequestId, str] = {}
@@ -129,7 +136,10 @@ class Session:
         assert ident is not None
         params = message.body.get("params") or {}
         named = methods.named_by(method, params)
-        fault = self._not_askable(ident, named)
+        fault = self._not_askable(ident)
+        if isinstance(named, str):
+            fault = fault or Fault("invalid_params", named, "wrong_params", ident)
+            named = []
         if fault is not None:
             return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         name = named[0].name if named else ""
@@ -145,14 +155,18 @@ class Session:
         self._send_on(ident, asked, at)
         return [self._clerk.seen(message, at, AGENT_TO_SERVER), ToServer(message.raw, ident)]
 
-    def _not_askable(self, ident: RequestId, named: list[methods.Named] | str) -> Fault | None:
-        tables = (self._open, self._waiting, self._offered, self._abandoned)
-        if any(ident in table for table in tables):
+    def _not_askable(self, ident: RequestId) -> Fault | None:
+        if (
+            ident in self._open
+            or ident in self._waiting
+            or ident in self._offered
+            or ident in self._abandoned
+            or ident in self._late
+        ):
             return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        if self.open_requests >= self.setup.max_open:
+        taken = self.open_requests + len(self._abandoned) + len(self._late)
+        if taken >= self.setup.max_open:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
-        if isinstance(named, str):
-            return Fault("invalid_params", named, "wrong_params", ident)
         return None
 
     def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
@@ -166,8 +180,15 @@ class Session:
             self._tokens.pop(asked.token, None)
         return asked
 
+    def _close_early(self, ident: RequestId, at: float) -> Asked | None:
+        """Close a request that the server has and may still answer."""
+        asked = self._close(ident)
+        if asked is not None:
+            self._late[ident] = at
+        return asked
+
     def _agent_notified(self, message: Message, at: float) -> list[Command]:
-        if message.method in methods.GATED or message.method in methods.LISTINGS:
+        if message.method in methods.NEEDS_ID or methods.is_variant(message.method):
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
             return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         commands: list[Command] = [
@@ -186,7 +207,7 @@ class Session:
         waiting = self._waiting.get(ident)
         if waiting is not None:
             return self._give_up(ident, waiting, "the caller cancelled", at)
-        asked = self._close(ident)
+        asked = self._close_early(ident, at)
         return [] if asked is None else self._clerk.ended(asked, at, CANCELLED, 0)
 
     def _agent_answered(self, message: Message, at: float) -> list[Command]:
@@ -209,8 +230,7 @@ class Session:
             return []
         message = read_frame(line)
         if isinstance(message, Fault):
-            refusal = self._clerk.refused(message, line, at, SERVER_TO_AGENT)
-            return refusal + self._answer_in_its_place(message, at)
+            return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
             return self._server_asked(message, at)
         if message.shape == NOTIFICATION:
@@ -221,11 +241,13 @@ class Session:
     def _server_asked(self, message: Message, at: float) -> list[Command]:
         ident = message.id
         assert ident is not None
-        if ident in self._served or len(self._served) >= self.setup.max_open:
+        fault = None
+        if ident in self._served:
             fault = Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-            refusal = self._clerk.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
-            reply = render_error(ident, "invalid_request", message=fault.reason)
-            return [*refusal, ToServer(reply)]
+        elif len(self._served) >= self.setup.max_open:
+            fault = Fault("service_unavailable", "too many requests are open", "too_many", ident)
+        if fault is not None:
+            return self._clerk.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         self._served[ident] = message.method
         return [self._clerk.seen(message, at, SERVER_TO_AGENT), ToAgent(message.raw)]
 
@@ -233,6 +255,8 @@ class Session:
         ident = message.id
         asked = self._close(ident) if ident is not None else None
         if asked is None or ident is None:
+            if ident is not None:
+                self._late.pop(ident, None)
             return self._unasked(message, at, SERVER_TO_AGENT)
         result = message.body.get("result")
         listing = methods.LISTINGS.get(asked.method)
@@ -250,21 +274,29 @@ class Session:
         ended = self._clerk.ended(asked, at, status, len(message.raw), error, is_error=is_error)
         return [*ended, ToAgent(message.raw, ident)]
 
-    def _answer_in_its_place(self, fault: Fault, at: float) -> list[Command]:
-        """A frame of the server was refused; if it was an answer, its caller must not hang."""
-        if fault.id is None or not self.setup.enforce:
-            return []
-        asked = self._close(fault.id)
-        if asked is None:
-            return []
-        return self._clerk.failed(fault.id, asked, "internal_error", at, text=UNREADABLE)
+    def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
+        """Refuse a frame of the server; if it was an answer, its caller must not hang."""
+        unread = fault.check in UNREAD
+        answered = find_id(line) if unread and fault.id is None else fault.id
+        is_answer = (unread or not fault.answerable) and answered in self._open
+        if unread or fault.check in _STRAY:
+            # Nothing says that the server waits for an answer to this.
+            fault = fault._replace(answerable=False)
+        commands = self._clerk.refused(fault, line, at, SERVER_TO_AGENT)
+        asked = self._close(answered) if is_answer and answered is not None else None
+        if asked is None or answered is None:
+            return commands
+        if self._clerk.passes(fault):
+            return [*commands, *self._clerk.ended(asked, at, OK, len(line))]
+        failed = self._clerk.failed(answered, asked, "internal_error", at, text=UNREADABLE)
+        return [*commands, *failed]
 
     def _keep_alive(self, message: Message, at: float) -> None:
         """A server that reports progress on a request has not forgotten it."""
         if message.method != methods.PROGRESS:
             return
         token = (message.body.get("params") or {}).get("progressToken")
-        ident = self._tokens.get(token) if type(token) in (str, int) else None
+        ident = self._tokens.get(token) if type(token) is str or type(token) is int else None
         if ident is not None and ident in self._open:
             self._open[ident] = self._open[ident]._replace(alive_at=at)
 
@@ -341,7 +373,7 @@ class Session:
         opened = self._open.get(key)
         if opened is None or not opened.modern:
             return []
-        self._close(key)
+        self._close_early(key, at)
         ended = self._clerk.ended(opened, at, CANCELLED, 0)
         return [*ended, ToServer(render_cancelled(key, CALLER_GONE))]
 
@@ -358,8 +390,15 @@ class Session:
             commands += self._clerk.failed(key, asked, event.kind, event.at, text=event.reason)
         for key, asked in self._waiting.items():
             if not asked.call_id:
-                self._abandoned[key] = asked
-        for table in (self._waiting, self._open, self._offered, self._served, self._tokens):
+                self._abandoned[key] = asked._replace(message=None)
+        for table in (
+            self._waiting,
+            self._open,
+            self._late,
+            self._offered,
+            self._served,
+            self._tokens,
+        ):
             table.clear()
         self._held = 0
         return commands
@@ -368,7 +407,7 @@ class Session:
         """The caller no longer waits: whatever a person says now, the call is not made."""
         del self._waiting[key]
         if not asked.call_id:
-            self._abandoned[key] = asked
+            self._abandoned[key] = asked._replace(message=None)
             return []
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
         ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
@@ -389,17 +428,23 @@ class Session:
         commands: list[Command] = []
         for key in late:
             commands += self._time_out(key, event.at)
+        if self._late:
+            self._forget_late(event.at - LATE_FOR_S)
         if self._held:
             commands += self._tell_progress(event.at)
         return commands
 
     def _time_out(self, key: RequestId, at: float) -> list[Command]:
-        asked = self._close(key)
+        asked = self._close_early(key, at)
         assert asked is not None
         kind = "tool_call_timeout"
         error = {"class": "timeout", "kind": kind, "message": "no answer in time"}
         told = self._clerk.failed(key, asked, kind, at, error=error, status=TIMEOUT)
         return [*told, ToServer(render_cancelled(key, "no answer in time"))]
+
+    def _forget_late(self, before: float) -> None:
+        for key in [key for key, since in self._late.items() if since < before]:
+            del self._late[key]
 
     def _tell_progress(self, at: float) -> list[Command]:
         commands: list[Command] = []
@@ -421,7 +466,10 @@ def _outcome(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
     error = body.get("error")
     if error is None:
         return OK, None
-    kept: dict[str, Any] = {"class": "upstream_error", "message": "the server answered with an error"}
+    kept: dict[str, Any] = {
+        "class": "upstream_error",
+        "message": "the server answered with an error",
+    }
     code = error.get("code") if type(error) is dict else None
     if type(code) is int:
         kept["code"] = code

@@ -15,16 +15,14 @@ _EXPONENT_FROM: Final = 1e21
 """ECMAScript writes numbers from here on with an exponent."""
 
 
-class NotCanonical(ValueError):
+class NotCanonical(ValueError):  # noqa: N818 - says what the value is
     """The value has no canonical form: NaN, Infinity, a lone surrogate or a foreign type."""
 
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value."""
     try:
-        plain = json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
-        ) if not _has_float(value) else _render(value)
+        plain = _render(value) if _has_float(value) else _render_plain(value)
         plain.encode("utf-8")
     except UnicodeEncodeError:
         raise NotCanonical("a lone surrogate has no UTF-8 form") from None
@@ -50,6 +48,12 @@ def _has_float(value: Any) -> bool:
     if type(value) is list:
         return any(map(_has_float, value))
     return False
+
+
+def _render_plain(value: Any) -> str:
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
+    )
 
 
 def _render(value: Any) -> str:

@@ -10,10 +10,10 @@ readers split on are escaped, which changes no reading.
 import json
 import re
 from json.scanner import make_scanner
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
-from thoughtgate.wire.lines import HEAD, MAX_LINE, Oversized
-from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message
+from thoughtgate.wire.lines import HEAD, MAX_LINE, TAIL, Oversized
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message, RequestId
 
 MAX_DEPTH: Final = 128
 """Nesting that any reader can follow; deeper text is an attack on recursive parsers."""
@@ -24,22 +24,47 @@ MAX_ID: Final = 256
 MAX_METHOD: Final = 256
 """Characters in a method name; the longest that exist have about forty."""
 
-_STRINGS: Final = re.compile(rb'"(?:[^"\\]+|\\.)*"')
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, or one that the text ends in: never matched twice over, whatever the text."""
+_LAST_ID: Final = re.compile(
+    rb'[,{][ \t\r]*"id"[ \t\r]*:[ \t\r]*(-?[0-9]{1,20}|"(?:[^"\\]|\\.){0,256}")[ \t\r]*\}[ \t\r]*\Z'
+)
+"""An ``id`` that is the last member of the object that ends the text."""
 _ROUND: Final = bytes.maketrans(b"{[}]", b"(())")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"{[}]"))
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+UNREAD: Final = frozenset(
+    {
+        "too_large",
+        "raw_cr",
+        "invalid_utf8",
+        "malformed_json",
+        "duplicate_key",
+        "not_a_number",
+        "lone_surrogate",
+        "too_deep",
+    }
+)
+"""Checks that fail before anybody knows whether the frame is a request or an answer."""
 _SEPARATORS: Final = (
     (b"\xc2\x85", b"\\u0085"),
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
 )
-_PARAMS: Final = frozenset(
-    {"name", "arguments", "uri", "task", "ref", "_meta", "requestid", "notifications", "taskid"}
-)
-"""Members of params that a verdict depends on, in the case-folded form."""
+_JUDGED: Final = {
+    "": frozenset(
+        {"name", "arguments", "uri", "task", "ref", "_meta", "requestId", "notifications", "taskId"}
+    ),
+    "ref": frozenset({"name", "uri"}),
+    "notifications": frozenset({"resourceSubscriptions"}),
+}
+"""Members that a verdict depends on: those of params, and those of its members by name."""
+_FOLDED: Final = {
+    place: frozenset(name.casefold() for name in names) for place, names in _JUDGED.items()
+}
 
 
-class _TwoReadings(ValueError):
+class _TwoReadings(ValueError):  # noqa: N818 - says what the text has
     """The text is JSON to some readers and something else to others."""
 
     def __init__(self, check: str, reason: str) -> None:
@@ -65,9 +90,11 @@ def _float(text: str) -> float:
     return value
 
 
-_SCAN: Final = make_scanner(
-    json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_DECODER: Final[Any] = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
 )
+_SCAN: Final = make_scanner(_DECODER)
+_PLAIN: Final = json.JSONDecoder()
 
 
 def parse_strict(data: bytes) -> Any:
@@ -140,7 +167,7 @@ def read_frame(line: bytes) -> Message | Fault:
     try:
         body = parse_strict(line)
     except UnicodeDecodeError:
-        return Fault("parse_error", "the message is not UTF-8", "invalid_utf8")
+        return Fault("parse_error", "the message is not UTF-8", "invalid_utf8", find_id(line))
     except _TwoReadings as error:
         return Fault("invalid_request", str(error), error.check, find_id(line))
     except (ValueError, RecursionError):
@@ -155,10 +182,12 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
             return Fault("invalid_request", "batches are not accepted here", "batch")
         return Fault("invalid_request", "the message is not an object", "not_an_object")
     ident = body.get("id")
-    fault = _ambiguity(body) or _bad_envelope(body, ident)
-    if fault is not None:
-        return fault
     method = body.get("method")
+    wrong = _ambiguity(body) or _bad_envelope(body, ident, method)
+    if wrong is not None:
+        kind, reason, check = wrong
+        answerable = "method" in body or not ("result" in body or "error" in body)
+        return Fault(kind, reason, check, _answer_to(ident), answerable)
     if method is None:
         return Message(RESPONSE, ident, "", body, raw)
     if ident is None:
@@ -166,83 +195,98 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
     return Message(REQUEST, ident, method, body, raw)
 
 
-def _answer_to(ident: Any) -> str | int | None:
-    return ident if isinstance(ident, str | int) and not isinstance(ident, bool) else None
+def _answer_to(ident: Any) -> RequestId | None:
+    """Return an id that can be answered to; any other is too long or of a wrong type."""
+    if type(ident) is int or (type(ident) is str and len(ident) <= MAX_ID):
+        return ident
+    return None
 
 
-def _ambiguity(body: dict[str, Any]) -> Fault | None:
+_Wrong: TypeAlias = tuple[str, str, str]
+"""The kind, the reason and the check of a fault."""
+
+
+def _ambiguity(body: dict[str, Any]) -> _Wrong | None:
     """Refuse keys that a case-insensitive reader (Go's encoding/json) takes for another."""
     if not body.keys() <= _MEMBERS:
         for key in body:
             if key not in _MEMBERS and key.casefold() in _MEMBERS:
-                return Fault(
-                    "invalid_request",
-                    "a member's name differs from a JSON-RPC member only by case",
-                    "ambiguous_key",
-                    _answer_to(body.get("id")),
-                )
+                reason = "a member's name differs from a JSON-RPC member only by case"
+                return "invalid_request", reason, "ambiguous_key"
     params = body.get("params")
-    if type(params) is dict:
-        for key in params:
-            if not key.islower() and key.casefold() in _PARAMS and key not in {"requestId", "taskId"}:
-                return Fault(
-                    "invalid_request",
-                    "a parameter's name differs from a known one only by case",
-                    "ambiguous_key",
-                    _answer_to(body.get("id")),
-                )
+    if type(params) is not dict:
+        return None
+    if (
+        _has_variant(params, "")
+        or ("ref" in params and _has_variant(params["ref"], "ref"))
+        or ("notifications" in params and _has_variant(params["notifications"], "notifications"))
+    ):
+        reason = "a parameter's name differs from a known one only by case"
+        return "invalid_request", reason, "ambiguous_key"
     return None
 
 
-def _bad_envelope(body: dict[str, Any], ident: Any) -> Fault | None:
-    method = body.get("method")
-    answerable = method is not None or ("result" not in body and "error" not in body)
+def _has_variant(members: Any, place: str) -> bool:
+    if type(members) is not dict:
+        return False
+    exact, folded = _JUDGED[place], _FOLDED[place]
+    return any(key not in exact and key.casefold() in folded for key in members)
+
+
+def _bad_envelope(body: dict[str, Any], ident: Any, method: Any) -> _Wrong | None:
     if body.get("jsonrpc") != "2.0":
         check = "wrong_version" if "jsonrpc" in body else "missing_version"
-        return Fault(
-            "invalid_request", "jsonrpc must be \"2.0\"", check, _answer_to(ident), answerable
-        )
-    if type(ident) is not int and type(ident) is not str and "id" in body and not (
-        ident is None and method is None
-    ):
-        return Fault("invalid_request", "an id is a string or an integer", "wrong_id", None, answerable)
-    if type(ident) is str and len(ident) > MAX_ID:
-        return Fault("invalid_request", f"an id is at most {MAX_ID} characters", "wrong_id")
-    if method is None:
-        return _bad_response(body, ident)
+        return "invalid_request", 'jsonrpc must be "2.0"', check
+    if "id" in body and _answer_to(ident) is None and (ident is not None or "method" in body):
+        reason = f"an id is an integer or a string of at most {MAX_ID} characters"
+        return "invalid_request", reason, "wrong_id"
+    if "method" in body:
+        return _bad_request(body, method)
+    return _bad_response(body, ident)
+
+
+def _bad_request(body: dict[str, Any], method: Any) -> _Wrong | None:
     if type(method) is not str or len(method) > MAX_METHOD:
-        return Fault("invalid_request", "a method is a string", "wrong_method", _answer_to(ident))
+        reason = f"a method is a string of at most {MAX_METHOD} characters"
+        return "invalid_request", reason, "wrong_method"
     if "result" in body or "error" in body:
-        return Fault(
-            "invalid_request", "a request has no result", "two_shapes", _answer_to(ident)
-        )
+        return "invalid_request", "a request has no result", "two_shapes"
     params = body.get("params")
     if params is not None and type(params) is not dict:
-        return Fault(
-            "invalid_params", "params must be an object", "wrong_params", _answer_to(ident)
-        )
+        return "invalid_params", "params must be an object", "wrong_params"
     return None
 
 
-def _bad_response(body: dict[str, Any], ident: Any) -> Fault | None:
-    if ("result" in body) == ("error" in body):
-        reason = "neither a request nor a response" if "id" in body or not body else "neither id nor method"
-        return Fault(
-            "invalid_request", reason, "unclassifiable", _answer_to(ident), "result" not in body
-        )
+def _bad_response(body: dict[str, Any], ident: Any) -> _Wrong | None:
+    if "result" in body and "error" in body:
+        return "invalid_request", "an answer has a result or an error", "two_shapes"
+    if "result" not in body and "error" not in body:
+        return "invalid_request", "neither a request nor an answer", "unclassifiable"
     if ident is None and "error" not in body:
-        return Fault("invalid_request", "a result needs an id", "wrong_id", None, False)
+        return "invalid_request", "a result needs an id", "wrong_id"
     return None
 
 
-def find_id(line: bytes) -> str | int | None:
+def find_id(line: bytes) -> RequestId | None:
     """Guess the id of a frame that cannot be read as a whole, so that nobody is left hanging.
 
     Only a top-level ``id`` member counts, and only one; anything doubtful gives None,
-    and the refusal then goes out with a null id.
+    and the refusal then goes out with a null id. Of a long frame only its two ends are
+    searched.
     """
-    text = line[:HEAD].decode("utf-8", "replace")
-    found: list[str | int] = []
+    found = _ids_in(line[:HEAD].decode("utf-8", "replace"))
+    if len(line) > HEAD and not found:
+        last = _LAST_ID.search(line[-TAIL:])
+        if last is not None:
+            found = _ids_in('{"id":' + last.group(1).decode("utf-8", "replace"))
+    if len(found) != 1 or (type(found[0]) is str and "\ufffd" in found[0]):
+        return None
+    return found[0]
+
+
+def _ids_in(text: str) -> list[RequestId]:
+    """Return the values of the top-level ``id`` members of a text, as far as it goes."""
+    found: list[RequestId] = []
     depth = 0
     position = 0
     while position < len(text):
@@ -252,16 +296,14 @@ def find_id(line: bytes) -> str | int | None:
             if end < 0:
                 break
             if depth == 1 and text[position : end + 1] == '"id"':
-                value = _scalar_after_colon(text, end + 1)
-                if value is not None:
-                    found.append(value)
+                found += _scalar_after_colon(text, end + 1)
             position = end
         elif char in "{[":
             depth += 1
         elif char in "}]":
             depth -= 1
         position += 1
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def _string_end(text: str, start: int) -> int:
@@ -275,14 +317,13 @@ def _string_end(text: str, start: int) -> int:
     return -1
 
 
-def _scalar_after_colon(text: str, start: int) -> str | int | None:
-    rest = text[start : start + MAX_ID + 64].lstrip(" \t\r")
+def _scalar_after_colon(text: str, start: int) -> list[RequestId]:
+    rest = text[start : start + MAX_ID * 6 + 64].lstrip(" \t\r")
     if not rest.startswith(":"):
-        return None
+        return []
     try:
-        value, _ = json.JSONDecoder().raw_decode(rest[1:].lstrip(" \t\r"))
+        value, _ = _PLAIN.raw_decode(rest[1:].lstrip(" \t\r"))
     except ValueError:
-        return None
-    if type(value) is int or (type(value) is str and len(value) <= MAX_ID):
-        return value
-    return None
+        return []
+    ident = _answer_to(value)
+    return [] if ident is None else [ident]

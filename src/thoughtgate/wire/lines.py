@@ -11,13 +11,29 @@ MAX_LINE: Final = 10 * 1024 * 1024
 """Ten MiB a message, the number that the stdio requirement gives."""
 
 HEAD: Final = 4096
-"""How much of an oversized line is kept: enough to find the id it asked with."""
+"""How much of an oversized line's beginning is kept: enough to find the id it asked with."""
+
+TAIL: Final = 1024
+"""How much of its end is kept: the SDKs of Python and TypeScript write the id last."""
 
 
 class Oversized(bytes):
-    """The head of a line that was too long to keep."""
+    """The head and the tail of a line that was too long to keep."""
 
-    __slots__ = ()
+    length: int
+    """Bytes that the whole line had."""
+
+
+def oversized(head: bytes, tail: bytes, length: int) -> Oversized:
+    """Stand in for a line that was too long to keep."""
+    line = Oversized(head[:HEAD] + tail[-TAIL:])
+    line.length = length
+    return line
+
+
+def length_of(line: bytes) -> int:
+    """Return how long a line was when it arrived."""
+    return line.length if isinstance(line, Oversized) else len(line)
 
 
 class LineSplitter:
@@ -27,47 +43,46 @@ class LineSplitter:
         self._limit = limit
         self._parts: list[bytes] = []
         self._length = 0
-        self._skipping = False
+        self._tail: bytes | None = None
+        """The newest bytes of a line that is already too long; None while it is not."""
 
     @property
     def pending(self) -> int:
-        """Bytes of the unfinished line that are held."""
+        """Bytes of the unfinished line that arrived so far."""
         return self._length
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next chunk and return the lines it completes."""
         first, *rest = chunk.split(b"\n")
-        if not rest:
-            self._hold(first)
-            return []
         self._hold(first)
-        lines = [self._take()]
+        if not rest:
+            return []
         last = rest.pop()
-        lines += [line if len(line) <= self._limit else Oversized(line[:HEAD]) for line in rest]
+        lines = [self._take()]
+        limit = self._limit
+        lines += [line if len(line) <= limit else oversized(line, line, len(line)) for line in rest]
         self._hold(last)
         return lines
 
     def close(self) -> list[bytes]:
         """The stream has ended: return what stands without a line end."""
-        if not self._length and not self._skipping:
-            return []
-        return [self._take()]
+        return [self._take()] if self._length else []
 
     def _hold(self, part: bytes) -> None:
-        if self._skipping or not part:
+        if not part:
+            return
+        self._length += len(part)
+        if self._tail is not None:
+            self._tail = (self._tail + part[-TAIL:])[-TAIL:]
             return
         self._parts.append(part)
-        self._length += len(part)
         if self._length > self._limit:
-            head = b"".join(self._parts)[:HEAD]
-            self._parts = [head]
-            self._length = len(head)
-            self._skipping = True
+            line = b"".join(self._parts)
+            self._parts = [line[:HEAD]]
+            self._tail = line[-TAIL:]
 
     def _take(self) -> bytes:
-        line = b"".join(self._parts) if len(self._parts) != 1 else self._parts[0]
-        oversized = self._skipping
-        self._parts = []
-        self._length = 0
-        self._skipping = False
-        return Oversized(line) if oversized else line
+        parts, length, tail = self._parts, self._length, self._tail
+        self._parts, self._length, self._tail = [], 0, None
+        line = parts[0] if len(parts) == 1 else b"".join(parts)
+        return line if tail is None else oversized(line, tail, length)

@@ -64,6 +64,11 @@ CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 COMPLETE: Final = "completion/complete"
 
+NEEDS_ID: Final = frozenset({*GATED, *LISTINGS, LISTEN, COMPLETE})
+"""Methods that are requests and nothing else: without an id nobody could be told the verdict."""
+
+_FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
+
 TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
 )
@@ -91,7 +96,14 @@ def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
         return _named_in_listen(params)
     if method == COMPLETE:
         return _named_in_completion(params)
+    if is_variant(method):
+        return "the method's name differs from a gated one only by case or white space"
     return []
+
+
+def is_variant(method: str) -> bool:
+    """Tell whether a lenient server might take a method for one that is gated or filtered."""
+    return method not in NEEDS_ID and method.strip().casefold() in _FOLDED
 
 
 def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:

@@ -86,10 +86,8 @@ def error_object(
     details: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Build the ``error`` member for a kind; empty facts are left out."""
-    data: dict[str, Any] = {"kind": kind}
-    for key, value in (("gate", gate), ("tool", tool), ("correlation_id", correlation_id)):
-        if value:
-            data[key] = value
+    facts = {"gate": gate, "tool": tool, "correlation_id": correlation_id}
+    data: dict[str, Any] = {"kind": kind, **{name: fact for name, fact in facts.items() if fact}}
     if details:
         data.update(details)
     text = message or MESSAGES[kind]
