@@ -1,0 +1,290 @@
+"""The record as OCSF events (Open Cybersecurity Schema Framework), for security lakes.
+
+Every event of the record maps to one OCSF event; what has no place in the class goes,
+under its own name, into ``unmapped``. ``CLASSES`` and ``FIELDS`` are the mapping that
+``docs/reference/audit.md`` prints.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate import __version__
+from thoughtgate.core.evidence import CHECKPOINT, RECORD_GAP, RECORD_OPENED, RECORD_REPAIRED
+from thoughtgate.core.folding import event_time, member, number, text
+from thoughtgate.core.record import (
+    AGENT_AUTH_REJECTED,
+    AGENT_CONNECTED,
+    APPROVAL_DECIDED,
+    APPROVAL_REQUESTED,
+    CALL_DECISION,
+    CALL_END,
+    CALL_START,
+    FRAME_REFUSED,
+    MESSAGE,
+    POLICY_CHANGED,
+    RUN_END,
+    RUN_START,
+    SERVER_EXITED,
+    SERVER_STARTED,
+    TOOLS_LIST,
+)
+
+OCSF_VERSION: Final = "1.3.0"
+
+UNKNOWN: Final = 0
+SUCCESS: Final = 1
+FAILURE: Final = 2
+
+INFORMATIONAL: Final = 1
+MEDIUM: Final = 3
+HIGH: Final = 4
+
+OTHER: Final = 99
+
+
+class OcsfClass(NamedTuple):
+    """The class and activity an event type maps to."""
+
+    class_uid: int
+    class_name: str
+    category_uid: int
+    category_name: str
+    activity_id: int
+    activity_name: str
+
+
+_API: Final = (6003, "API Activity", 6, "Application Activity")
+_LIFECYCLE: Final = (6002, "Application Lifecycle", 6, "Application Activity")
+_AUTHENTICATION: Final = (3002, "Authentication", 3, "Identity & Access Management")
+_AUTHORIZE: Final = (3003, "Authorize Session", 3, "Identity & Access Management")
+_FINDING: Final = (2004, "Detection Finding", 2, "Findings")
+_BASE: Final = (0, "Base Event", 0, "Uncategorized")
+
+CLASSES: Final[dict[str, OcsfClass]] = {
+    RUN_START: OcsfClass(*_LIFECYCLE, 3, "Start"),
+    RUN_END: OcsfClass(*_LIFECYCLE, 4, "Stop"),
+    SERVER_STARTED: OcsfClass(*_LIFECYCLE, 3, "Start"),
+    SERVER_EXITED: OcsfClass(*_LIFECYCLE, 4, "Stop"),
+    CALL_START: OcsfClass(*_API, OTHER, "Requested"),
+    CALL_DECISION: OcsfClass(*_API, OTHER, "Judged"),
+    CALL_END: OcsfClass(*_API, OTHER, "Ended"),
+    TOOLS_LIST: OcsfClass(*_API, 2, "Read"),
+    MESSAGE: OcsfClass(*_API, OTHER, "Passed on"),
+    APPROVAL_REQUESTED: OcsfClass(*_AUTHORIZE, OTHER, "Asked"),
+    APPROVAL_DECIDED: OcsfClass(*_AUTHORIZE, OTHER, "Decided"),
+    AGENT_CONNECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
+    AGENT_AUTH_REJECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
+    FRAME_REFUSED: OcsfClass(*_FINDING, 1, "Create"),
+    POLICY_CHANGED: OcsfClass(*_BASE, OTHER, "Policy changed"),
+    RECORD_OPENED: OcsfClass(*_BASE, OTHER, "Record continued"),
+    RECORD_REPAIRED: OcsfClass(*_BASE, OTHER, "Record repaired"),
+    RECORD_GAP: OcsfClass(*_BASE, OTHER, "Events lost"),
+    CHECKPOINT: OcsfClass(*_BASE, OTHER, "Record signed"),
+}
+"""For each event type its OCSF class and activity."""
+
+_UNKNOWN_TYPE: Final = OcsfClass(*_BASE, UNKNOWN, "Unknown")
+
+FIELDS: Final[tuple[tuple[str, str], ...]] = (
+    ("time", "`ts`, as milliseconds since the epoch"),
+    ("class_uid, category_uid, activity_id, type_uid", "by `type`, see the table of classes"),
+    ("severity_id", "1; 3 for a refusal that was enforced; 4 for a refused frame or lost events"),
+    ("status_id, status, status_detail", "`status`, `run.status`, `approval.outcome`; `error.kind`"),
+    ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 99 and 99"),
+    ("duration", "`latency_ms`, `run.summary.duration_ms`"),
+    ("metadata.version, .product", f"OCSF {OCSF_VERSION}; ThoughtGate and its version"),
+    ("metadata.uid", "`chain`"),
+    ("metadata.correlation_uid", "`call.call_id`, else `run_id`"),
+    ("metadata.sequence", "`seq`"),
+    ("metadata.original_time", "`ts`"),
+    ("metadata.log_name", "`run_id`"),
+    ("actor.user.name", "`call.principal`, else `principal`"),
+    ("actor.user.name (3003)", "`approval.decided_by`"),
+    ("actor.session.uid", "`session_id`"),
+    ("actor.app_name", "`agent_id`"),
+    ("src_endpoint.name, .uid", "`client`, `source.host_id`"),
+    ("dst_endpoint.svc_name", "`server_name`"),
+    ("api.operation, .service.name, .request.uid", "`call.method`, `server_name`, `call.call_id`"),
+    ("api.response.code, .error, .message", "`error.code`, `error.kind`, `error.message`"),
+    ("resources[].name, .type", "`call.tool_name`, `call.kind`"),
+    ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
+    ("finding_info.title, .uid, .types", "`frame.check`, `frame.correlation_id`, `frame.kind`"),
+    ("app.name", "`server_name` of a server's start or exit, else ThoughtGate"),
+    ("unmapped", "every other member of the event, under its own name"),
+)  # fmt: skip
+"""Each OCSF field and where it comes from."""
+
+_ENVELOPE: Final = frozenset(
+    {"v", "type", "ts", "run_id", "agent_id", "client", "session_id", "seq", "server_name", "chain"}
+)
+
+_STATUSES: Final = {
+    "OK": SUCCESS,
+    "SUCCEEDED": SUCCESS,
+    "approved": SUCCESS,
+    "ERROR": FAILURE,
+    "TIMEOUT": FAILURE,
+    "CANCELLED": FAILURE,
+    "FAILED": FAILURE,
+    "TERMINATED": FAILURE,
+    "rejected": FAILURE,
+    "timeout": FAILURE,
+    "withdrawn": FAILURE,
+}
+
+_ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD": (OTHER, OTHER)}
+"""Action and disposition: allowed, denied and blocked, other."""
+
+
+def ocsf_event(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of the record as an OCSF event."""
+    kind = text(event, "type") or ""
+    shape = CLASSES.get(kind, _UNKNOWN_TYPE)
+    mapped: dict[str, Any] = {
+        "time": round(event_time(event) * 1000),
+        "class_uid": shape.class_uid,
+        "class_name": shape.class_name,
+        "category_uid": shape.category_uid,
+        "category_name": shape.category_name,
+        "activity_id": shape.activity_id,
+        "activity_name": shape.activity_name,
+        "type_uid": shape.class_uid * 100 + shape.activity_id,
+        "severity_id": _severity(kind, event),
+        "metadata": _metadata(event),
+        "actor": _actor(kind, event),
+        "src_endpoint": _without_none(
+            {"name": text(event, "client"), "uid": text(member(event, "source"), "host_id")}
+        ),
+        "dst_endpoint": {"svc_name": text(event, "server_name") or ""},
+        **_status(kind, event),
+        **_decision(event),
+    }
+    detail = _DETAILS.get(shape.class_uid)
+    if detail is not None:
+        mapped.update(detail(event))
+    mapped["unmapped"] = {name: value for name, value in event.items() if name not in _ENVELOPE}
+    return mapped
+
+
+def _severity(kind: str, event: dict[str, Any]) -> int:
+    if kind in {FRAME_REFUSED, RECORD_GAP, RECORD_REPAIRED}:
+        return HIGH
+    said = member(event, "decision")
+    refused = said.get("action") in {"BLOCK", "THROTTLE"} and said.get("enforced") is not False
+    return MEDIUM if refused or kind == AGENT_AUTH_REJECTED else INFORMATIONAL
+
+
+def _metadata(event: dict[str, Any]) -> dict[str, Any]:
+    call_id = text(member(event, "call"), "call_id")
+    return _without_none(
+        {
+            "version": OCSF_VERSION,
+            "product": {
+                "name": "ThoughtGate",
+                "vendor_name": "ThoughtGate",
+                "version": __version__,
+            },
+            "uid": text(event, "chain"),
+            "correlation_uid": call_id or text(event, "run_id"),
+            "sequence": number(event, "seq"),
+            "original_time": text(event, "ts"),
+            "log_name": text(event, "run_id"),
+        }
+    )
+
+
+def _actor(kind: str, event: dict[str, Any]) -> dict[str, Any]:
+    person = text(member(event, "approval"), "decided_by") if kind == APPROVAL_DECIDED else None
+    name = person or text(member(event, "call"), "principal") or text(event, "principal")
+    return {
+        "user": {"name": name or "unknown"},
+        "session": {"uid": text(event, "session_id") or "0"},
+        "app_name": text(event, "agent_id") or "unknown",
+    }
+
+
+def _status(kind: str, event: dict[str, Any]) -> dict[str, Any]:
+    said = (
+        text(event, "status")
+        or text(member(event, "run"), "status")
+        or text(member(event, "approval"), "outcome")
+    )
+    if kind in {AGENT_AUTH_REJECTED, AGENT_CONNECTED}:
+        status_id = FAILURE if kind == AGENT_AUTH_REJECTED else SUCCESS
+    else:
+        status_id = _STATUSES.get(said or "", UNKNOWN)
+    duration = number(event, "latency_ms")
+    if duration is None:
+        duration = number(member(member(event, "run"), "summary"), "duration_ms")
+    detail = text(member(event, "error"), "kind") or text(member(event, "agent"), "reason")
+    return _without_none(
+        {"status_id": status_id, "status": said, "status_detail": detail, "duration": duration}
+    )
+
+
+def _decision(event: dict[str, Any]) -> dict[str, Any]:
+    said = member(event, "decision")
+    if not said:
+        return {}
+    action, disposition = _ACTIONS.get(text(said, "action") or "", (UNKNOWN, UNKNOWN))
+    if said.get("enforced") is False:
+        action, disposition = _ACTIONS["ALLOW"]
+    policy = member(said, "policy")
+    return {
+        "action_id": action,
+        "disposition_id": disposition,
+        "policy": _without_none(
+            {
+                "name": text(said, "rule_id"),
+                "version": text(policy, "policy_version"),
+                "uid": text(policy, "policy_id"),
+            }
+        ),
+    }
+
+
+def _api(event: dict[str, Any]) -> dict[str, Any]:
+    call, error = member(event, "call"), member(event, "error")
+    operation = (
+        text(call, "method")
+        or text(member(event, "list"), "method")
+        or text(member(event, "message"), "method")
+    )
+    api: dict[str, Any] = {
+        "operation": operation or "tools/call",
+        "service": {"name": text(event, "server_name") or ""},
+    }
+    if call:
+        api["request"] = {"uid": text(call, "call_id") or ""}
+    if error:
+        api["response"] = _without_none(
+            {
+                "code": number(error, "code"),
+                "error": text(error, "kind"),
+                "message": text(error, "message"),
+            }
+        )
+    name = text(call, "tool_name")
+    resources = [{"name": name, "type": text(call, "kind") or "tool"}] if name else []
+    return {"api": api, "resources": resources}
+
+
+def _finding(event: dict[str, Any]) -> dict[str, Any]:
+    frame = member(event, "frame")
+    info = {
+        "title": f"frame refused: {text(frame, 'check') or 'unknown'}",
+        "uid": text(frame, "correlation_id") or text(event, "chain") or "",
+        "types": [text(frame, "kind") or "unknown"],
+    }
+    return {"finding_info": info}
+
+
+def _app(event: dict[str, Any]) -> dict[str, Any]:
+    own = event.get("type") in {RUN_START, RUN_END}
+    return {"app": {"name": "ThoughtGate" if own else text(event, "server_name") or "unknown"}}
+
+
+def _without_none(said: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if value is not None}
+
+
+_DETAILS: Final = {6003: _api, 3003: _api, 2004: _finding, 6002: _app}

@@ -1,0 +1,158 @@
+"""Questions to the ledger: calls by filter, one call's story, runs, and sums for charts."""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, Final
+
+from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS
+
+MAX_WORD_HITS: Final = 5000
+"""Newest calls with a word that other filters are then applied to; keeps a common word cheap."""
+
+MAX_LATENCIES: Final = 100_000
+"""Newest calls whose latencies the percentiles are taken from."""
+
+_WORD_HITS: Final = (
+    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? "
+    f"ORDER BY rowid DESC LIMIT {MAX_WORD_HITS:d})"
+)
+_CALL: Final = ", ".join(f"calls.{name}" for name, _ in CALL_COLUMNS)
+_RUN: Final = ", ".join(name for name, _ in RUN_COLUMNS)
+_CALL_NAMES: Final = tuple(name for name, _ in CALL_COLUMNS)
+_RUN_NAMES: Final = tuple(name for name, _ in RUN_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilter:
+    """Which calls are asked for; an empty field accepts any."""
+
+    run: str = ""
+    server: str = ""
+    tool: str = ""
+    """Exact, or with ``*`` and ``?`` as wildcards."""
+    decision: str = ""
+    """ALLOW, HOLD, BLOCK or THROTTLE."""
+    status: str = ""
+    """OK, ERROR, TIMEOUT or CANCELLED."""
+    since: float = 0.0
+    until: float = 0.0
+    text: str = ""
+    """Words that stand together in the name, the arguments or the reason; the last may be begun only."""
+    limit: int = 50
+    """0 for all."""
+
+    def where(self) -> tuple[str, list[Any]]:
+        """Return the condition and its values."""
+        terms, values = list[str](), list[Any]()
+        for column, wanted in (("run_id", self.run), ("server", self.server), ("tool", self.tool)):
+            if wanted:
+                wild = "*" in wanted or "?" in wanted
+                terms.append(f"calls.{column} {'GLOB' if wild else '='} ?")
+                values.append(wanted)
+        for column, wanted in (("decision", self.decision), ("status", self.status)):
+            if wanted:
+                terms.append(f"calls.{column} = ?")
+                values.append(wanted.upper())
+        if self.since:
+            terms.append("calls.started_at >= ?")
+            values.append(self.since)
+        if self.until:
+            terms.append("calls.started_at < ?")
+            values.append(self.until)
+        if self.text:
+            term, value = _words(self.text)
+            terms.append(term)
+            values.append(value)
+        return " AND ".join(terms) or "1", values
+
+
+def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[str, Any]]:
+    """Return the calls that pass a filter, newest first."""
+    where, values = wanted.where()
+    limit = wanted.limit or -1
+    query = (
+        f"SELECT {_CALL} FROM calls WHERE {where} "  # noqa: S608 - names of our own, values bound
+        "ORDER BY calls.started_at DESC, calls.id DESC LIMIT ?"
+    )
+    rows = connection.execute(query, (*values, limit))
+    return [dict(zip(_CALL_NAMES, row, strict=True)) for row in rows]
+
+
+def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, Any]]:
+    """Return the calls of an id, or whose id ends with it: mostly one, or none."""
+    for term, value in (("call_id = ?", call_id), ("call_id GLOB ?", f"*{_literal(call_id)}")):
+        query = f"SELECT {_CALL} FROM calls WHERE {term} ORDER BY started_at DESC LIMIT 20"  # noqa: S608 - as above
+        rows = connection.execute(query, (value,)).fetchall()
+        if rows:
+            return [dict(zip(_CALL_NAMES, row, strict=True)) for row in rows]
+    return []
+
+
+def find_runs(connection: sqlite3.Connection, since: float, limit: int) -> list[dict[str, Any]]:
+    """Return runs, newest first."""
+    query = f"SELECT {_RUN} FROM runs WHERE coalesce(started_at, 0) >= ? ORDER BY started_at DESC LIMIT ?"  # noqa: S608 - as above
+    rows = connection.execute(query, (since, limit or -1))
+    return [dict(zip(_RUN_NAMES, row, strict=True)) for row in rows]
+
+
+def count_by(
+    connection: sqlite3.Connection, column: str, wanted: CallFilter, limit: int = 20
+) -> list[tuple[str, int]]:
+    """Count calls by one of their columns, most first."""
+    if column not in _CALL_NAMES:
+        raise ValueError(f"calls have no column {column!r}")
+    where, values = wanted.where()
+    query = (
+        f"SELECT coalesce(calls.{column}, ''), count(*) FROM calls WHERE {where} "  # noqa: S608 - checked above
+        "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
+    )
+    return [(str(name), int(count)) for name, count in connection.execute(query, (*values, limit))]
+
+
+def count_over_time(
+    connection: sqlite3.Connection, wanted: CallFilter, step_s: int
+) -> list[tuple[float, str, int]]:
+    """Count calls by decision in steps of time."""
+    where, values = wanted.where()
+    query = (
+        "SELECT cast(calls.started_at / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+        f"FROM calls WHERE {where} GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    rows = connection.execute(query, (step_s, step_s, *values))
+    return [(float(at or 0), str(decision), int(count)) for at, decision, count in rows]
+
+
+def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
+    """Return the latencies of answered calls, sorted."""
+    where, values = wanted.where()
+    query = (
+        f"SELECT latency_ms FROM calls WHERE {where} AND latency_ms IS NOT NULL AND status = 'OK' "  # noqa: S608 - as above
+        "ORDER BY calls.started_at DESC LIMIT ?"
+    )
+    return sorted(int(row[0]) for row in connection.execute(query, (*values, MAX_LATENCIES)))
+
+
+def count_traffic(
+    connection: sqlite3.Connection, kind: str, since: float = 0.0, limit: int = 20
+) -> list[tuple[str, str, int, int]]:
+    """Count messages or refused frames by direction and detail: direction, detail, count, bytes."""
+    query = (
+        "SELECT direction, detail, sum(count), sum(bytes) FROM traffic "
+        "WHERE type = ? AND minute >= ? GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ?"
+    )
+    return [
+        (str(direction), str(detail), int(count), int(size))
+        for direction, detail, count, size in connection.execute(query, (kind, since // 60, limit))
+    ]
+
+
+def _words(text: str) -> tuple[str, str]:
+    if any(char.isalnum() for char in text):
+        phrase = '"' + text.replace('"', " ") + '"*'
+        return _WORD_HITS, phrase
+    return "calls.preview GLOB ?", f"*{_literal(text)}*"
+
+
+def _literal(text: str) -> str:
+    """Return a GLOB pattern for the text itself."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in text)
