@@ -299,8 +299,10 @@ class Judge:
         }
         if verdict.workflow:
             decision["workflow"] = verdict.workflow
-        if verdict.action == APPROVE and not enforced:
-            decision["auto_approved"] = True
+        if not enforced:
+            decision["outcome"] = "WOULD_BLOCK"
+            if verdict.action == APPROVE:
+                decision["auto_approved"] = True
         if verdict.retry_after_s:
             decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
         body = {"call": self._short(call_id, call), "decision": decision}

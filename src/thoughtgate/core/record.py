@@ -34,6 +34,10 @@ MAX_NAME: Final = 512
 """Characters of a method or tool name that the record keeps; names are the peers' to choose."""
 
 
+_DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
+"""Checks whose refusal nobody is told of, because nobody asked."""
+
+
 class Record(NamedTuple):
     """One event, before it has its place in a run."""
 
@@ -83,6 +87,8 @@ def frame_refused(
     if correlation_id:
         frame["correlation_id"] = correlation_id
     frame["enforced"] = enforced
+    if not enforced:
+        frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
     return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
 
 

@@ -3,8 +3,8 @@
 The one place where these parts are put together, whoever governs.
 """
 
-import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.judge import Judge
@@ -68,9 +68,9 @@ def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
     if chosen.sink != "file":
         return chosen.sink
     if chosen.file:
-        base = os.path.dirname(loaded.path) if loaded.path is not None else state
-        return os.path.join(base, chosen.file)
-    return os.path.join(state, RECORD_FILE)
+        base = Path(loaded.path).parent if loaded.path is not None else Path(state)
+        return str(base / chosen.file)
+    return str(Path(state, RECORD_FILE))
 
 
 def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:

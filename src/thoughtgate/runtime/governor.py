@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
-from thoughtgate.core.record import Record
+from thoughtgate.core.record import CALL_DECISION, CALL_END, CALL_START, Record
 from thoughtgate.core.tally import Tally, run_ended, run_started
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
@@ -102,28 +102,35 @@ class Governor:
         self._observe = observe
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
+        self._unrecorded: set[str] = set()
+        """Open calls of which something could not be written: whoever approves them, they stay."""
         self._started_at = 0.0
+        self._server = ""
 
     @property
     def policy(self) -> Policy:
         """The policy in force."""
         return self.judge.policy
 
-    def start(self, at: float, **facts: Any) -> None:
+    def start(self, at: float, *, server: str = "", **facts: Any) -> None:
         """Open the run on the record; ``facts`` say what runs.
 
         Raises:
             RecordError: it cannot be written, so nothing may start.
         """
         self._started_at = at
-        self._put(run_started(at, self.policy, **facts))
+        self._server = server
+        self._put(run_started(at, self.policy, server=server, **facts))
         self.flush()
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Close the run on the record; always its last event."""
         self.desk.close(at)
         self.flush_quietly()
-        self._put(run_ended(at, self._started_at, status, self.tally, reason=reason))
+        ended = run_ended(
+            at, self._started_at, status, self.tally, server=self._server, reason=reason
+        )
+        self._put(ended)
         self.flush_quietly()
         self._writer.close()
 
@@ -167,7 +174,12 @@ class Governor:
             self._put(record)
 
     def screen(
-        self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...], at: float
+        self,
+        server: str,
+        session: str,
+        method: str,
+        entries: tuple[dict[str, Json], ...],
+        at: float,
     ) -> frozenset[str]:
         """Return the names in a list that stay hidden."""
         hidden, record = self.judge.screen(server, session, method, entries, at)
@@ -176,6 +188,8 @@ class Governor:
 
     def note(self, record: Record) -> None:
         """Put an event on the record that a session reports."""
+        if self._unrecorded and record.type == CALL_END:
+            self._unrecorded.discard(record.body["call"]["call_id"])
         self._put(self.judge.note(record))
 
     def flush(self) -> None:
@@ -191,6 +205,11 @@ class Governor:
             self._writer.write(queue)
         except RecordError:
             if self._refuse_unrecorded and self.policy.profile == PRODUCTION:
+                self._unrecorded |= {
+                    record.body["call"]["call_id"]
+                    for record in queue
+                    if record.type in {CALL_START, CALL_DECISION}
+                }
                 raise
 
     def flush_quietly(self) -> None:
@@ -201,6 +220,10 @@ class Governor:
             return
 
     def _settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
+        if call_id in self._unrecorded:
+            decision = Decision(
+                approved=False, kind="service_unavailable", reason="the call is not on the record"
+            )
         if decision.approved and not decision.auto and not self.desk.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"

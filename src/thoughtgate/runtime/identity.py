@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from thoughtgate.core.envelope import CLIENTS, ENVIRONMENTS, UNKNOWN, Run
@@ -32,11 +33,11 @@ def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
 
 def host_id(state: str) -> str:
     """Return an id that stays the same on this machine for this user."""
-    path = os.path.join(state, "host-id")
+    path = Path(state, "host-id")
     try:
-        with open(path, encoding="ascii") as file:
+        with path.open(encoding="ascii") as file:
             return file.read(64).strip()
-    except OSError:
+    except (OSError, UnicodeError):
         pass
     made = new_id()
     try:
@@ -50,7 +51,8 @@ def host_id(state: str) -> str:
 
 def _read(environ: Mapping[str, str], name: str, limit: int = MAX_VALUE) -> str:
     value = environ.get(f"THOUGHTGATE_{name}") or environ.get(f"SUB_{name}") or ""
-    return value[:limit]
+    # A variable may hold bytes that are no text; what goes on the record and into errors is.
+    return value[:limit].encode("utf-8", "replace").decode()
 
 
 def _workload(text: str) -> dict[str, Any] | None:

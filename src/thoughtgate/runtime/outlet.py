@@ -31,7 +31,9 @@ class Outlet:
         return self._write.descriptor
 
     def put(self, data: bytes) -> None:
-        """Queue one frame with its line end."""
+        """Queue one frame with its line end; nothing is kept for a reader that is gone."""
+        if self.broken:
+            return
         self.waiting += data
         self.waiting += b"\n"
 
@@ -105,7 +107,9 @@ def _shared_writer(descriptor: int) -> _Writer:
         return _Socket(descriptor)
     if stat.S_ISFIFO(mode):
         try:
-            anew = os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            anew = os.open(
+                f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            )
         except OSError:
             return _Careful(descriptor)
         return _Owned(anew)

@@ -24,7 +24,15 @@ EOF_GRACE_S: Final = 5.0
 
 _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
-_RESET: Final = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+_RESET: Final = (
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGCHLD,
+)
+"""Signals that Python or the gate ignores or handles; a server begins with the system's defaults."""
 
 
 class Server:

@@ -5,16 +5,16 @@ carries out what the session commands. Each side is read while the other is full
 a bounded amount waits; then the reading stops and the pipe itself holds the peer back.
 """
 
+import contextlib
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import (
     AskPeople,
-    Command,
     JudgeCall,
     ScreenList,
     ToAgent,
@@ -22,9 +22,17 @@ from thoughtgate.core.commands import (
     Withdraw,
     WriteRecord,
 )
-from thoughtgate.core.events import AgentGone, AgentSent, Event, NotSent, ServerGone, ServerSent, Ticked
+from thoughtgate.core.events import (
+    AgentGone,
+    AgentSent,
+    Event,
+    NotSent,
+    ServerGone,
+    ServerSent,
+    Ticked,
+)
 from thoughtgate.core.record import SERVER_EXITED, SERVER_STARTED, Record
-from thoughtgate.core.session import Session, Setup
+from thoughtgate.core.session import Session
 from thoughtgate.runtime.authority import Authority
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.outlet import Outlet
@@ -41,6 +49,15 @@ IMPATIENT_GRACE_S: Final = 0.15
 """From SIGTERM to SIGKILL once the agent has signalled twice: some kill the shim 0.4 s later."""
 
 TICK_S: Final = 1.0
+
+DRAIN: Final = 4 * 1024 * 1024
+"""Bytes read from an ended server: more than a pipe holds, less than a grandchild can keep up."""
+
+MAX_COMPLAINT: Final = 4096
+"""Bytes that a pipe which polls as writable takes without blocking."""
+
+BY_SERVER: Final = "server"
+"""What begins every reason to stop that is the server's doing."""
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -69,6 +86,9 @@ class Shim:
         self._deadline = 0.0
         self._signals = 0
         self._exit_code = 0
+        self._ticked_at = 0.0
+        self._left = (0, 0)
+        """What is still to do after the agent has left: bytes to send, requests without answer."""
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
         self._bell, self._ring = os.pipe()
@@ -104,7 +124,9 @@ class Shim:
             self._ready(descriptor, mask)
         at = now()
         self._feed_all(self._authority.tick(at))
-        if not self._session.is_idle:
+        if not self._session.is_idle and monotonic() - self._ticked_at >= TICK_S:
+            # A tick looks at every open request; at each turn that would be quadratic.
+            self._ticked_at = monotonic()
             self._feed(Ticked(at))
         self._flush()
         self._check_server()
@@ -177,11 +199,12 @@ class Shim:
             self._feed(AgentGone(at))
             self._begin_stop("eof")
 
-    def _read_server(self, server: Server) -> None:
+    def _read_server(self, server: Server) -> int:
+        """Take what the server has said; return the bytes read, 0 when there are none now."""
         try:
             chunk = os.read(server.stdout, READ)
         except BlockingIOError:
-            return
+            return 0
         except OSError:
             chunk = b""
         at = now()
@@ -190,6 +213,7 @@ class Shim:
             self._feed(ServerSent(line, at))
         if not chunk:
             self._server_open = False
+        return len(chunk)
 
     # Carrying out.
 
@@ -233,7 +257,7 @@ class Shim:
         try:
             server = Server(self._command, self._environ)
         except OSError as error:
-            self._exit_code = NOT_EXECUTABLE if isinstance(error, PermissionError) else NOT_FOUND
+            self._exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             complain(f"the server {self._command[0]!r} could not be started: {error.strerror}")
             self._put_server_record(SERVER_EXITED, at, {"state": "failed_to_start"})
             self._feed(ServerGone("the server could not be started", at, "server_start_failed"))
@@ -242,6 +266,9 @@ class Shim:
         self._server_open = True
         self._to_server = Outlet(server.stdin, shared=False)
         self._put_server_record(SERVER_STARTED, at, {"pid": server.pid})
+        if self._signals:
+            # It came while there was nothing to stop yet.
+            self._terminate(server, TERM_GRACE_S)
 
     def _check_server(self) -> None:
         server = self._server
@@ -249,16 +276,17 @@ class Shim:
             return
         code = server.poll()
         if code is None:
-            if not self._server_open and not self._step:
-                self._begin_stop("server closed its output")
+            if not self._server_open:
+                self._begin_stop(f"{BY_SERVER} closed its output")
+            elif self._to_server is not None and self._to_server.broken:
+                self._begin_stop(f"{BY_SERVER} closed its input")
             return
         self._drain_server(server)
         at = now()
-        if not self._stopping:
+        if not self._stopping or self._stopping.startswith(BY_SERVER):
             self._exit_code = code
-            reason = f"the server exited with code {code}"
-            complain(reason)
-            self._stopping = "server"
+            complain(f"the server exited with code {code}")
+            self._stopping = BY_SERVER
         elif self._stopping == "eof" and self._step == "eof":
             self._exit_code = code
         self._put_server_record(SERVER_EXITED, at, {"state": "exited", "exit_code": code})
@@ -270,10 +298,12 @@ class Shim:
 
     def _drain_server(self, server: Server) -> None:
         """Take what an ended server still had to say; a grandchild may hold the pipe open."""
-        before = -1
-        while self._server_open and self._from_server.pending != before:
-            before = self._from_server.pending
-            self._read_server(server)
+        left = DRAIN
+        while self._server_open and left > 0:
+            read = self._read_server(server)
+            if not read:
+                break
+            left -= read
             self._flush()
         for line in self._from_server.close():
             self._feed(ServerSent(line, now()))
@@ -303,6 +333,8 @@ class Shim:
         if self._to_server is not None and not self._to_server.waiting and not self._outgoing:
             os.close(server.stdin)
             self._to_server = None
+        if self._step == "eof" and self._has_come_closer():
+            self._deadline = monotonic() + EOF_GRACE_S
         if monotonic() < self._deadline:
             return
         if self._step == "eof":
@@ -312,6 +344,17 @@ class Shim:
         else:
             server.signal(signal.SIGKILL)
             self._deadline = monotonic() + TERM_GRACE_S
+
+    def _has_come_closer(self) -> bool:
+        """Tell whether a server whose agent has left still works off what it was sent.
+
+        The grace is for a server that does nothing; nothing new can come, so it ends.
+        """
+        if self._stopping != "eof":
+            return False
+        waiting = len(self._to_server.waiting) if self._to_server is not None else 0
+        before, self._left = self._left, (waiting, self._session.open_requests)
+        return self._left < before
 
     def _hear_signal(self) -> None:
         os.read(self._bell, 64)
@@ -323,9 +366,12 @@ class Shim:
         self._signals += 1
         if self._server is None:
             self._stopping = self._stopping or "signal"
-            return
-        grace = TERM_GRACE_S if self._signals == 1 else IMPATIENT_GRACE_S
-        self._server.signal(signal.SIGTERM)
+        else:
+            self._terminate(self._server, TERM_GRACE_S if self._signals == 1 else IMPATIENT_GRACE_S)
+
+    def _terminate(self, server: Server, grace: float) -> None:
+        """Stop the server without waiting for it to see the end of its input."""
+        server.signal(signal.SIGTERM)
         self._stopping = "signal"
         self._step = "term" if self._step != "over" else "over"
         self._deadline = monotonic() + grace
@@ -348,7 +394,7 @@ class Shim:
     def _status(self) -> str:
         if self._stopping == "signal":
             return "TERMINATED"
-        if self._stopping == "server" or self._exit_code:
+        if self._stopping.startswith(BY_SERVER) or self._exit_code:
             return "FAILED"
         return "SUCCEEDED" if self._stopping == "eof" else "CANCELLED"
 
@@ -363,5 +409,14 @@ class Shim:
 
 
 def complain(text: str) -> None:
-    """Say something to the person behind the agent: on stderr, never on stdout."""
-    print(f"thoughtgate: {text}", file=sys.stderr, flush=True)
+    """Say something to the person behind the agent: on stderr, never on stdout.
+
+    An agent that reads its servers' stderr no more, or closed it, must not stop the traffic:
+    what cannot be said at once is not said.
+    """
+    line = f"thoughtgate: {text}\n".encode("utf-8", "backslashreplace")
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    with contextlib.suppress(OSError):
+        while line and poll.poll(0):
+            line = line[os.write(2, line[:MAX_COMPLAINT]) :]

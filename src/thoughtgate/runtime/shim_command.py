@@ -1,14 +1,15 @@
 """``thoughtgate shim``: from arguments to a running shim.
 
 Reads its own arguments, because an argument parser would cost the shim more memory and
-time than its whole job. Nothing here ever writes to stdout but the help text.
+time than its whole job. Nothing here ever writes to stdout, the help text included: an
+agent reads it as MCP.
 """
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from thoughtgate.core.clerk import Setup
 from thoughtgate.errors import EXIT_FAILURE, ConfigError, ThoughtGateError, UsageError
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.runtime.authority import Authority
@@ -68,11 +69,12 @@ def parse_options(arguments: list[str]) -> Options:
         raise UsageError("there is no server to run: thoughtgate shim [OPTIONS] -- COMMAND...")
     if found.get("profile", PRODUCTION) not in {PRODUCTION, DEVELOPMENT}:
         raise UsageError("--profile is production or development")
-    return Options(command, **found)
+    return Options(command, help=False, **found)
 
 
 def run_shim(arguments: list[str], usage: str) -> int:
     """Run the shim and return its exit code."""
+    _fill_descriptors()
     try:
         options = parse_options(arguments)
         if options.help:
@@ -86,14 +88,25 @@ def run_shim(arguments: list[str], usage: str) -> int:
     except ThoughtGateError as error:
         complain(f"Error: {error}")
         return error.exit_code
-    except BrokenPipeError:
+    except Exception:  # noqa: BLE001 - the edge of the process: exit code 1 is for configs
+        sys.excepthook(*sys.exc_info())
         return EXIT_FAILURE
 
 
+def _fill_descriptors() -> None:
+    """Open what the agent left closed, or the next file to be opened would become our stdout."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def _run(options: Options) -> int:
-    server = options.server or os.path.basename(options.command[0])
+    server = options.server or options.command[0].rpartition("/")[2]
     environ = dict(os.environ)
     authority: Authority
+    withheld: Iterable[str]
     if options.run or options.endpoint:
         from thoughtgate.runtime.service_authority import connect
 
@@ -104,6 +117,3 @@ def _run(options: Options) -> int:
         authority, setup, withheld = govern_locally(server, options, environ)
     shim = Shim(options.command, setup, authority, server_environment(environ, withheld))
     return shim.run()
-
-
-__all__ = ["Options", "Setup", "parse_options", "run_shim"]

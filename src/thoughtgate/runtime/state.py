@@ -2,8 +2,10 @@
 
 Small on purpose: every shim loads it.
 """
+# ruff: noqa: PTH - pathlib would cost every shim more time and memory than this module saves
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -34,7 +36,13 @@ def ensure_directory(path: str) -> str:
     """
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
-        if os.stat(path).st_uid == os.geteuid():
+        status = os.stat(path)
+        if status.st_mode & stat.S_ISVTX:
+            raise StoreError(
+                f"the state directory {path} is shared with others; "
+                "set THOUGHTGATE_STATE_DIR to a directory of yours"
+            )
+        if status.st_uid == os.geteuid():
             os.chmod(path, 0o700)
     except OSError as error:
         raise StoreError(
