@@ -1,0 +1,79 @@
+"""What one server offers, checked, and as the client of ``serve`` sees it.
+
+Entries keep every field the server wrote, known or not: only the name and the description
+change, and ``execution`` is taken away because the hub cannot answer for a server's tasks.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core.routing import MAX_NAME, as_entries, compose, length_warning
+from thoughtgate.wire.message import Json
+from thoughtgate.wire.methods import LISTINGS
+
+MAX_ENTRIES: Final = 10_000
+"""Entries of one list of one server; more is a flood, and no model reads them."""
+
+MAX_WARNINGS: Final = 20
+"""Warnings kept a list; a server that lists thousands of bad names has made its point."""
+
+PREFIXED: Final = frozenset({"tools/list", "prompts/list"})
+"""Lists whose names are composed; resources are known by their URI and keep it."""
+
+
+class Offer(NamedTuple):
+    """One list of one server, after the checks."""
+
+    entries: tuple[dict[str, Json], ...]
+    """As the server wrote them, without what cannot be named."""
+    names: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+
+NOTHING: Final = Offer((), frozenset())
+
+
+def check_offer(method: str, listed: list[Any]) -> Offer:
+    """Check what a server listed: drop what has no name, what came twice, and what is too much."""
+    key = LISTINGS[method].key
+    kept: dict[str, dict[str, Json]] = {}
+    warnings: list[str] = []
+    entries = as_entries(listed)
+    nameless = len(listed) - len(entries)
+    for entry in entries:
+        name = entry.get(key)
+        if type(name) is not str or not name:
+            nameless += 1
+        elif name in kept:
+            warnings.append(f"{name[:MAX_NAME]} is listed twice; the first is kept")
+        elif len(kept) >= MAX_ENTRIES:
+            warnings.append(f"more than {MAX_ENTRIES} entries; the rest is left out")
+            break
+        else:
+            kept[name] = entry
+    if nameless:
+        warnings.insert(0, f"{nameless} entries without a name are left out")
+    return Offer(tuple(kept.values()), frozenset(kept), tuple(warnings[:MAX_WARNINGS]))
+
+
+def exposed_entry(
+    method: str, entry: dict[str, Json], server: str, title: str, separator: str
+) -> dict[str, Json] | None:
+    """Return an entry as the client sees it, or None when its composed name is too long."""
+    if method not in PREFIXED:
+        return entry
+    shown = dict(entry)
+    shown["name"] = compose(server, entry["name"], separator)
+    if len(shown["name"]) > MAX_NAME:
+        return None
+    said = entry.get("description")
+    shown["description"] = f"[{title}] {said}" if type(said) is str and said else f"[{title}]"
+    shown.pop("execution", None)
+    return shown
+
+
+def name_warnings(method: str, offer: Offer, server: str, separator: str) -> list[str]:
+    """Return what is wrong with the composed names of a list."""
+    if method not in PREFIXED:
+        return []
+    found = (length_warning(compose(server, name, separator)) for name in sorted(offer.names))
+    return [warning for warning in found if warning][:MAX_WARNINGS]

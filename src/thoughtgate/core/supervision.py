@@ -1,0 +1,114 @@
+"""The life of one server behind the hub, as a table of transitions.
+
+Pure: what happened comes in with its time, the next state goes out. Starting, waiting
+and killing are the supervisor's business; the docs' diagram is drawn from this table.
+"""
+
+from typing import Final, NamedTuple
+
+STOPPED: Final = "stopped"
+"""Not needed yet, or not for a while: the next call starts it."""
+STARTING: Final = "starting"
+RUNNING: Final = "running"
+STOPPING: Final = "stopping"
+WAITING: Final = "waiting"
+"""It ended by itself and is started again when its back-off is over."""
+FAILED: Final = "failed"
+"""It ended too often: only a new call, or a person, starts it again."""
+HALTED: Final = "halted"
+"""A person stopped it: only a person starts it again."""
+DISABLED: Final = "disabled"
+
+WANTED: Final = "wanted"
+"""A call or a list needs it, or its back-off is over."""
+TOLD_TO_START: Final = "told_to_start"
+CAME_UP: Final = "came_up"
+BROKE: Final = "broke"
+"""It did not come up, or ended by itself."""
+TOLD_TO_STOP: Final = "told_to_stop"
+UNUSED: Final = "unused"
+"""Idle for longer than its config allows, or no longer in the config."""
+ENDED: Final = "ended"
+"""The stop is complete."""
+
+TRANSITIONS: Final[dict[tuple[str, str], str]] = {
+    (STOPPED, WANTED): STARTING,
+    (WAITING, WANTED): STARTING,
+    (FAILED, WANTED): STARTING,
+    (STOPPED, TOLD_TO_START): STARTING,
+    (WAITING, TOLD_TO_START): STARTING,
+    (FAILED, TOLD_TO_START): STARTING,
+    (HALTED, TOLD_TO_START): STARTING,
+    (STARTING, CAME_UP): RUNNING,
+    (STARTING, BROKE): WAITING,
+    (RUNNING, BROKE): WAITING,
+    (STOPPED, TOLD_TO_STOP): HALTED,
+    (WAITING, TOLD_TO_STOP): HALTED,
+    (FAILED, TOLD_TO_STOP): HALTED,
+    (STARTING, TOLD_TO_STOP): STOPPING,
+    (RUNNING, TOLD_TO_STOP): STOPPING,
+    (STARTING, UNUSED): STOPPING,
+    (RUNNING, UNUSED): STOPPING,
+    (WAITING, UNUSED): STOPPED,
+    (FAILED, UNUSED): STOPPED,
+    (STOPPING, ENDED): STOPPED,
+}
+"""(state, what happened) -> next state. After ``BROKE`` too many failures give ``FAILED``; a
+stop that a person asked for ends in ``HALTED``."""
+
+FIRST_BACKOFF_S: Final = 0.5
+MAX_BACKOFF_S: Final = 30.0
+MAX_FAILURES: Final = 5
+"""Failures in a row after which nobody but a call or a person tries again."""
+
+STABLE_S: Final = 60.0
+"""A server that ran for this long has recovered: its earlier failures no longer count."""
+
+
+class Supervision(NamedTuple):
+    """Where a server stands."""
+
+    state: str = STOPPED
+    failures: int = 0
+    """Failures in a row."""
+    retry_at: float = 0.0
+    """When it may be started again, while it waits or has failed."""
+    since: float = 0.0
+    """When it came into this state."""
+    halting: bool = False
+    """While it stops: whether a person said so."""
+    reason: str = ""
+    """What went wrong last, in words without paths and arguments."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is, or may be, a process or connection."""
+        return self.state in {STARTING, RUNNING, STOPPING}
+
+
+def backoff_s(failures: int) -> float:
+    """Return the pause before the next start: doubling from half a second to half a minute."""
+    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(max(0, failures - 1), 16))
+
+
+def advance(now: Supervision, event: str, at: float, reason: str = "") -> Supervision | None:
+    """Return the next state, or None when this cannot happen in the present one."""
+    state = TRANSITIONS.get((now.state, event))
+    if state is None:
+        return None
+    if event == BROKE:
+        return _broken(now, at, reason)
+    if state == STOPPING:
+        return now._replace(state=state, since=at, halting=event == TOLD_TO_STOP)
+    if event == ENDED and now.halting:
+        state = HALTED
+    failures = 0 if event in {TOLD_TO_START, TOLD_TO_STOP, UNUSED, ENDED} else now.failures
+    kept = now.reason if event in {WANTED, UNUSED} else ""
+    return Supervision(state, failures, 0.0, at, reason=kept)
+
+
+def _broken(now: Supervision, at: float, reason: str) -> Supervision:
+    recovered = now.state == RUNNING and at - now.since >= STABLE_S
+    failures = 1 if recovered else now.failures + 1
+    state = FAILED if failures > MAX_FAILURES else WAITING
+    return Supervision(state, failures, at + backoff_s(failures), at, reason=reason)
