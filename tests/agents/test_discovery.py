@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.agent_files import OURS, Scene, head, server
 
-from thoughtgate.agents.discovery import Plan, discover
+from thoughtgate.agents.discovery import MAX_FILE, Plan, discover
 from thoughtgate.errors import ConfigError
 
 
@@ -326,3 +326,18 @@ def test_discover_takes_its_world_as_arguments(scene: Scene) -> None:
         "claude-desktop", env={}, cwd=scene.project, home=scene.home, own=["/own", OURS]
     )
     assert _statuses(plan) == {"user:a": "managed"}
+
+
+def test_a_file_with_a_second_name_is_warned_of(scene: Scene) -> None:
+    scene.write(scene.desktop, {"mcpServers": {"a": server()}})
+    (scene.top / "twin.json").hardlink_to(scene.desktop)
+    plan = scene.plan()
+    plan.require()
+    assert "has 2 names (hard links)" in str(plan.warnings[0])
+
+
+def test_a_file_beyond_every_measure_is_refused(scene: Scene) -> None:
+    scene.write(scene.desktop, "{}")
+    with scene.desktop.open("r+b") as file:
+        file.truncate(MAX_FILE + 1)
+    assert "larger than 64 MiB" in _problem(scene.plan())

@@ -2,7 +2,13 @@
 
 import pytest
 
-from thoughtgate.agents.documents import JsonDocument, parse_document, read_back, says
+from thoughtgate.agents.documents import (
+    JsonDocument,
+    detached,
+    parse_document,
+    read_back,
+    says,
+)
 from thoughtgate.errors import ConfigError
 
 TEXT = '{\n  "a": {"command": "x", "args": ["1"]}, // c\n  "b": {"command": "y"},\n}'
@@ -69,3 +75,12 @@ def test_a_text_says_its_values_and_no_others() -> None:
     assert says('{"a": 1}', "json", {"a": 1})
     assert not says('{"a": 1}', "json", {"a": 2})
     assert not says("{", "json", {})
+
+
+def test_detached_entries_can_change_without_the_original() -> None:
+    values = {"t": {"a": {"l": [1]}, "b": {"l": [2]}}, "other": {}}
+    copy = detached(values, [("t", "a"), ("t", "b")])
+    copy["t"]["a"]["l"].append(3)
+    copy["t"]["b"]["x"] = 1
+    assert values == {"t": {"a": {"l": [1]}, "b": {"l": [2]}}, "other": {}}
+    assert copy["other"] is values["other"]

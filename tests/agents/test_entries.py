@@ -9,13 +9,6 @@ def test_an_entry_knows_its_place_in_the_file() -> None:
     layer = Layer(Path("a.json"), Path("/a.json"), "local", ("projects", "/srv", "mcpServers"))
     entry = ServerEntry("files", layer, "governed")
     assert entry.path == ("projects", "/srv", "mcpServers", "files")
-    assert entry.is_wrapped_by_plan
-
-
-def test_only_stdio_entries_that_may_start_are_wrapped() -> None:
-    layer = Layer(Path("a.json"), Path("/a.json"), "user", ("mcpServers",))
-    for status in ("disabled", "remote", "managed", "unsupported"):
-        assert not ServerEntry("x", layer, status).is_wrapped_by_plan
 
 
 def test_what_is_outside_says_where_and_why() -> None:

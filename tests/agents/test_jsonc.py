@@ -184,3 +184,31 @@ def test_prepend_and_behead_are_inverse_under_any_layout(
     longer = jsonc.prepend(text, ("l",), ["a", "b"])
     assert _value(longer)["l"] == ["a", "b", *(item for item, _, _ in items)]
     assert jsonc.behead(longer, ("l",), 2) == text
+
+
+def test_plain_parts_beside_comments_are_found_at_every_depth() -> None:
+    tree = jsonc.parse(
+        '{"p": {"x": {"y": [1, {"z": 2}]}}, // c\n "q": {"r": {"s": 1}, /**/ "t": 2}}'
+    )
+    for path, raw in (
+        (("p", "x", "y"), '[1, {"z": 2}]'),
+        (("p",), '{"x": {"y": [1, {"z": 2}]}}'),
+        (("q", "r", "s"), "1"),
+        (("q", "t"), "2"),
+    ):
+        for _ in range(2):
+            node = tree.find(path)
+            assert node is not None
+            assert tree.raw(node) == raw
+    assert tree.find(("p", "x", "y", "0")) is None
+
+
+def test_a_duplicate_inside_a_plain_part_is_seen() -> None:
+    with pytest.raises(ConfigError, match="twice"):
+        jsonc.parse('{"a": {"b": {"c": 1, "c": 2}}}').find(("a", "b", "c"))
+
+
+@pytest.mark.parametrize("text", ['{"a": [NaN]}', '{"a": {"b": Infinity}}'])
+def test_constants_of_python_are_no_json(text: str) -> None:
+    with pytest.raises(ConfigError, match="a value is expected here"):
+        jsonc.parse(text)

@@ -194,6 +194,20 @@ def test_a_remote_toml_entry_comes_back_with_its_tables(scene: Scene) -> None:
     assert tomllib.loads(result) == {"model": 1, **tomllib.loads(text)}
 
 
+def test_a_server_that_is_named_like_a_key_is_found(scene: Scene) -> None:
+    servers = {"command": server("npx"), "args": server("y"), "mcpServers": server("z")}
+    one = _rewritten(scene, {"mcpServers": servers})
+    assert len(one.records) == 3
+    result = _after(one, lambda values: values.update(more=1))
+    assert result == {"mcpServers": servers, "more": 1}
+
+
+def test_a_text_without_our_entries_is_returned_as_it_is(scene: Scene) -> None:
+    one = _rewritten(scene, {"mcpServers": SERVERS})
+    for text in (b"[]", b'{"mcpServers": {}} // c', b'{"command": "x"}'):
+        assert revert(text, "json", one.records) == text
+
+
 def test_a_text_that_cannot_be_read_is_left(scene: Scene) -> None:
     one = _rewritten(scene, {"mcpServers": SERVERS})
     with pytest.raises(ConfigError, match="not valid JSON"):

@@ -7,6 +7,8 @@ A file with comments is read even where the agent wants plain JSON: governing an
 agent ignores costs nothing, missing one that it reads would.
 """
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,7 +86,7 @@ def discover(
     config_path: Path | None = None,
     argv: Sequence[str] = (),
     own: Sequence[str] = (),
-    platform: str = "linux",
+    platform: str = sys.platform,
 ) -> Plan:
     """Find an agent's config files and judge every server in them.
 
@@ -96,7 +98,7 @@ def discover(
         config_path: the one file to govern, in place of every other.
         argv: the agent's command line.
         own: paths of this program, beside any that is named thoughtgate.
-        platform: ``sys.platform``.
+        platform: decides between the paths of Linux and macOS.
     """
     search = Search(agent_type, env, cwd, home, config_path, tuple(argv), platform)
     return discover_by(search, tuple(own))
@@ -137,11 +139,15 @@ def _read(layer: Layer, reading: _Reading) -> None:
     try:
         with layer.real.open("rb") as file:
             content = file.read(MAX_FILE + 1)
+            names = os.fstat(file.fileno()).st_nlink
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:  # the agent runs as the same user and cannot read it either
         reading.warnings.append(Problem("", f"cannot be read: {error.strerror}", name))
         return
+    if names > 1 and layer.writable:
+        message = f"has {names} names (hard links); writing it gives this name a file of its own"
+        reading.warnings.append(Problem("", message, name))
     found = ConfigFile(layer.path, layer.real, layer.format, content, layer.lock_directory)
     reading.files[layer.real] = found
     if len(content) > MAX_FILE:

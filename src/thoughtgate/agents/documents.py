@@ -6,7 +6,8 @@ file of many servers costs no more than its length.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import Any, Protocol
 
 from thoughtgate.agents import jsonc
@@ -163,5 +164,20 @@ def says(text: str, form: Format, expected: Any) -> bool:
     """Whether a text, read back, holds exactly these values."""
     try:
         return bool(read_back(text, form) == expected)
-    except ConfigError:
+    except (ConfigError, RecursionError):
         return False
+
+
+def detached(values: Any, entries: Iterable[KeyPath]) -> Any:
+    """Return the same values with these entries, and the tables around them, free to be changed."""
+    copy = dict(values)
+    fresh = {id(copy)}
+    for path in entries:
+        table = copy
+        for key in path[:-1]:
+            if id(table[key]) not in fresh:
+                table[key] = dict(table[key])
+                fresh.add(id(table[key]))
+            table = table[key]
+        table[path[-1]] = deepcopy(table[path[-1]])
+    return copy

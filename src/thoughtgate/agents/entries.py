@@ -86,11 +86,6 @@ class ServerEntry:
         """Where the entry stands in its file."""
         return (*self.layer.key, self.id)
 
-    @property
-    def is_wrapped_by_plan(self) -> bool:
-        """Whether a rewrite puts this stdio entry behind the gate."""
-        return self.status in ("governed", "shadowed")
-
 
 @dataclass(frozen=True, slots=True)
 class OutsideServer:

@@ -6,6 +6,9 @@ mark and a missing final newline survive. Knows nothing of agents or files.
 
 An edit of an array inserts at its head or removes from it; the elements that were there are never
 written anew.
+
+Files can have megabytes of an agent's own history in them, so a tree is built only as far as it
+is asked for: what is plain JSON inside is read by the standard library in one go.
 """
 
 import json
@@ -35,6 +38,9 @@ class Node:
     end: int = 0
     members: "list[Member] | None" = None
     items: "list[Node] | None" = None
+    whole: Any = None
+    """The value of an object or array that was read in one go; its inside is looked at when asked."""
+    is_whole: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +70,8 @@ class Tree:
         """
         node = self.root
         for depth, key in enumerate(path):
+            if node.is_whole and node.members is None:
+                node.members = _Parser(self.text, node.start, lazy=True).value(0).members or []
             found = [member for member in node.members or () if member.key == key]
             if not found:
                 return None
@@ -80,6 +88,8 @@ class Tree:
 
     def value(self, node: Node) -> Any:
         """Return a value as Python has it; of duplicate keys the last, as JavaScript does."""
+        if node.is_whole:
+            return node.whole
         if node.members is not None:
             return {member.key: self.value(member.node) for member in node.members}
         if node.items is not None:
@@ -111,13 +121,26 @@ def parse(text: str) -> Tree:
     Raises:
         ConfigError: it is neither; the problem names the line.
     """
-    return _Parser(text).parse()
+    return _Parser(text, 1 if text.startswith("\ufeff") else 0, lazy=True).parse()
+
+
+def _parse_fully(text: str) -> Tree:
+    return _Parser(text, 0, lazy=False).parse()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_PLAIN: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+"""Reads plain JSON, without the constants that Python adds to it."""
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, at: int, *, lazy: bool) -> None:
         self.text = text
-        self.at = 1 if text.startswith("\ufeff") else 0
+        self.at = at
+        self.lazy = lazy
         self.extras: list[tuple[int, str]] = []
 
     def parse(self) -> Tree:
@@ -149,6 +172,8 @@ class _Parser:
             self.fail(f"nested deeper than {MAX_DEPTH} levels")
         node = Node(self.at)
         opening = self.peek()
+        if self.lazy and depth and opening in ("{", "[") and self.read_whole(node):
+            return node
         if opening == "{":
             node.members = []
             self.sequence(node, "}", depth)
@@ -166,6 +191,16 @@ class _Parser:
             self.at = match.end()
         node.end = self.at
         return node
+
+    def read_whole(self, node: Node) -> bool:
+        """Read an object or array in one go, if it is plain JSON."""
+        try:
+            node.whole, node.end = _PLAIN.raw_decode(self.text, self.at)
+        except (ValueError, RecursionError):  # comments, or a mistake: reading on will tell
+            return False
+        node.is_whole = True
+        self.at = node.end
+        return True
 
     def string(self) -> str:
         match = _STRING.match(self.text, self.at)
@@ -215,13 +250,13 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def replace(text: str, path: KeyPath, raw: str) -> str:
     """Put ``raw`` in the place of the value at a path."""
-    node = _existing(parse(text), path)
+    node = _existing(_parse_fully(text), path)
     return text[: node.start] + raw + text[node.end :]
 
 
 def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
     """Add a key to the object at ``path[:-1]``, after a sibling, or first when that is None."""
-    tree = parse(text)
+    tree = _parse_fully(text)
     parent = _existing(tree, path[:-1])
     members = parent.members or []
     key = encode(path[-1])
@@ -241,7 +276,7 @@ def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
 
 def remove(text: str, path: KeyPath) -> str:
     """Take a key and its value out of the object they stand in."""
-    tree = parse(text)
+    tree = _parse_fully(text)
     members = _existing(tree, path[:-1]).members or []
     at = next(index for index, member in enumerate(members) if member.key == path[-1])
     if at > 0:
@@ -253,7 +288,7 @@ def remove(text: str, path: KeyPath) -> str:
 
 def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
     """Insert values at the head of the array at a path, in the array's own layout."""
-    node = _existing(parse(text), path)
+    node = _existing(_parse_fully(text), path)
     if not node.items:
         at = node.start + 1
         return text[:at] + ", ".join(map(encode, values)) + text[at:]
@@ -264,7 +299,7 @@ def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
 
 def behead(text: str, path: KeyPath, count: int) -> str:
     """Take the first ``count`` elements out of the array at a path."""
-    items = _existing(parse(text), path).items or []
+    items = _existing(_parse_fully(text), path).items or []
     if count < len(items):
         return text[: items[0].start] + text[items[count].start :]
     return text[: items[0].start] + text[_after_comma(text, items[-1].end) :]

@@ -7,11 +7,10 @@ theirs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from thoughtgate.agents.documents import Document, parse_document, says
+from thoughtgate.agents.documents import Document, detached, parse_document, says
 from thoughtgate.agents.entries import Format, KeyPath
 from thoughtgate.agents.records import Change, EntryRecord
 from thoughtgate.agents.shapes import argv_of, is_ours, lookup, slots_of
@@ -27,8 +26,11 @@ def revert(content: bytes, form: Format, records: Sequence[EntryRecord]) -> byte
         ConfigError: the text cannot be read, or not be edited safely.
     """
     document = parse_document(content, form)
-    values = deepcopy(document.values)
-    for path, record in list(_ours(document.values, records)):
+    ours = list(_ours(document.values, records))
+    if not ours:
+        return content
+    values = detached(document.values, [path for path, _ in ours])
+    for path, record in ours:
         for step in _steps_back(lookup(document.values, path), record, document):
             _take(document, values, path, step)
     text = document.render()
@@ -57,12 +59,11 @@ def _begins(argv: Sequence[Any], head: Sequence[Any]) -> bool:
 
 
 def _tables(values: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
-    """Return every table that has a command, with its path; a server entry holds no other."""
+    """Return every table below the top that has a command line, with its path."""
     if not isinstance(values, Mapping):
         return
-    if "command" in values:
+    if path and argv_of(values):
         yield path, values
-        return
     for key, value in values.items():
         yield from _tables(value, (*path, key))
 
@@ -182,4 +183,4 @@ def _record_for(
             Change("replace", slots.command, head[0], document.encode(command)),
             Change("prepend", slots.args, [*head[1:], command]),
         ]
-    return EntryRecord(path, path[-1] if path else "", tuple(head), tuple(changes))
+    return EntryRecord(path, path[-1], tuple(head), tuple(changes))

@@ -7,12 +7,11 @@ with what the change was meant to be.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from thoughtgate.agents.discovery import Plan
-from thoughtgate.agents.documents import Document, parse_document, says
+from thoughtgate.agents.documents import Document, detached, parse_document, says
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.records import Change, EntryRecord
 from thoughtgate.agents.shapes import REMOTE_KEYS, argv_of, lookup, slots_of
@@ -177,7 +176,7 @@ def _apply(document: Document, record: EntryRecord) -> None:
 
 def _finish(file: ConfigFile, document: Document, records: list[EntryRecord]) -> FileRewrite:
     """Render a document and make sure that it says what was meant, and nothing else."""
-    expected = deepcopy(document.values)
+    expected = detached(document.values, [record.path for record in records])
     for record in records:
         entry = lookup(expected, record.path)
         for change in record.changes:
