@@ -62,6 +62,29 @@ class AskPeople(NamedTuple):
     call_id: str
     workflow: str
     at: float
+    params: dict[str, Json] | None = None
+    """The request's params when its caller takes a task: answer with ``TaskMade`` then."""
+    modern: bool = False
+
+
+class AskTask(NamedTuple):
+    """A request about tasks of the gate's own; answered by ``TaskAnswered``."""
+
+    key: RequestId
+    method: str
+    params: dict[str, Json]
+    modern: bool
+    at: float
+    body: dict[str, Json] | None = None
+    """For ``tasks/list``: what the server answered, to be merged with."""
+
+
+class EndTask(NamedTuple):
+    """A call that is a task has ended; the body is its response."""
+
+    call_id: str
+    body: dict[str, Json]
+    at: float
 
 
 class Withdraw(NamedTuple):
@@ -73,5 +96,13 @@ class Withdraw(NamedTuple):
 
 
 Command: TypeAlias = (
-    ToServer | ToAgent | WriteRecord | JudgeCall | ScreenList | AskPeople | Withdraw
+    ToServer
+    | ToAgent
+    | WriteRecord
+    | JudgeCall
+    | ScreenList
+    | AskPeople
+    | AskTask
+    | EndTask
+    | Withdraw
 )

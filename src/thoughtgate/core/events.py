@@ -7,7 +7,7 @@ these; ``core.session`` answers with commands.
 from typing import NamedTuple, TypeAlias
 
 from thoughtgate.policy.call import Verdict
-from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.message import Fault, Json, Message, RequestId
 
 
 class AgentSent(NamedTuple):
@@ -40,6 +40,22 @@ class ListScreened(NamedTuple):
 
     key: RequestId
     hidden: frozenset[str]
+    at: float
+
+
+class TaskMade(NamedTuple):
+    """A held call became a task, or could not: the body answers its request."""
+
+    key: RequestId
+    body: dict[str, Json]
+    at: float
+
+
+class TaskAnswered(NamedTuple):
+    """The answer to a request about tasks; None sends the request to the server."""
+
+    key: RequestId
+    body: dict[str, Json] | None
     at: float
 
 
@@ -84,6 +100,8 @@ Event: TypeAlias = (
     | ServerSent
     | CallJudged
     | ListScreened
+    | TaskMade
+    | TaskAnswered
     | NotSent
     | AgentGone
     | CallerGone

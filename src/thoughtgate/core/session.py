@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup
 from thoughtgate.core.commands import (
     AskPeople,
+    AskTask,
     Command,
     JudgeCall,
     ScreenList,
@@ -29,9 +30,13 @@ from thoughtgate.core.events import (
     NotSent,
     ServerGone,
     ServerSent,
+    TaskAnswered,
+    TaskMade,
     Ticked,
 )
 from thoughtgate.core.record import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT, TIMEOUT
+from thoughtgate.core.task import ID_PREFIX, wants_task
+from thoughtgate.core.tasked import TaskedCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
@@ -81,6 +86,7 @@ class Session:
         """Requests of the server that the agent works on, with their method."""
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
+        self._tasked = TaskedCalls()
         self._held = 0
         self._server_gone: ServerGone | None = None
         self._handlers: dict[type, Any] = {
@@ -88,6 +94,8 @@ class Session:
             ServerSent: self._server_sent,
             CallJudged: self._call_judged,
             ListScreened: self._list_screened,
+            TaskMade: self._task_made,
+            TaskAnswered: self._task_answered,
             NotSent: self._not_sent,
             AgentGone: self._agent_left,
             CallerGone: self._caller_left,
@@ -113,7 +121,7 @@ class Session:
     def receive(self, event: Event) -> list[Command]:
         """Take what happened and return what to do about it, in order."""
         commands: list[Command] = self._handlers[type(event)](event)
-        return commands
+        return self._tasked.divert(commands, event.at) if self._tasked else commands
 
     # Frames from the agent.
 
@@ -152,8 +160,12 @@ class Session:
             self._waiting[ident] = asked
             size = len(message.raw)
             return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
+        seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
+        if _is_about_our_task(method, params):
+            self._waiting[ident] = asked
+            return [seen, AskTask(ident, method, params, asked.modern, at)]
         self._send_on(ident, asked, at)
-        return [self._clerk.seen(message, at, AGENT_TO_SERVER), ToServer(message.raw, ident)]
+        return [seen, ToServer(message.raw, ident)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
         if (
@@ -268,6 +280,9 @@ class Session:
                 return [ScreenList(ident, asked.method, offered, at)]
         if not asked.call_id:
             seen = self._clerk.seen(message, at, SERVER_TO_AGENT, asked.method)
+            if asked.method == methods.TASKS_LIST:
+                self._waiting[ident] = asked._replace(message=message)
+                return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
             return [seen, ToAgent(message.raw, ident)]
         status, error = _outcome(message.body)
         is_error = type(result) is dict and result.get("isError") is True
@@ -303,6 +318,9 @@ class Session:
     # Answers to what the session asked its driver.
 
     def _call_judged(self, event: CallJudged) -> list[Command]:
+        tasked = self._tasked.take(event.call_id)
+        if tasked is not None:
+            return self._task_judged(tasked, event)
         asked = self._waiting.get(event.key)
         if asked is None:
             return self._judged_too_late(event)
@@ -335,7 +353,49 @@ class Session:
             return self._clerk.denied(event.key, asked, verdict, event.at)
         self._held += 1
         self._waiting[event.key] = asked._replace(held_since=event.at)
-        return [AskPeople(event.key, event.call_id, event.verdict.workflow, event.at)]
+        workflow, at = event.verdict.workflow, event.at
+        params = asked.message.body.get("params") if asked.message is not None else None
+        if params is None or not wants_task(asked.method, params, modern=asked.modern):
+            params = None
+        return [AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)]
+
+    # Held calls whose callers took a task.
+
+    def _task_made(self, event: TaskMade) -> list[Command]:
+        asked = self._waiting.pop(event.key, None)
+        if asked is None:
+            return []
+        self._held -= 1
+        reply = render({"jsonrpc": "2.0", "id": event.key, **event.body})
+        if "error" not in event.body:
+            self._tasked.hold(asked)
+            return [ToAgent(reply, event.key)]
+        error = {"class": "policy_block", "kind": "approval_withdrawn", "message": "no task"}
+        ended = self._clerk.ended(asked, event.at, ERROR, len(reply), error)
+        withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
+        return [withdraw, *ended, ToAgent(reply, event.key)]
+
+    def _task_answered(self, event: TaskAnswered) -> list[Command]:
+        asked = self._waiting.pop(event.key, None)
+        if asked is None:
+            self._abandoned.pop(event.key, None)
+            return []
+        if event.body is None and asked.message is not None:
+            self._send_on(event.key, asked, event.at)
+            return [ToServer(asked.message.raw, event.key)]
+        reply = {"jsonrpc": "2.0", "id": event.key, **(event.body or {})}
+        return [ToAgent(render(reply), event.key)]
+
+    def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
+        """A person has decided on a call whose caller polls for it: it runs now, or never."""
+        ident, frame = self._tasked.run(asked)
+        if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
+            return self._clerk.denied(ident, asked, event.verdict, event.at)
+        if self._server_gone is not None:
+            gone = self._server_gone
+            return self._clerk.failed(ident, asked, gone.kind, event.at, text=gone.reason)
+        self._send_on(ident, asked, event.at)
+        return [ToServer(frame, ident)]
 
     def _list_screened(self, event: ListScreened) -> list[Command]:
         offered = self._offered.pop(event.key, None)
@@ -362,6 +422,10 @@ class Session:
         commands: list[Command] = []
         for key, asked in list(self._waiting.items()):
             commands += self._give_up(key, asked, CALLER_GONE, event.at)
+        for asked in self._tasked.take_all():
+            commands.append(Withdraw(asked.call_id, asked.call_id, CALLER_GONE))
+            error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
+            commands += self._clerk.ended(asked, event.at, CANCELLED, 0, error)
         return commands
 
     def _caller_left(self, event: CallerGone) -> list[Command]:
@@ -482,3 +546,10 @@ def _is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
         return False
     name = entry.get(key)
     return type(name) is str and name not in hidden
+
+
+def _is_about_our_task(method: str, params: dict[str, Any]) -> bool:
+    """Tell whether a request names a task that the gate minted; others are the server's."""
+    task_id = params.get("taskId")
+    ours = type(task_id) is str and task_id.startswith(ID_PREFIX)
+    return ours and method in methods.TASK_METHODS

@@ -69,6 +69,8 @@ NEEDS_ID: Final = frozenset({*GATED, *LISTINGS, LISTEN, COMPLETE})
 
 _FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
 
+TASKS_LIST: Final = "tasks/list"
+
 TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
 )
