@@ -6,15 +6,12 @@ from typing import Any, Final
 
 from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS
 
-MAX_WORD_HITS: Final = 5000
-"""Newest calls with a word that other filters are then applied to; keeps a common word cheap."""
-
 MAX_LATENCIES: Final = 100_000
 """Newest calls whose latencies the percentiles are taken from."""
 
+# Other filters are applied to the newest 5,000 calls with a word: a common word stays cheap.
 _WORD_HITS: Final = (
-    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? "
-    f"ORDER BY rowid DESC LIMIT {MAX_WORD_HITS:d})"
+    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
 )
 _CALL: Final = ", ".join(f"calls.{name}" for name, _ in CALL_COLUMNS)
 _RUN: Final = ", ".join(name for name, _ in RUN_COLUMNS)
@@ -142,7 +139,9 @@ def count_traffic(
     )
     return [
         (str(direction), str(detail), int(count), int(size))
-        for direction, detail, count, size in connection.execute(query, (kind, since // 60, limit))
+        for direction, detail, count, size in connection.execute(
+            query, (kind, since // 60, limit or -1)
+        )
     ]
 
 

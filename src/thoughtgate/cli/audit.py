@@ -1,0 +1,24 @@
+"""``thoughtgate audit``: the record followed, asked, verified and exported."""
+
+from thoughtgate.cli.audit_export import EXPORT_EXAMPLES, export_command
+from thoughtgate.cli.audit_query import QUERY_EXAMPLES, query_command
+from thoughtgate.cli.audit_show import SHOW_EXAMPLES, show_command
+from thoughtgate.cli.audit_stats import STATS_EXAMPLES, stats_command
+from thoughtgate.cli.audit_tail import TAIL_EXAMPLES, tail_command
+from thoughtgate.cli.audit_verify import VERIFY_EXAMPLES, verify_command
+from thoughtgate.cli.options import command_app
+
+app = command_app("Follow, query, verify and export the record.")
+
+
+@app.callback()
+def audit() -> None:
+    """Follow, query, verify and export the record."""
+
+
+app.command("tail", epilog=TAIL_EXAMPLES)(tail_command)
+app.command("query", epilog=QUERY_EXAMPLES)(query_command)
+app.command("show", epilog=SHOW_EXAMPLES)(show_command)
+app.command("stats", epilog=STATS_EXAMPLES)(stats_command)
+app.command("verify", epilog=VERIFY_EXAMPLES)(verify_command)
+app.command("export", epilog=EXPORT_EXAMPLES)(export_command)

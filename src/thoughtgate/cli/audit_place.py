@@ -1,0 +1,135 @@
+"""Which record an audit command reads, from when to when, and how its answers are written."""
+
+import csv
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+
+import typer
+
+from thoughtgate.config.durations import parse_duration
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.folding import parse_time
+from thoughtgate.errors import UsageError
+from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.state import state_directory
+from thoughtgate.stores.ledger import Ledger, ledger_path
+
+RecordOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="The record to read. Default: the one that the config, or its absence, says.",
+        show_default=False,
+    ),
+]
+SinceOption: TypeAlias = Annotated[
+    str, typer.Option("--since", metavar="TIME", help="From: 2h, 3d (ago), or 2026-01-31T12:00Z.")
+]
+UntilOption: TypeAlias = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="Up to: as --since.")
+]
+
+_SHOWN_FAULTS: Final = 5
+
+
+class Place(NamedTuple):
+    """A record, and the key its checkpoints are signed with."""
+
+    record: Path
+    key: bytes = b""
+
+
+def find_place(record: Path | None, config: str | None) -> Place:
+    """Return the record that is meant.
+
+    Raises:
+        ConfigError: the config is wrong.
+        UsageError: the config sends the record where it cannot be read back.
+    """
+    if record is not None and config is None:
+        return Place(record)
+    loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    key = os.environ.get(loaded.settings.audit.sign_key_env or "", "").encode()
+    if record is not None:
+        return Place(record, key)
+    place = record_place(loaded, state_directory(os.environ))
+    if place in {"stderr", "stdout"}:
+        raise UsageError(f"the config sends the record to {place}; name a file with --record")
+    return Place(Path(place), key)
+
+
+@contextmanager
+def open_ledger(place: Place) -> Iterator[Ledger]:
+    """Open the ledger of a record and bring it up to date; say what could not be read."""
+    ledger = Ledger(ledger_path(place.record))
+    try:
+        faults = ledger.ingest(place.record).faults
+        for file, line, fault in faults[:_SHOWN_FAULTS]:
+            sys.stderr.write(f"Warning: {file}:{line}: {fault}\n")
+        if len(faults) > _SHOWN_FAULTS:
+            sys.stderr.write(f"Warning: {len(faults) - _SHOWN_FAULTS} more faulty lines\n")
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def parse_moment(text: str, now: float) -> float:
+    """Read a time: how long ago, or when; 0 for an empty text.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if not text:
+        return 0.0
+    try:
+        return now - parse_duration(text)
+    except ValueError:
+        when = parse_time(text) or parse_time(f"{text}T00:00:00Z") or parse_time(f"{text}Z")
+    if when is None:
+        raise UsageError(f"{text!r} is no time; write 2h or 3d (ago), or 2026-01-31T12:00:00Z")
+    return when
+
+
+def span(since: str, until: str) -> tuple[float, float]:
+    """Return the time between ``--since`` and ``--until``."""
+    now = time.time()
+    return parse_moment(since, now), parse_moment(until, now)
+
+
+def shown_time(at: float | None) -> str:
+    """Return a time for people."""
+    return render_time(at)[:19].replace("T", " ") if at else "-"
+
+
+def write_json(value: Any) -> None:
+    """Print a value as JSON."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print rows as CSV, safe to open in a spreadsheet."""
+    names = list(columns)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_cell(name, row.get(name)) for name in names])
+    sys.stdout.write(text.getvalue())
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name.endswith("_at") and isinstance(value, float):
+        return render_time(value)
+    if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"}:
+        # A spreadsheet would run it; tool names come from servers.
+        return f"'{value}"
+    return value

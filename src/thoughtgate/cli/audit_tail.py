@@ -1,0 +1,170 @@
+"""``thoughtgate audit tail``: the record as it grows."""
+
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from thoughtgate.cli.audit_place import RecordOption, find_place, shown_time
+from thoughtgate.cli.audit_query import (
+    DECISIONS,
+    DecisionOption,
+    RunOption,
+    ServerOption,
+    ToolOption,
+    chosen,
+    printable,
+)
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.core.folding import event_time, member, text
+from thoughtgate.core.record import MESSAGE
+from thoughtgate.policy.globs import Glob
+from thoughtgate.stores.record_reader import read_entry, read_lines
+
+TAIL_EXAMPLES: Final = examples(
+    "thoughtgate audit tail -f",
+    "thoughtgate audit tail -f --server github --decision block",
+    "thoughtgate audit tail -n 100 --all --json",
+)
+
+_POLL_S: Final = 0.2
+"""How often a followed file is looked at: soon for an eye, idle for a processor."""
+
+_COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
+
+
+def tail_command(
+    *,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
+    lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0)] = 20,
+    every: Annotated[
+        bool, typer.Option("--all", help="Messages that no gate judges, too.")
+    ] = False,
+    run: RunOption = "",
+    server: ServerOption = "",
+    tool: ToolOption = "",
+    decision: DecisionOption = "",
+    kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="Only this type.")] = "",
+    record: RecordOption = None,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show the newest events of the record, and with -f those to come."""
+    place = find_place(record, config)
+    globs = {"run_id": run, "server_name": server}
+    wanted = Wanted(
+        {name: Glob(pattern) for name, pattern in globs.items() if pattern},
+        Glob(tool) if tool else None,
+        chosen("--decision", decision, DECISIONS),
+        kind,
+        every=every or kind == MESSAGE,
+    )
+    coloured = sys.stdout.isatty() and not json_
+    for event in events_of(place.record, wanted, lines, follow=follow):
+        line = json.dumps(event) if json_ else told(event, coloured=coloured)
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+class Wanted:
+    """Which events are shown."""
+
+    def __init__(
+        self, globs: dict[str, Glob], tool: Glob | None, decision: str, kind: str, *, every: bool
+    ) -> None:
+        self._globs = globs
+        self._tool = tool
+        self._decision = decision
+        self._kind = kind
+        self._every = every
+
+    def accepts(self, event: dict[str, Any]) -> bool:
+        """Tell whether an event is to be shown."""
+        if not self._every and event.get("type") == MESSAGE:
+            return False
+        if self._kind and event.get("type") != self._kind:
+            return False
+        if not all(glob.matches(text(event, name) or "") for name, glob in self._globs.items()):
+            return False
+        if self._tool and not self._tool.matches(text(member(event, "call"), "tool_name") or ""):
+            return False
+        return not self._decision or member(event, "decision").get("action") == self._decision
+
+
+def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
+    """Give the last events of the current file, and when following those that come."""
+    newest: deque[dict[str, Any]] = deque(maxlen=count)
+    offset = number = 0
+    if path.exists() or not follow:
+        for line in read_lines(path):
+            if line.ended:
+                offset, number = offset + len(line.data) + 1, line.number
+                newest.extend(_accepted(read_entry(line).event, wanted))
+    yield from newest
+    inode = path.stat().st_ino if path.exists() else 0
+    while follow:
+        if not path.exists():
+            time.sleep(_POLL_S)
+            continue
+        status = path.stat()
+        if status.st_ino != inode or status.st_size < offset:
+            inode, offset, number = status.st_ino, 0, 0
+        for line in read_lines(path, offset, number):
+            if line.ended:
+                offset, number = offset + len(line.data) + 1, line.number
+                yield from _accepted(read_entry(line).event, wanted)
+        time.sleep(_POLL_S)
+
+
+def _accepted(event: dict[str, Any], wanted: Wanted) -> Iterable[dict[str, Any]]:
+    return [event] if event and wanted.accepts(event) else []
+
+
+def told(event: dict[str, Any], *, coloured: bool = False) -> str:
+    """Return an event as one line for people."""
+    kind = text(event, "type") or "-"
+    word, rest = _words(kind, event)
+    colour = _COLOURS.get(word, _COLOURS.get(kind))
+    shown = f"\x1b[{colour}m{word:<9}\x1b[0m" if coloured and colour else f"{word:<9}"
+    when = shown_time(event_time(event))
+    server = printable(text(event, "server_name") or "-")
+    return f"{when}  {kind:<18}  {shown}  {server:<12}  {printable(rest)}".rstrip()
+
+
+def _words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
+    call, decision, approval = (member(event, name) for name in ("call", "decision", "approval"))
+    tool = text(call, "tool_name") or ""
+    if decision:
+        why = text(member(decision, "explain"), "summary") or ""
+        observed = " (observed)" if decision.get("enforced") is False else ""
+        rule = text(decision, "rule_id") or text(decision, "gate") or ""
+        return text(decision, "action") or "-", f"{tool}{observed}  {rule}: {why}"
+    if approval:
+        by = text(approval, "decided_by")
+        who = f"by {by}" if by else f"workflow {text(approval, 'workflow') or '-'}"
+        return text(approval, "outcome") or "asked", f"{tool}  {who}"
+    if "status" in event:
+        kind_of_error = text(member(event, "error"), "kind") or ""
+        return text(
+            event, "status"
+        ) or "-", f"{tool}  {event.get('latency_ms')} ms  {kind_of_error}"
+    if call:
+        return "", f"{tool}  {text(member(call, 'preview'), 'args_preview') or ''}"
+    return _other_words(kind, event)
+
+
+def _other_words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
+    run = member(event, "run")
+    if run:
+        return text(run, "status") or text(run, "mode") or "", f"run {event.get('run_id')}"
+    said = next((member(event, name) for name in _BODIES if name in event), {})
+    facts = "  ".join(f"{name} {value}" for name, value in said.items() if name != "hidden")
+    return "", facts if kind else ""
+
+
+_BODIES: Final = ("list", "message", "frame", "agent", "server", "policy", "record", "checkpoint")

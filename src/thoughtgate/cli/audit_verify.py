@@ -1,0 +1,99 @@
+"""``thoughtgate audit verify``: prove that the record is what was written, or say where not."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from thoughtgate.cli.audit_place import Place, find_place, write_json
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.core.verification import OPEN_RUN, Verification
+from thoughtgate.errors import EXIT_CONFIG, UsageError
+from thoughtgate.stores.record_reader import verify_record
+
+VERIFY_EXAMPLES: Final = examples(
+    "thoughtgate audit verify",
+    "thoughtgate audit verify audit.jsonl --json",
+    "thoughtgate audit verify audit.jsonl --key-env AUDIT_KEY",
+)
+
+_SHOWN: Final = 50
+"""Findings printed for people; ``--json`` has all."""
+
+
+def verify_command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The record.", show_default=False)
+    ] = None,
+    *,
+    config: ConfigOption = None,
+    key_env: Annotated[
+        str,
+        typer.Option("--key-env", metavar="NAME", help="Variable with the key of the checkpoints."),
+    ] = "",
+    anchor: Annotated[
+        str,
+        typer.Option("--anchor", metavar="CHAIN", help="A chain noted earlier that must be there."),
+    ] = "",
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Leave the files put aside out of it.")
+    ] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Check that no line of the record was edited, removed, moved, put in or cut off.
+
+    Exit code 0 when it is sound, 1 when it is not, 2 when it cannot be read. Without a key
+    a rewriter of the whole file and a cut-off tail go unnoticed; signed checkpoints, or
+    an anchor kept elsewhere, find both.
+    """
+    place = find_place(file, config)
+    if key_env:
+        place = Place(place.record, _key(key_env))
+    report = verify_record(place.record, key=place.key, anchor=anchor, rotated=not alone)
+    if json_:
+        write_json(_as_json(place, report))
+    else:
+        _tell(place, report)
+    if not report.is_sound:
+        raise typer.Exit(EXIT_CONFIG)
+
+
+def _key(name: str) -> bytes:
+    value = os.environ.get(name)
+    if not value:
+        raise UsageError(f"the variable {name} is not set")
+    return value.encode()
+
+
+def _as_json(place: Place, report: Verification) -> dict[str, object]:
+    return {
+        "file": str(place.record),
+        "sound": report.is_sound,
+        "lines": report.lines,
+        "runs": report.runs,
+        "checkpoints": report.checkpoints,
+        "signatures_checked": bool(place.key),
+        "head": report.head,
+        "findings": [
+            {**finding._asdict(), "fault": finding.is_fault} for finding in report.findings
+        ],
+    }
+
+
+def _tell(place: Place, report: Verification) -> None:
+    open_runs = sum(finding.kind == OPEN_RUN for finding in report.findings)
+    told = [finding for finding in report.findings if finding.kind != OPEN_RUN]
+    for finding in told[:_SHOWN]:
+        word = "FAULT" if finding.is_fault else "note"
+        sys.stdout.write(
+            f"{word}: {finding.file}:{finding.line}: {finding.kind}: {finding.message}\n"
+        )
+    if len(told) > _SHOWN:
+        sys.stdout.write(f"… and {len(told) - _SHOWN} more; --json lists them\n")
+    verdict = "sound" if report.is_sound else "NOT sound"
+    facts = f"{report.lines} lines, {report.runs} runs, {open_runs} without an end"
+    signed = f"{report.checkpoints} checkpoints {'checked' if place.key else 'not checked: no key'}"
+    signed = signed if report.checkpoints or place.key else "not signed"
+    sys.stdout.write(f"{place.record}: {verdict}: {facts}; {signed}\nhead {report.head}\n")
