@@ -22,6 +22,9 @@ GENESIS: Final = "0" * 64
 CHAIN_MEMBER: Final = ',"chain":"'
 _CHAIN_TAIL: Final = len(CHAIN_MEMBER) + 64 + len('"}')
 
+MAX_QUOTED: Final = 1024
+"""Ids kept in their quoted form; sessions come and go."""
+
 UNKNOWN: Final = "unknown"
 CLIENTS: Final = frozenset({"claude", "codex", "headless", "custom"})
 ENVIRONMENTS: Final = frozenset({"dev", "ci", "prod"})
@@ -65,6 +68,7 @@ class Envelope:
         self._identity = dump_json(identity)[1:-1]
         self._second = -1
         self._stamp = ""
+        self._quoted: dict[str, str] = {}
 
     def wrap(self, record: Record, dump: Callable[[Any], str] = dump_json) -> str:
         """Return the line of a record but for its chain and the closing brace.
@@ -76,9 +80,18 @@ class Envelope:
         members = f",{body[1:-1]}" if record.body else ""
         return (
             f'{{"v":"{CONTRACT}","type":"{record.type}","ts":"{self._time(record.at)}",'
-            f'{self._identity},"session_id":{dump_json(record.session)},"seq":{self.seq},'
-            f'"server_name":{dump_json(record.server)}{members}'
+            f'{self._identity},"session_id":{self._quote(record.session)},"seq":{self.seq},'
+            f'"server_name":{self._quote(record.server)}{members}'
         )
+
+    def _quote(self, text: str) -> str:
+        """Quote an id; the same few come again and again."""
+        quoted = self._quoted.get(text)
+        if quoted is None:
+            if len(self._quoted) >= MAX_QUOTED:
+                self._quoted.clear()
+            quoted = self._quoted[text] = dump_json(text)
+        return quoted
 
     def _time(self, at: float) -> str:
         second, milli = divmod(int(at * 1000), 1000)

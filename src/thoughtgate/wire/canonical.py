@@ -7,9 +7,13 @@ form that reads back, with ECMAScript's thresholds for exponents.
 
 import hashlib
 import json
+import re
 from typing import Any, Final
 
 _string = json.JSONEncoder(ensure_ascii=False).encode
+
+_MAYBE_FLOAT: Final = re.compile(r"[0-9][.e]|N|I")
+"""A float's text has a digit before a point or an exponent, or spells NaN or Infinity."""
 
 _EXPONENT_FROM: Final = 1e21
 """ECMAScript writes numbers from here on with an exponent."""
@@ -21,12 +25,14 @@ class NotCanonical(ValueError):  # noqa: N818 - says what the value is
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value."""
+    text = _plain(value)
+    if _MAYBE_FLOAT.search(text) is not None and _has_float(value):
+        text = _render(value)
     try:
-        plain = _render(value) if _has_float(value) else _render_plain(value)
-        plain.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
         raise NotCanonical("a lone surrogate has no UTF-8 form") from None
-    return plain
+    return text
 
 
 def args_hash(arguments: dict[str, Any] | None) -> str:
@@ -39,8 +45,14 @@ def _refuse(value: Any) -> Any:
     raise NotCanonical(f"{type(value).__name__} is not JSON")
 
 
+_plain = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
+).encode
+"""Writes everything as it must be written, except floats."""
+
+
 def _has_float(value: Any) -> bool:
-    """Tell whether the slow path is needed: only floats differ from what ``json`` writes."""
+    """Tell whether the slow path is needed, once the text looks as if it were."""
     if type(value) is float:
         return True
     if type(value) is dict:
@@ -48,12 +60,6 @@ def _has_float(value: Any) -> bool:
     if type(value) is list:
         return any(map(_has_float, value))
     return False
-
-
-def _render_plain(value: Any) -> str:
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
-    )
 
 
 def _render(value: Any) -> str:
