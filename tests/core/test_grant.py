@@ -1,0 +1,109 @@
+"""What is remembered, for whom, and for how long."""
+
+import pytest
+from tests.support.approvals import CALL, NOW, an_approval
+
+from thoughtgate.core.approval import Approval, Refusal, digest_of
+from thoughtgate.core.grant import (
+    EXACT,
+    MAX_GRANT_S,
+    ONCE,
+    SESSION,
+    TOOL,
+    UNTIL,
+    Grant,
+    Remember,
+    grant_from,
+    matches,
+)
+from thoughtgate.policy.call import Call
+
+DIGEST = digest_of(CALL, "v1")
+
+
+def a_grant(lifetime: str, scope: str, seconds: float = 60.0) -> Grant:
+    made = grant_from(
+        an_approval(), Remember(lifetime, scope, seconds), by="terminal:ann", ident="g1", now=NOW
+    )
+    assert isinstance(made, Grant)
+    return made
+
+
+def covers(
+    grant: Grant, call: Call = CALL, *, now: float = NOW + 1, workflow: str = "default"
+) -> bool:
+    return matches(grant, call, digest_of(call, "v1"), workflow, now)
+
+
+@pytest.mark.parametrize("lifetime", [ONCE, SESSION, UNTIL])
+@pytest.mark.parametrize("scope", [EXACT, TOOL])
+def test_every_lifetime_goes_with_every_scope(lifetime: str, scope: str) -> None:
+    grant = a_grant(lifetime, scope)
+    assert covers(grant)
+    other_arguments = CALL._replace(arguments={"path": "/tmp/y"})
+    assert covers(grant, other_arguments) is (scope == TOOL)
+    other_session = CALL._replace(session="s2")
+    assert covers(grant, other_session) is (lifetime != SESSION)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        CALL._replace(principal="other"),
+        CALL._replace(server="other"),
+        CALL._replace(kind="prompt"),
+        CALL._replace(name="delete_files"),
+    ],
+)
+def test_a_grant_is_bound_to_principal_and_tool(call: Call) -> None:
+    assert not covers(a_grant(UNTIL, TOOL), call)
+
+
+def test_a_grant_of_one_workflow_does_not_answer_for_another() -> None:
+    assert not covers(a_grant(UNTIL, TOOL), workflow="strict")
+
+
+def test_a_grant_ends_with_its_time() -> None:
+    grant = a_grant(UNTIL, TOOL, 60)
+    assert covers(grant, now=NOW + 59.9)
+    assert not covers(grant, now=NOW + 60)
+
+
+def test_no_grant_outlives_the_longest_time() -> None:
+    assert not covers(a_grant(SESSION, TOOL), now=NOW + MAX_GRANT_S)
+
+
+def test_a_grant_for_once_is_used_up_by_one_call() -> None:
+    assert not covers(a_grant(ONCE, EXACT)._replace(uses=1))
+    assert covers(a_grant(UNTIL, EXACT)._replace(uses=9))
+
+
+def test_an_exact_grant_does_not_survive_another_policy() -> None:
+    assert not matches(a_grant(UNTIL, EXACT), CALL, digest_of(CALL, "v2"), "default", NOW + 1)
+    assert not matches(a_grant(UNTIL, EXACT)._replace(digest=""), CALL, "", "default", NOW + 1)
+
+
+def test_a_call_without_a_session_is_not_covered_by_a_session_grant() -> None:
+    grant = a_grant(SESSION, TOOL)._replace(session="")
+    assert not covers(grant, CALL._replace(session=""))
+
+
+@pytest.mark.parametrize(
+    ("approval", "remember", "words"),
+    [
+        (an_approval(required=2), Remember(SESSION), "2 people"),
+        (an_approval(remember=False), Remember(SESSION), "does not let"),
+        (an_approval(session=""), Remember(SESSION), "no session"),
+        (an_approval(), Remember(UNTIL, EXACT, 0), "more than nothing"),
+        (an_approval(), Remember(UNTIL, EXACT, MAX_GRANT_S + 1), "30 days"),
+        (an_approval(), Remember("always"), "remember"),
+        (an_approval(), Remember(SESSION, "everything"), "remember"),
+    ],
+)
+def test_what_cannot_be_remembered_says_why(
+    approval: Approval, remember: Remember, words: str
+) -> None:
+    made = grant_from(approval, remember, by="terminal:ann", ident="g1", now=NOW)
+    assert isinstance(made, Refusal)
+    assert made.kind == "cannot_remember"
+    assert words in made.text

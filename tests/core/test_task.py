@@ -1,0 +1,104 @@
+"""The life of a task, and who may have one."""
+
+from typing import Any
+
+import pytest
+from tests.support.approvals import NOW
+from tests.support.tasks import a_task
+
+from thoughtgate.core.task import (
+    CANCELLED,
+    COMPLETED,
+    EXTENSION,
+    FAILED,
+    MAX_TTL_S,
+    MIN_TTL_S,
+    TRANSITIONS,
+    clamp_ttl,
+    has_extension,
+    move,
+    poll_interval,
+    requested_ttl,
+    wants_task,
+    without_task,
+)
+
+DECLARED: dict[str, Any] = {
+    "_meta": {"io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: {}}}}
+}
+
+
+def test_only_the_moves_in_the_table_are_made() -> None:
+    for phase, allowed in TRANSITIONS.items():
+        for wanted in TRANSITIONS:
+            moved = move(a_task(phase=phase), wanted, NOW + 1, "note")
+            assert (moved is not None) is (wanted in allowed)
+            if moved is not None:
+                assert (moved.phase, moved.updated_at, moved.note) == (wanted, NOW + 1, "note")
+
+
+def test_a_task_is_over_when_nothing_can_follow() -> None:
+    over = {phase for phase in TRANSITIONS if a_task(phase=phase).is_over}
+    assert over == {COMPLETED, FAILED, CANCELLED}
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [(None, 600.0), (0.0, MIN_TTL_S), (59.0, MIN_TTL_S), (90.0, 90.0), (1e9, MAX_TTL_S)],
+)
+def test_the_life_of_a_task_is_honoured_within_bounds(asked: float | None, given: float) -> None:
+    assert clamp_ttl(asked) == given
+
+
+def test_a_task_without_a_wish_gets_the_life_its_workflow_needs() -> None:
+    assert clamp_ttl(None, 1200) == 1200
+    assert clamp_ttl(None, 5) == MIN_TTL_S
+
+
+def test_the_wished_life_is_in_milliseconds() -> None:
+    assert requested_ttl({"task": {"ttl": 90_000}}) == 90.0
+    assert requested_ttl({"task": {}}) is None
+    assert requested_ttl({}) is None
+
+
+@pytest.mark.parametrize("ttl", ["60000", 1.5, True, -1, [], {}])
+def test_a_wished_life_that_is_no_number_is_refused(ttl: Any) -> None:
+    with pytest.raises(ValueError, match="milliseconds"):
+        requested_ttl({"task": {"ttl": ttl}})
+
+
+def test_an_older_caller_asks_for_a_task_with_the_request() -> None:
+    assert wants_task("tools/call", {"task": {}}, modern=False)
+    assert not wants_task("tools/call", {}, modern=False)
+    assert not wants_task("tools/call", {"task": True}, modern=False)
+    assert not wants_task("prompts/get", {"task": {}}, modern=False)
+
+
+def test_a_modern_caller_gets_a_task_when_it_declares_the_extension() -> None:
+    assert wants_task("tools/call", DECLARED, modern=True)
+    assert not wants_task("tools/call", {"task": {}}, modern=True)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"_meta": 1},
+        {"_meta": {}},
+        {"_meta": {"io.modelcontextprotocol/clientCapabilities": []}},
+        {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"extensions": []}}},
+        {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION: 1}}}},
+    ],
+)
+def test_a_malformed_declaration_declares_nothing(params: dict[str, Any]) -> None:
+    assert not has_extension(params)
+
+
+def test_long_tasks_are_asked_about_less_often() -> None:
+    intervals = [poll_interval(ttl) for ttl in (60, 300, 900, 86_400)]
+    assert intervals == sorted(intervals)
+    assert len(set(intervals)) == 4
+
+
+def test_the_server_does_not_see_the_wish_for_a_task() -> None:
+    assert without_task({"name": "x", "task": {"ttl": 1}}) == {"name": "x"}

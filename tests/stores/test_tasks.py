@@ -1,0 +1,68 @@
+"""Tasks that outlive the gate."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.approvals import NOW
+from tests.support.tasks import a_task
+
+from thoughtgate.core.task import CANCELLED, COMPLETED, HELD, RUNNING
+from thoughtgate.stores.database import open_database
+from thoughtgate.stores.tasks import TaskStore, new_task_id
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[TaskStore]:
+    database = open_database(tmp_path)
+    yield TaskStore(database)
+    database.close()
+
+
+def test_a_task_is_found_again_by_another_process_as_it_was(
+    store: TaskStore, tmp_path: Path
+) -> None:
+    task = a_task(note="wartet…", modern=True)
+    assert store.save(task)
+    again = open_database(tmp_path)
+    assert TaskStore(again).load() == [task]
+    again.close()
+
+
+def test_tasks_are_loaded_by_server(store: TaskStore) -> None:
+    store.save(a_task())
+    store.save(a_task(id="tg_2", server="other"))
+    assert [task.id for task in store.load("other")] == ["tg_2"]
+    assert len(store.load()) == 2
+
+
+def test_a_task_is_started_by_one_gate_and_ended_once(store: TaskStore) -> None:
+    store.save(a_task(phase=HELD))
+    assert store.save(a_task(phase=RUNNING))
+    assert store.save(a_task(phase=COMPLETED))
+    for phase in (HELD, RUNNING, CANCELLED):
+        assert not store.save(a_task(phase=phase))
+    assert store.load()[0].phase == COMPLETED
+
+
+def test_a_forgotten_task_is_gone(store: TaskStore) -> None:
+    store.save(a_task())
+    store.forget("tg_1")
+    assert store.load() == []
+
+
+def test_tasks_past_their_time_are_purged(store: TaskStore) -> None:
+    store.save(a_task())
+    store.save(a_task(id="tg_2", ttl_s=9000.0))
+    assert store.purge(NOW + 600) == 1
+    assert [task.id for task in store.load()] == ["tg_2"]
+
+
+def test_task_ids_cannot_be_guessed_and_fit_a_header() -> None:
+    ids = {new_task_id() for _ in range(100)}
+    assert len(ids) == 100
+    for each in ids:
+        assert each.startswith("tg_")
+        assert len(each) - 3 >= 120 / 5
+        assert each[3:].isalnum()
+        assert each.isascii()
