@@ -39,6 +39,7 @@ COMMANDS: Final = (
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "See what waits for a person, and answer it."),
     Command("audit", "audit", "Follow, query, verify and export the record."),
+    Command("demo", "demo", "See calls forwarded, hidden, denied, limited and held."),
     Command("policy", "policy", "Explain a verdict; find mistakes in the rules."),
 )
 

@@ -15,7 +15,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from thoughtgate.config.durations import parse_duration, parse_rate, parse_size
+from thoughtgate.config.durations import parse_duration, parse_rate, parse_size, render_duration
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.regexes import Pattern
@@ -520,5 +520,17 @@ class ConfigModel(Model):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config file, for editors."""
     schema = ConfigModel.model_json_schema(by_alias=True)
+    for definition in (schema, *schema["$defs"].values()):
+        for entry in definition["properties"].values():
+            _tidy_default(entry)
     schema["properties"]["mcpServers"] = schema["properties"]["servers"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _tidy_default(entry: dict[str, Any]) -> None:
+    """Write a default as one would in the file; those of whole sections say nothing new."""
+    default = entry.get("default")
+    if entry.get("type") == "string" and isinstance(default, float):
+        entry["default"] = render_duration(default)
+    elif isinstance(default, dict) or default is None:
+        entry.pop("default", None)

@@ -39,14 +39,13 @@ def parse_yaml(text: str, file: str) -> Document:
         ConfigError: the text is not YAML, or uses what a config does not need.
     """
     try:
-        events = [event for event in YAML(typ="safe", pure=True).parse(text)]  # noqa: C416  errors surface here
+        return _Tree(YAML(typ="safe", pure=True).parse(text), file).read()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = f"not valid YAML: {error.problem or error.context}"
         raise syntax_error(message, file, mark.line + 1 if mark else 0) from None
     except (YAMLError, RecursionError, ValueError) as error:
         raise syntax_error(f"not valid YAML: {str(error).splitlines()[0]}", file) from None
-    return _Tree(iter(events), file).read()
 
 
 class _Tree:

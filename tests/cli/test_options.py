@@ -1,0 +1,13 @@
+"""Shared options."""
+
+from thoughtgate.cli.options import command_app, examples
+
+
+def test_examples_keep_their_lines() -> None:
+    assert examples("a", "b") == "\b\nExamples:\n  a\n  b"
+
+
+def test_every_command_answers_to_h_and_help() -> None:
+    app = command_app("text")
+    settings = app.info.context_settings
+    assert settings == {"help_option_names": ["-h", "--help"]}

@@ -1,0 +1,72 @@
+"""``validate-config`` as a process: messages, exit codes, and silence on stdout."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOOD = "schema: 1\ndefault: deny\n"
+
+
+def validate(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "thoughtgate", "validate-config", *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
+
+
+@pytest.mark.requirement("FR27", "FR29")
+def test_a_valid_config_exits_0_says_so_on_stderr_and_nothing_on_stdout(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "Config is valid.\n")
+
+
+@pytest.mark.requirement("FR25", "FR26", "FR27", "FR29")
+def test_an_invalid_config_exits_1_with_each_problem_on_its_own_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "schema: 1\nlisten: {transport: http, port: 99999}\nrules: [{action: x}]\n"
+    )
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    lines = result.stderr.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("Error: ") for line in lines)
+    assert "listen.port: must be a valid port number" in result.stderr
+    assert "default: required" in result.stderr
+    assert "rules[0].action: unknown value" in result.stderr
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    result = validate("-c", "gone.yaml", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "gone.yaml" in result.stderr
+
+
+def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:
+    result = validate(cwd=tmp_path)
+    assert result.returncode == 1
+    assert "thoughtgate init" in result.stderr
+
+
+def test_a_file_is_found_without_a_flag(tmp_path: Path) -> None:
+    (tmp_path / "thoughtgate.yaml").write_text(GOOD)
+    assert validate(cwd=tmp_path).returncode == 0
+
+
+def test_json_lists_problems_and_warnings(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(GOOD)
+    path.chmod(0o666)
+    report = json.loads(validate("-c", "a.yaml", "--json", cwd=tmp_path).stdout)
+    assert report["valid"]
+    assert len(report["warnings"]) == 1
+    path.write_text("schema: 1\n")
+    result = validate("-c", "a.yaml", "--json", cwd=tmp_path)
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["problems"][0]["key"] == "default"
+
+
+def test_the_schema_is_json(tmp_path: Path) -> None:
+    schema = json.loads(validate("--schema", cwd=tmp_path).stdout)
+    assert "rules" in schema["properties"]

@@ -1,0 +1,150 @@
+"""What keys must agree on with one another."""
+
+from typing import Any
+
+import pytest
+
+from thoughtgate.config.checks import check, is_loopback
+from thoughtgate.config.document import dotted
+
+SLACK = {"channel": "slack", "slack": {"channel": "#ops"}}
+
+
+def found(data: dict[str, Any]) -> dict[str, str]:
+    return {dotted(path): words for path, words in check(data)}
+
+
+def server(**fields: Any) -> dict[str, Any]:
+    return {"servers": {"a": fields}}
+
+
+def listen(**fields: Any) -> dict[str, Any]:
+    return {"listen": {"transport": "http", **fields}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        server(command="x", args=["y"]),
+        server(url="https://h/mcp", auth={"token_env": "T"}),
+        server(url="http://localhost:1/mcp", auth={"token_env": "T"}),
+        server(url="http://h/mcp"),
+        server(expose={"allow": []}),
+        {"servers": {"a": {}, "*": {"expose": {"block": ["x"]}}}, "rules": [{"server": "zz"}]},
+        {"servers": {"a": {}}, "rules": [{"server": ["a", "z*", "thoughtgate"]}]},
+        {"rules": [{"server": "anything", "action": "deny"}]},
+        {"rules": [{"tool": "x", "kind": "tool"}]},
+        {"rules": [{"action": "approve", "approval": "default"}]},
+        {"rules": [{"action": "policy"}], "cedar": {"policies": ["x"]}},
+        {"limits": [{"budget": 0}]},
+        {"approval": {"a": SLACK, "b": {"timeout": "5s"}}},
+        listen(host="127.0.0.1"),
+        listen(host="::1"),
+        listen(host="0.0.0.0", auth={"type": "bearer", "token_env": "T"}),
+        listen(auth={"type": "jwt", "jwks_url": "https://h/k", "audience": "x", "issuer": "i"}),
+        listen(auth={"type": "ip_allowlist", "allow": ["10.0.0.1", "fd00::/8"]}),
+        listen(public_url="https://gate.example"),
+        {"audit": {"sink": "stdout"}, "listen": {"transport": "http"}},
+        {"store": "rediss://h"},
+        {"tasks": {"ttl": "1m", "max_ttl": "1h"}},
+        {"namespaces": {"n": ["a"]}, "default_namespace": "n", "servers": {"a": {}}},
+    ],
+)  # fmt: skip
+def test_what_fits_together_is_left_alone(data: dict[str, Any]) -> None:
+    assert found(data) == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"servers": {"a.b": {}}}, "servers.a.b"),
+        ({"servers": {"a/b": {}}}, "servers.a/b"),
+        ({"servers": {"": {}}}, "servers."),
+        ({"servers": {" a": {}}}, "servers. a"),
+        ({"servers": {"a\n": {}}}, "servers.a\n"),
+        ({"servers": {"_a": {}}}, "servers._a"),
+        ({"servers": {"ThoughtGate": {}}}, "servers.ThoughtGate"),
+        ({"servers": {"a": {}, "A": {}}}, "servers.A"),
+        ({"servers": {"*": {"command": "x"}}}, "servers.*"),
+        (server(command="x", url="https://h"), "servers.a.command"),
+        (server(args=["x"]), "servers.a.args"),
+        (server(auth={"token_env": "T"}), "servers.a.auth"),
+        (server(url="ftp://h"), "servers.a.url"),
+        (server(url="https://"), "servers.a.url"),
+        (server(url="https://[bad"), "servers.a.url"),
+        (server(url="https://h:0/"), "servers.a.url"),
+        (server(url="https://h:99999/"), "servers.a.url"),
+        (server(url="https://u:p@h/"), "servers.a.url"),
+        (server(url="http://h/", auth={"token_env": "T"}), "servers.a.url"),
+        (server(url="http://h/", headers={"authorization": "x"}), "servers.a.url"),
+        (server(timeout="1ms"), "servers.a.timeout"),
+        ({"rules": [{"tool": "x", "prompt": "y"}]}, "rules[0]"),
+        ({"rules": [{"tool": "x", "kind": "prompt"}]}, "rules[0].kind"),
+        ({"servers": {"a": {}}, "rules": [{"server": "b"}]}, "rules[0].server"),
+        ({"servers": {"a": {}}, "limits": [{"server": ["b"], "budget": 1}]}, "limits[0].server"),
+        ({"rules": [{"id": "x"}, {"id": "x"}]}, "rules[1].id"),
+        ({"rules": [{"action": "policy"}]}, "rules[0].action"),
+        ({"default": "policy"}, "default"),
+        ({"rules": [{"action": "forward", "annotations": {"a": 1}}]}, "rules[0].annotations"),
+        ({"rules": [{"action": "deny", "approval": "default"}]}, "rules[0].approval"),
+        ({"rules": [{"action": "approve", "approval": "x"}]}, "rules[0].approval"),
+        ({"limits": [{"tool": "x"}]}, "limits[0]"),
+        ({"approval": {"a": {"channel": "slack"}}}, "approval.a.slack"),
+        ({"approval": {"a": {"slack": {"channel": "x"}}}}, "approval.a.slack"),
+        ({"approval": {"a": {"timeout": "1s"}}}, "approval.a.timeout"),
+        ({"approval": {"a": {"approvers": ["x", "x"], "required": 2}}}, "approval.a.required"),
+        (
+            {"approval": {"a": {"channel": "webhook", "webhook": {"url": "http://h"}}}},
+            "approval.a.webhook.url",
+        ),
+        ({"listen": {"auth": {"type": "bearer", "token_env": "T"}}}, "listen.auth"),
+        (listen(host="0.0.0.0"), "listen.auth"),
+        (listen(host="gate.example"), "listen.auth"),
+        (listen(auth={"type": "bearer"}), "listen.auth.token_env"),
+        (listen(auth={"type": "bearer", "token_env": "T", "allow": []}), "listen.auth.allow"),
+        (
+            listen(auth={"type": "ip_allowlist", "allow": ["10.0.0.0/8", "x"]}),
+            "listen.auth.allow[1]",
+        ),
+        (listen(auth={"type": "ip_allowlist", "allow": []}), "listen.auth.allow"),
+        (
+            listen(auth={"type": "jwt", "jwks_url": "http://h", "audience": "x"}),
+            "listen.auth.jwks_url",
+        ),
+        (listen(auth={"type": "jwt", "jwks_url": "https://h"}), "listen.auth.audience"),
+        (listen(public_url="gate"), "listen.public_url"),
+        (listen(port=5, admin_port=5), "listen.admin_port"),
+        ({"namespaces": {"n": ["a"]}}, "namespaces.n[0]"),
+        ({"default_namespace": "x"}, "default_namespace"),
+        ({"audit": {"sink": "stdout"}}, "audit.sink"),
+        ({"audit": {"sink": "stderr", "file": "x"}}, "audit.file"),
+        ({"store": "mysql://h"}, "store"),
+        ({"tasks": {"ttl": "2h", "max_ttl": "1h"}}, "tasks.ttl"),
+        ({"telemetry": {"otlp": {"endpoint": "h:4318"}}}, "telemetry.otlp.endpoint"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(data: dict[str, Any], key: str) -> None:
+    assert set(found(data)) == {key}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"servers": 5, "rules": {}, "limits": 1, "approval": [], "listen": "x", "namespaces": 3},
+        {"servers": {"a": 5}, "rules": [5], "limits": [None], "approval": {"a": 5}},
+        {"servers": {"a": {"url": 5, "timeout": 5, "headers": 5}}, "namespaces": {"n": 5}},
+        {"listen": {"auth": {"type": 5}}, "store": 5, "tasks": {"ttl": "x"}},
+        {"rules": [{"server": 5, "kind": 5, "approval": 5, "action": "approve"}]},
+    ],
+)
+def test_wrong_types_are_left_for_the_models(data: dict[str, Any]) -> None:
+    assert all(words for words in found(data).values())
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("localhost", True), ("127.0.0.9", True), ("[::1]", True), ("0.0.0.0", False), ("h", False)],
+)
+def test_loopback_is_known_without_looking_a_name_up(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
