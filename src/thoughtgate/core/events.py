@@ -24,6 +24,8 @@ class ServerSent(NamedTuple):
 
     line: bytes
     at: float
+    message: Message | Fault | None = None
+    """What the line says, when the driver has read it already."""
 
 
 class CallJudged(NamedTuple):

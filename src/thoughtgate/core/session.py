@@ -237,10 +237,11 @@ class Session:
     # Frames from the server.
 
     def _server_sent(self, event: ServerSent) -> list[Command]:
-        line, at = event
+        line, at, message = event
         if not line or line == b"\r":
             return []
-        message = read_frame(line)
+        if message is None:
+            message = read_frame(line)
         if isinstance(message, Fault):
             return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
