@@ -1,0 +1,38 @@
+"""``thoughtgate demo`` as a user runs it: without a terminal, nobody answering anything."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.support.commands import thoughtgate
+
+
+def _run(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        thoughtgate("demo", *args),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_it_shows_a_table_the_record_and_its_check(tmp_path: Path) -> None:
+    run = _run("--folder", str(tmp_path))
+
+    assert run.returncode == 0, run.stderr
+    for word in ("forwarded", "hidden", "denied", "limited", "held, approved", "held, refused"):
+        assert word in run.stdout
+    assert str(tmp_path / "record.jsonl") in run.stdout
+    assert "sound" in run.stdout
+
+
+def test_it_tells_the_same_as_json(tmp_path: Path) -> None:
+    run = _run("--folder", str(tmp_path), "--json")
+
+    told = json.loads(run.stdout)
+    assert run.returncode == 0, run.stderr
+    assert told["as_expected"] is True
+    assert told["record_is_sound"] is True
+    assert Path(told["record"]).is_file()
