@@ -6,7 +6,7 @@ governance service of a wrap. The shim's loop knows only this.
 
 from typing import Protocol
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
 from thoughtgate.core.events import Event
 from thoughtgate.core.record import Record
 
@@ -25,6 +25,12 @@ class Authority(Protocol):
 
     def ask(self, command: AskPeople) -> list[Event]:
         """Have people asked about a held call."""
+
+    def about_task(self, command: AskTask) -> list[Event]:
+        """Answer a request about tasks of the gate's own; an empty list: the answer comes later."""
+
+    def end_task(self, command: EndTask) -> list[Event]:
+        """A call that is a task has ended."""
 
     def withdraw(self, command: Withdraw, at: float) -> None:
         """Take a question back."""

@@ -14,12 +14,17 @@ from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.clerk import ORPHAN_AFTER_S
+from thoughtgate.core.commands import AskTask, EndTask
+from thoughtgate.core.events import Event
 from thoughtgate.core.judge import Question, Ruling
 from thoughtgate.core.record import CANCELLED, SERVER_STARTED, Record, call_ended
+from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.task_desk import Told
+from thoughtgate.runtime.task_wire import as_told, task_command
 from thoughtgate.wire.methods import LISTINGS, named_by
 
 LOST_AFTER_S: Final = 15.0
@@ -44,6 +49,8 @@ class ShimSession:
     """Process group of its server, once it has told."""
     open_calls: dict[str, str] = field(default_factory=dict)
     """Calls without an end, with their tool."""
+    told: list[Event] = field(default_factory=list)
+    """What its session must know of tasks and was not yet told."""
 
 
 class Governance:
@@ -105,6 +112,38 @@ class Governance:
             return None
         return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
 
+    async def tasks(self, body: dict[str, Any], wait_s: float) -> dict[str, Any]:
+        """Carry out what a shim says of tasks, and tell it what its session must know."""
+        session = self._session_of(body)
+        told = self._task_command(session, body)
+        self._tell(told)
+        deadline = monotonic() + min(wait_s, MAX_WAIT_S)
+        async with self._news:
+            while not session.told and monotonic() < deadline and not self.shutting_down:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), deadline - monotonic())
+        news, session.told = session.told, []
+        self.governor.flush_quietly()
+        return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
+
+    def _task_command(self, session: ShimSession, body: dict[str, Any]) -> list[Told]:
+        desk, at = self.governor.tasks, now()
+        command = task_command(body, at)
+        if command is None:
+            return []
+        if isinstance(command, EndTask):
+            return desk.ended(command)
+        if isinstance(command, AskTask):
+            return desk.answer(session.id, Caller(self._principal, session.id), command)
+        held = self.governor.judge.open_call(command.call_id)
+        return desk.make(session.id, command, held.call) if held is not None else []
+
+    def _tell(self, told: list[Told]) -> None:
+        for ident, event in told:
+            session = self.sessions.get(ident)
+            if session is not None:
+                session.told.append(event)
+
     def events(self, body: dict[str, Any]) -> None:
         """Put on record what a shim saw.
 
@@ -130,6 +169,7 @@ class Governance:
 
     async def settle(self) -> None:
         """Look once for what people have decided, and wake whoever waits for it."""
+        self._tell(self.governor.tasks.tick(now()))
         if not self._held:
             return
         rulings = self.governor.settled(now())
@@ -137,7 +177,9 @@ class Governance:
             return
         for ruling in rulings:
             if self._held.pop(ruling.call_id, None) is not None:
-                self._rulings[ruling.call_id] = self._recorded(ruling)
+                decided = self._rulings[ruling.call_id] = self._recorded(ruling)
+                if decided.verdict.action == FORWARD:
+                    self._tell(self.governor.tasks.started(ruling.call_id, now()))
         while len(self._rulings) > KEEP_RULINGS:
             del self._rulings[next(iter(self._rulings))]
         async with self._news:

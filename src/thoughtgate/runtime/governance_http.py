@@ -89,6 +89,9 @@ class GovernanceApp:
             return await self._task(scope, path.removeprefix("/governance/task/"))
         if method != "POST":
             raise Refused(405, "use POST")
+        if path == "/governance/tasks":
+            told = await _read_json(receive)
+            return 200, _dump(await self._governance.tasks(told, _wait_of(scope)))
         return self._post(path, await _read_json(receive))
 
     def _post(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
@@ -106,12 +109,7 @@ class GovernanceApp:
         raise Refused(404, "there is nothing here")
 
     async def _task(self, scope: Scope, call_id: str) -> tuple[int, bytes]:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-        try:
-            wait_s = float(query.get("wait", ["0"])[0])
-        except ValueError:
-            raise Refused(400, "wait is a number of seconds") from None
-        answer = await self._governance.task(call_id, max(0.0, wait_s))
+        answer = await self._governance.task(call_id, _wait_of(scope))
         if answer is None:
             raise Refused(404, "there is no such task")
         return 200, _dump(answer)
@@ -128,6 +126,15 @@ class GovernanceApp:
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
             raise Refused(401, "the token is missing or wrong")
+
+
+def _wait_of(scope: Scope) -> float:
+    """Return how long a caller is willing to wait for news."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    try:
+        return max(0.0, float(query.get("wait", ["0"])[0]))
+    except ValueError:
+        raise Refused(400, "wait is a number of seconds") from None
 
 
 async def _read_json(receive: Receive) -> dict[str, Any]:

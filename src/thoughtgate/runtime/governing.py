@@ -14,6 +14,7 @@ from thoughtgate.runtime.approvals import open_desk
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
+from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.record import RecordWriter
 
@@ -28,6 +29,7 @@ def open_governor(
     *,
     audit: str = "",
     desk: bool = True,
+    tasks: Keeper | None = None,
     observe: Callable[[Record], None] | None = None,
 ) -> Governor:
     """Open the record and return a governor for a new run.
@@ -55,6 +57,7 @@ def open_governor(
         writer,
         run,
         desk=asks,
+        tasks=tasks,
         observe=observe,
         on_failure=settings.audit.on_failure,
     )

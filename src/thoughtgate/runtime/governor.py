@@ -13,9 +13,12 @@ from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import CALL_DECISION, CALL_END, CALL_START, Record
 from thoughtgate.core.tally import Tally, run_ended, run_started
+from thoughtgate.core.task_book import TaskBook
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
+from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk
+from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
 
@@ -91,12 +94,19 @@ class Governor:
         run: Run,
         *,
         desk: Desk | None = None,
+        tasks: Keeper | None = None,
         observe: Callable[[Record], None] | None = None,
         on_failure: str = "refuse",
     ) -> None:
         self.judge = judge
         self.run = run
         self.desk: Desk = desk if desk is not None else NoDesk()
+        self.tasks = TaskDesk(
+            TaskBook(),
+            tasks if tasks is not None else NoKeeper(),
+            new_id=new_task_id,
+            withdraw=self.withdraw,
+        )
         self.tally = Tally()
         self._writer = writer
         self._observe = observe

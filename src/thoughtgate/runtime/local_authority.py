@@ -1,11 +1,14 @@
 """The shim as its own judge: a governor in the same process."""
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
 from thoughtgate.core.events import CallJudged, Event, ListScreened
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
+from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import RecordError
+from thoughtgate.policy.call import FORWARD
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.message import RequestId
 
 IDLE_S = 3600.0
@@ -57,10 +60,22 @@ class LocalAuthority:
     def ask(self, command: AskPeople) -> list[Event]:
         """Have the desk ask; the answer is often for later."""
         ruling = self._governor.ask(command.call_id, command.workflow, command.at)
-        if ruling is None:
-            self._held[command.call_id] = command.key
+        if ruling is not None:
+            return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
+        self._held[command.call_id] = command.key
+        held = self._governor.judge.open_call(command.call_id)
+        if command.params is None or held is None:
             return []
-        return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
+        return self._of_ours(self._governor.tasks.make(self._session, command, held.call))
+
+    def about_task(self, command: AskTask) -> list[Event]:
+        """Answer from the book."""
+        caller = Caller(self._principal, self._session)
+        return self._of_ours(self._governor.tasks.answer(self._session, caller, command))
+
+    def end_task(self, command: EndTask) -> list[Event]:
+        """Keep what became of it."""
+        return self._of_ours(self._governor.tasks.ended(command))
 
     def withdraw(self, command: Withdraw, at: float) -> None:
         """Nobody waits any more."""
@@ -89,14 +104,20 @@ class LocalAuthority:
 
     def tick(self, at: float) -> list[Event]:
         """Look whether people have decided."""
+        events = self._of_ours(self._governor.tasks.tick(at))
         if not self._held:
-            return []
-        events: list[Event] = []
+            return events
         for ruling in self._governor.settled(at):
             key = self._held.pop(ruling.call_id, None)
             if key is not None:
+                if ruling.verdict.action == FORWARD:
+                    events += self._of_ours(self._governor.tasks.started(ruling.call_id, at))
                 events.append(CallJudged(key, ruling.verdict, ruling.call_id, at))
         return events
+
+    def _of_ours(self, told: list[Told]) -> list[Event]:
+        """Every session of this gate is the one this authority serves."""
+        return [event for _, event in told]
 
     def finish(self, status: str, at: float) -> None:
         """Close the run."""

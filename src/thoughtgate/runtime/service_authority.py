@@ -12,14 +12,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from thoughtgate.core.clerk import MAX_HELD, ORPHAN_AFTER_S, Setup
-from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
-from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.events import CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record import MESSAGE, Record
 from thoughtgate.errors import KINDS, PeerGone, UsageError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.link import Link
 from thoughtgate.runtime.run_file import RunFile, read_run_file, run_path
+from thoughtgate.runtime.task_wire import as_command, told_event
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.methods import LISTINGS
 
@@ -55,7 +56,10 @@ class ServiceAuthority:
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
+        self._news = self._link()
         self._held: dict[str, tuple[Link, RequestId]] = {}
+        self._tasked: set[str] = set()
+        self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
         self._next_pulse = monotonic()
 
@@ -108,7 +112,21 @@ class ServiceAuthority:
         """People are being asked already; wait for what they say."""
         link = self._link()
         self._held[command.call_id] = (link, command.key)
-        return self._await_people(command.call_id)
+        events = self._await_people(command.call_id)
+        if command.params is None:
+            return events
+        self._tasked.add(command.call_id)
+        return events + self._say_of_tasks(command)
+
+    def about_task(self, command: AskTask) -> list[Event]:
+        """Ask the service's book."""
+        self._unanswered.add(command.key)
+        return self._say_of_tasks(command)
+
+    def end_task(self, command: EndTask) -> list[Event]:
+        """Tell the service what became of a task."""
+        self._tasked.discard(command.call_id)
+        return self._say_of_tasks(command)
 
     def withdraw(self, command: Withdraw, at: float) -> None:
         """Tell the service that nobody waits any more."""
@@ -157,6 +175,7 @@ class ServiceAuthority:
             events += self._pulse.request(
                 "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
             )
+        events += self._listen(moment)
         self._hand_over()
         return events
 
@@ -184,7 +203,8 @@ class ServiceAuthority:
         return Link(self._run.host, self._run.port, self._run.token)
 
     def _links(self) -> list[Link]:
-        return [self._calls, self._events, self._pulse, *(held[0] for held in self._held.values())]
+        held = (link for link, _ in self._held.values())
+        return [self._calls, self._events, self._pulse, self._news, *held]
 
     def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
         data = _encode(body).encode("utf-8", "surrogatepass")
@@ -231,6 +251,30 @@ class ServiceAuthority:
         key = LISTINGS[command.method].key
         names = (entry.get(key) for entry in command.entries)
         return frozenset(name for name in names if type(name) is str)
+
+    def _say_of_tasks(self, command: AskPeople | AskTask | EndTask) -> list[Event]:
+        body = {"session_id": self._session, **as_command(command)}
+        return self._ask("/governance/tasks", body, self._told, EVALUATE_S)
+
+    def _listen(self, moment: float) -> list[Event]:
+        """While somebody waits for a task, have the service tell the news of it."""
+        if not (self._tasked or self._unanswered) or not self._news.is_idle:
+            return []
+        body = _encode({"session_id": self._session}).encode()
+        path = f"/governance/tasks?wait={TASK_WAIT_S}"
+        return self._news.request("POST", path, body, self._told, moment + TASK_POLL_S)
+
+    def _told(self, status: int, body: bytes) -> list[Event]:
+        reply = _object(status, body)
+        at = now()
+        events: list[Event] = []
+        for told in reply.get("told", []) if reply is not None else []:
+            event = told_event(told, at)
+            if isinstance(event, TaskAnswered):
+                self._unanswered.discard(event.key)
+            if event is not None:
+                events.append(event)
+        return events
 
     def _await_people(self, call_id: str) -> list[Event]:
         held = self._held.get(call_id)

@@ -15,6 +15,8 @@ from typing import Any, Final
 from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import (
     AskPeople,
+    AskTask,
+    EndTask,
     JudgeCall,
     ScreenList,
     ToAgent,
@@ -100,6 +102,8 @@ class Shim:
             JudgeCall: lambda command: self._feed_all(self._authority.judge(command)),
             ScreenList: lambda command: self._feed_all(self._authority.screen(command)),
             AskPeople: lambda command: self._feed_all(self._authority.ask(command)),
+            AskTask: lambda command: self._feed_all(self._authority.about_task(command)),
+            EndTask: lambda command: self._feed_all(self._authority.end_task(command)),
             Withdraw: lambda command: self._authority.withdraw(command, now()),
         }
 
