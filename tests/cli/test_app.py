@@ -69,7 +69,7 @@ def with_command(monkeypatch: pytest.MonkeyPatch, raised: BaseException | None =
             raise raised
 
     monkeypatch.setattr(app_module, "COMMANDS", (Command("sample", "sample", "x"),))
-    monkeypatch.setattr(app_module.importlib, "import_module", lambda _: SimpleNamespace(app=app))
+    monkeypatch.setattr("importlib.import_module", lambda _: SimpleNamespace(app=app))
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_what_does_not_fit_together_is_named(data: dict[str, Any], key: str) -> 
         {"servers": {"a": 5}, "rules": [5], "limits": [None], "approval": {"a": 5}},
         {"servers": {"a": {"url": 5, "timeout": 5, "headers": 5}}, "namespaces": {"n": 5}},
         {"listen": {"auth": {"type": 5}}, "store": 5, "tasks": {"ttl": "x"}},
+        {"rules": [{"action": ["deny"], "annotations": {"a": 1}}], "namespaces": {"n": [[]]}},
         {"rules": [{"server": 5, "kind": 5, "approval": 5, "action": "approve"}]},
     ],
 )

@@ -57,6 +57,11 @@ def test_a_rule_that_may_match_is_left_alone(first: str, second: str) -> None:
     assert rules(first, second) == []
 
 
+def test_listed_servers_and_globs_are_known() -> None:
+    text = "schema: 1\ndefault: deny\nservers: {a: {}, '*': {}}\nrules: [{server: [a, 'b*'], action: deny}]\n"
+    assert findings(text) == []
+
+
 def test_a_rule_may_lie_behind_several() -> None:
     assert (
         rules("{tool: a, action: deny}", "{tool: b, action: deny}", "{tool: [a, b], action: deny}")

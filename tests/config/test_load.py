@@ -175,6 +175,7 @@ def test_all_problems_are_told_at_once_with_key_line_and_remedy() -> None:
 def test_an_unreadable_cedar_file_is_a_problem() -> None:
     found = keys("cedar: {policies: [binary.cedar]}")
     assert "not UTF-8" in found["cedar.policies[0]"]
+    assert set(keys("cedar: {policies: [5, '']}")) == {"cedar.policies[0]", "cedar.policies[1]"}
 
 
 def test_a_workflow_that_only_cedar_names_must_exist() -> None:

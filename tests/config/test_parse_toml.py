@@ -5,7 +5,7 @@ import pytest
 from thoughtgate.config.parse_toml import parse_toml
 from thoughtgate.errors import ConfigError
 
-TEXT = """schema = 1
+TEXT = """schema = 1 # first
 default = "deny"
 [servers.fs]
 command = "npx"
@@ -14,6 +14,7 @@ expose.allow = ["a"]
 tool = "x"
 [[rules]]
 tool = "y"
+# a comment
 "quoted key" = 2024-01-01
 at = 10:00:00
 """
@@ -26,7 +27,7 @@ def test_data_and_lines_are_read() -> None:
     assert document.lines["servers", "fs"] == 3
     assert document.lines["servers", "fs", "expose", "allow"] == 5
     assert document.lines["rules", 1, "tool"] == 9
-    assert document.lines["rules", 1, "quoted key"] == 10
+    assert document.lines["rules", 1, "quoted key"] == 11
 
 
 @pytest.mark.parametrize(

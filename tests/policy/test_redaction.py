@@ -13,7 +13,6 @@ REDACTOR = Redactor()
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 
 
-@pytest.mark.requirement("ERR-004")
 @pytest.mark.parametrize(
     "secret",
     [

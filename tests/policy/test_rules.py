@@ -54,6 +54,7 @@ def test_no_match_is_none() -> None:
     assert RuleSet().first_match(call()) is None
 
 
+@pytest.mark.requirement("POL-009")
 def test_server_and_kind_narrow_a_rule() -> None:
     rules = RuleSet(
         [

@@ -4,7 +4,7 @@ import pytest
 
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
-from thoughtgate.policy.call import Call
+from thoughtgate.policy.call import Call, Verdict
 from thoughtgate.policy.policy import evaluate
 from thoughtgate.policy.starter import STARTER_TEXT
 
@@ -18,7 +18,11 @@ POLICY = build_policy(SETTINGS)
 
 
 def action(name: str, kind: str = "tool", **annotations: bool) -> str:
-    return evaluate(Call("s", kind, name, {}, annotations=annotations or None), POLICY, 0.0).action
+    return judged(name, kind, **annotations).action
+
+
+def judged(name: str, kind: str = "tool", **annotations: bool) -> Verdict:
+    return evaluate(Call("s", kind, name, {}, annotations=annotations or None), POLICY, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +45,10 @@ def test_other_tools_are_forwarded(name: str) -> None:
     assert action(name) == "forward"
 
 
+@pytest.mark.requirement("POL-007")
 def test_annotations_tighten_and_never_loosen() -> None:
-    assert action("frobnicate", destructiveHint=True) == "approve"
+    assert action("frobnicate") == "forward"
+    assert judged("frobnicate", destructiveHint=True).rule == "starter-annotations"
     assert action("frobnicate", destructiveHint=True, readOnlyHint=False) == "approve"
     assert action("frobnicate", destructiveHint=True, readOnlyHint=True) == "forward"
     assert action("delete_file", readOnlyHint=True, destructiveHint=False) == "approve"

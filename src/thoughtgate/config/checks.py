@@ -175,7 +175,7 @@ def _rules(data: dict[str, Any]) -> Found:
         yield from _selector(path, rule, data)
         if action == "policy" and not data.get("cedar"):
             yield (*path, "action"), "policy asks Cedar, but there are no policies under cedar"
-        if rule.get("annotations") and action not in {"deny", "approve"}:
+        if rule.get("annotations") and action not in ("deny", "approve"):
             yield (
                 (*path, "annotations"),
                 "the server writes annotations, so they may only deny or approve",
@@ -289,7 +289,7 @@ def _namespaces(data: dict[str, Any]) -> Found:
     servers, namespaces = _map(data, "servers"), _map(data, "namespaces")
     for name, ids in namespaces.items():
         for at, server in enumerate(ids if isinstance(ids, list) else []):
-            if server not in servers or server == "*":
+            if isinstance(server, str) and (server not in servers or server == "*"):
                 yield ("namespaces", name, at), f"no server {server!r} under servers"
     default = data.get("default_namespace")
     if isinstance(default, str) and default and default not in namespaces:

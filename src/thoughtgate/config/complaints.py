@@ -94,20 +94,17 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
     if close:
         return f"unknown key; did you mean {close[0]}?"
-    return "unknown key" + (f"; known here are {', '.join(known)}" if known else "")
+    return f"unknown key; known here are {', '.join(known)}"
 
 
 def _known_keys(path: Path, root: type[BaseModel]) -> set[str]:
     """Return the keys of the model at a path, by following the fields' types."""
-    model: type[BaseModel] | None = root
+    model = root
     for part in path:
-        if model is None:
-            return set()
-        if isinstance(part, str):
-            info = model.model_fields.get(part)
-            if info is not None:
-                model = _model_in(info.annotation)
-    return {info.alias or name for name, info in model.model_fields.items()} if model else set()
+        info = model.model_fields.get(str(part))
+        if info is not None:
+            model = _model_in(info.annotation) or model
+    return {info.alias or name for name, info in model.model_fields.items()}
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

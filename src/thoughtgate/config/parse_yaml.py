@@ -7,7 +7,7 @@ and aliases cannot blow a small file up.
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -76,15 +76,14 @@ class _Tree:
         self._lines.setdefault(path, event.start_mark.line + 1)
         if isinstance(event, AliasEvent):
             return self._alias(event, path, depth)
-        if not isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent):
-            self._fail("a value is missing", event, path)
-        if event.anchor is not None:
-            self._record(event)
-        if isinstance(event, ScalarEvent):
-            return self._scalar(event, path)
-        if event.tag is not None:
-            self._fail("YAML tags are not supported", event, path)
-        if isinstance(event, SequenceStartEvent):
+        node = cast("ScalarEvent | SequenceStartEvent | MappingStartEvent", event)
+        if node.anchor is not None:
+            self._record(node)
+        if isinstance(node, ScalarEvent):
+            return self._scalar(node, path)
+        if node.tag is not None:
+            self._fail("YAML tags are not supported", node, path)
+        if isinstance(node, SequenceStartEvent):
             return self._sequence(path, depth)
         return self._mapping(path, depth)
 
