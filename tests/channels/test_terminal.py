@@ -1,0 +1,158 @@
+"""What a person sees in a terminal, and what the typed answers mean."""
+
+import os
+import pwd
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.approvals import NOW, a_no, a_yes, an_approval
+
+from thoughtgate.channels.terminal import (
+    MAX_LINES,
+    Answer,
+    identity,
+    parse_answer,
+    render_grants,
+    render_left,
+    render_question,
+    render_table,
+    safe_text,
+)
+from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember, grant_from
+
+
+def a_grant(remember: Remember) -> Grant:
+    made = grant_from(an_approval(), remember, by="terminal:ann", ident="g1", now=NOW)
+    assert isinstance(made, Grant)
+    return made
+
+
+def test_a_question_says_what_who_why_and_how_long() -> None:
+    text = render_question(an_approval(approvers=("ann",), required=2, votes=(a_yes(),)), NOW + 55)
+    for words in (
+        "k3f9ab",
+        "delete_file on files",
+        "local, session s1",
+        "default (rules[0])",
+        "it deletes",
+        "4:05",
+        "2 people; one of ann; 1 so far",
+        '"path": "/tmp/x"',
+    ):
+        assert words in text
+
+
+def test_a_closed_question_says_how_it_ended() -> None:
+    denied = an_approval(status="denied", votes=(a_no(reason="no way"),), session="", rule="")
+    text = render_question(denied, NOW)
+    assert "by terminal:bob: no way" in text
+    assert "time left" not in text
+    assert "asked by   local\n" in text
+    silent = an_approval(status="approved", votes=(a_yes(),))
+    assert "by terminal:ann\n" in render_question(silent, NOW)
+    gone = an_approval(status="withdrawn", closed_reason="the caller is gone")
+    assert "the caller is gone" in render_question(gone, NOW)
+
+
+def test_long_arguments_are_cut_unless_all_is_wanted() -> None:
+    arguments = "[" + ",".join(str(n) for n in range(100)) + "]"
+    asked = an_approval(arguments=arguments, folded=True)
+    short, whole = render_question(asked, NOW), render_question(asked, NOW, whole=True)
+    assert len(short.splitlines()) < MAX_LINES + 15
+    assert "approvals show k3f9ab" in short
+    assert "    99" not in short.replace("...", "")
+    assert "99" in whole
+    assert "folded" in whole
+
+
+@pytest.mark.parametrize(
+    "hostile", ["\x1b[2J", "\r", "\u202e", "\x9b31m", "\x00", "a\nb", "\u2028"]
+)
+def test_nothing_from_an_agent_can_steer_the_terminal(hostile: str) -> None:
+    asked = an_approval(
+        tool=f"x{hostile}",
+        server=f"s{hostile}",
+        reason=hostile,
+        principal=hostile,
+        session=hostile,
+        rule=hostile,
+        arguments='{"a":"'
+        + hostile.encode("unicode_escape").decode("ascii").replace("\\x", "\\u00")
+        + '"}',
+    )
+    for text in (render_question(asked, NOW), render_table([asked], NOW)):
+        assert all(line.isprintable() for line in text.split("\n"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_safe_text_is_printable_and_leaves_printable_text_alone(text: str) -> None:
+    shown = safe_text(text)
+    assert shown.isprintable()
+    if text.isprintable():
+        assert shown == text
+
+
+def test_a_table_has_one_line_each() -> None:
+    asked = an_approval(arguments='{"a":"' + "x" * 500 + '"}')
+    lines = render_table([asked, an_approval(status="used", id="zz")], NOW).splitlines()
+    assert lines[0].split() == ["ID", "STATUS", "SERVER", "TOOL", "LEFT", "ARGUMENTS"]
+    assert len(lines) == 3
+    assert lines[1].startswith("k3f9ab  pending  files   delete_file  5:00")
+    assert lines[1].endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("after", "left"),
+    [(0, "5:00"), (240, "1:00"), (299, "0:01"), (999, "0:00"), (-3300, "1:00:00")],
+)
+def test_the_time_left_counts_down(after: float, left: str) -> None:
+    assert render_left(an_approval(), NOW + after) == left
+
+
+def test_grants_say_what_they_allow_and_until_when() -> None:
+    grants = [
+        a_grant(Remember(SESSION, TOOL)),
+        a_grant(Remember(ONCE, EXACT)),
+        a_grant(Remember(UNTIL, EXACT, 7200)),
+        a_grant(Remember(UNTIL, EXACT, 600)),
+    ]
+    lines = render_grants(grants, NOW).splitlines()
+    assert "any arguments" in lines[1]
+    assert "session s1 ends" in lines[1]
+    assert "used once" in lines[2]
+    assert "2h00m more" in lines[3]
+    assert "10m more" in lines[4]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y\n", Answer(approve=True)),
+        (" YES  all good ", Answer(approve=True, reason="all good")),
+        ("n not today", Answer(approve=False, reason="not today")),
+        ("no", Answer(approve=False)),
+        ("s", Answer(approve=True, remember=Remember(SESSION, EXACT))),
+        ("tool please", Answer(approve=True, reason="please", remember=Remember(SESSION, TOOL))),
+        ("", None),
+        ("yesterday", None),
+        ("ok", None),
+        ("yn", None),
+    ],
+)
+def test_only_a_clear_answer_is_an_answer(line: str, answer: Answer | None) -> None:
+    assert parse_answer(line) == answer
+
+
+def test_the_person_is_the_user_and_not_what_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        monkeypatch.setenv(name, "mallory")
+    assert identity() == f"terminal:{pwd.getpwuid(os.getuid()).pw_name}"
+
+
+def test_a_user_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 987_654_321)
+    assert identity() == "terminal:uid-987654321"
