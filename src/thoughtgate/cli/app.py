@@ -35,6 +35,7 @@ COMMANDS: Final = (
     Command("unwrap", "unwrap", "Put back the agent configs that a killed wrap left rewritten."),
     Command("doctor", "doctor", "Say what is wrong and how to mend it."),
     Command("shim", "", "One stdio server behind the gate."),
+    Command("proxy", "proxy", "One server behind the gate, stdio or HTTP on either side."),
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "See what waits for a person, and answer it."),

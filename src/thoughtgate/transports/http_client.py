@@ -197,6 +197,17 @@ class HttpPool:
         finally:
             exchange.abort()
 
+    async def probe(self) -> bool:
+        """Tell whether the origin takes connections; the one that was made is kept."""
+        if self._idle:
+            return True
+        try:
+            connection = await self._connect()
+        except (OSError, ValueError):
+            return False
+        self.release(connection, reusable=True)
+        return True
+
     async def close(self) -> None:
         """Close every connection; waiting receivers are told."""
         self._closed = True
@@ -216,18 +227,21 @@ class HttpPool:
             connection.close()
         return None
 
-    async def _connect_for(self, exchange: "ClientExchange") -> None:
+    async def _connect(self) -> "_Connection":
         origin, options = self.origin, self.options
-        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(options.connect_timeout_s):
+            _, protocol = await asyncio.get_running_loop().create_connection(
+                lambda: _Connection(self),
+                origin.host,
+                origin.port,
+                ssl=options.tls if origin.scheme == "https" else None,
+                server_hostname=origin.host if origin.scheme == "https" else None,
+            )
+        return protocol
+
+    async def _connect_for(self, exchange: "ClientExchange") -> None:
         try:
-            async with asyncio.timeout(options.connect_timeout_s):
-                _, protocol = await loop.create_connection(
-                    lambda: _Connection(self),
-                    origin.host,
-                    origin.port,
-                    ssl=options.tls if origin.scheme == "https" else None,
-                    server_hostname=origin.host if origin.scheme == "https" else None,
-                )
+            protocol = await self._connect()
         except ssl.SSLError:
             exchange.fail("upstream_connection_failed", "the server's certificate is not trusted")
         except TimeoutError:

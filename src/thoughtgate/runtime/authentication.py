@@ -1,0 +1,284 @@
+"""Who may connect to the HTTP side: a token, an address, both, or a signed token.
+
+A rejection says what kind of proof was missing, never what was shown instead. Nothing
+here knows MCP; the gateway asks before it reads a body.
+"""
+
+import hmac
+import ipaddress
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from thoughtgate.config.settings import ListenAuth
+from thoughtgate.errors import ConfigError, PeerError, Problem
+from thoughtgate.transports.http_client import HttpPool, PoolOptions
+from thoughtgate.transports.tls import client_context
+
+if TYPE_CHECKING:
+    import jwt
+
+NONE: Final = "none"
+BEARER: Final = "bearer"
+IP_ALLOWLIST: Final = "ip_allowlist"
+BOTH: Final = "both"
+JWT: Final = "jwt"
+
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+)
+"""Signatures that a public key verifies. Shared-secret ones would let a verifier forge."""
+
+LEEWAY_S: Final = 30.0
+"""How far the clocks of issuer and gate may differ."""
+
+KEYS_FRESH_S: Final = 3600.0
+KEYS_RETRY_S: Final = 10.0
+"""The least time between two fetches: unknown key ids must not make us flood the issuer."""
+
+MAX_KEYS: Final = 262_144
+"""Bytes of a key set."""
+
+MAX_TOKEN: Final = 16_384
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Identity(NamedTuple):
+    """Who an agent is, and how that was shown."""
+
+    principal: str
+    method: str = NONE
+
+
+class Rejection(NamedTuple):
+    """Why an agent may not connect."""
+
+    status: int
+    method: str
+    reason: str
+    """For the record; never what the agent showed."""
+    challenge: bytes = b""
+    """The value of WWW-Authenticate."""
+
+
+class Entrance:
+    """Checks every request before it is read."""
+
+    def __init__(
+        self,
+        auth: ListenAuth | None,
+        token: str = "",
+        *,
+        anonymous: str = "local",
+        metadata_url: str = "",
+        keys: "KeySet | None" = None,
+    ) -> None:
+        self.method = auth.type if auth is not None else NONE
+        self._token = token.encode()
+        self._anonymous = anonymous
+        self._keys = keys
+        self._auth = auth
+        self._networks = tuple(
+            _unmapped_network(ipaddress.ip_network(text, strict=False))
+            for text in (auth.allow if auth is not None else ())
+        )
+        self._challenge = b"Bearer"
+        if self.method == JWT and metadata_url:
+            self._challenge = b'Bearer resource_metadata="%b"' % metadata_url.encode()
+
+    def check(
+        self, peer: str, headers: Mapping[bytes, bytes], repeated: set[bytes]
+    ) -> Identity | Rejection | None:
+        """Return who it is or why not; None when the issuer's keys must be fetched first."""
+        method = self.method
+        if method == NONE:
+            return Identity(self._anonymous)
+        if method in {IP_ALLOWLIST, BOTH}:
+            by_address = self._check_address(peer)
+            if method == IP_ALLOWLIST or isinstance(by_address, Rejection):
+                return by_address
+        shown = _bearer(headers.get(b"authorization"), repeated)
+        if isinstance(shown, str):
+            named = BEARER if method == BOTH else method
+            return Rejection(401, named, shown, self._challenge)
+        return self._check_signed(shown) if method == JWT else self._check_token(shown)
+
+    def _check_address(self, peer: str) -> Identity | Rejection:
+        address = normalise(peer)
+        if address is None or not any(address in network for network in self._networks):
+            return Rejection(403, IP_ALLOWLIST, f"source {address or 'unknown'} outside allowlist")
+        return Identity(f"ip:{address}", IP_ALLOWLIST)
+
+    def _check_token(self, token: bytes) -> Identity | Rejection:
+        if hmac.compare_digest(token, self._token):
+            return Identity("agent", self.method)
+        return Rejection(401, BEARER, "token wrong", self._challenge)
+
+    def _check_signed(self, token: bytes) -> Identity | Rejection | None:
+        import jwt  # the extra ``jwt``: needed only where it is configured
+
+        keys = self._keys
+        if keys is None or len(token) > MAX_TOKEN:
+            return self._unsigned("token not acceptable")
+        try:
+            head = jwt.get_unverified_header(token)
+        except jwt.PyJWTError:
+            return self._unsigned("token not acceptable")
+        key = keys.find(str(head.get("kid") or ""))
+        if key is None:
+            return None if keys.may_fetch() else self._unsigned("token signed by an unknown key")
+        return self._verify(token, key, str(head.get("alg")))
+
+    def _verify(self, token: bytes, key: "jwt.PyJWK", algorithm: str) -> Identity | Rejection:
+        import jwt  # as above
+
+        auth = self._auth
+        if auth is None or algorithm not in ALGORITHMS:
+            return self._unsigned("token signed in a way that is not accepted")
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                audience=auth.audience,
+                issuer=auth.issuer or None,
+                leeway=LEEWAY_S,
+                options={"require": ["exp", "aud"]},
+            )
+        except jwt.PyJWTError as error:
+            return self._unsigned(_JWT_REASONS.get(type(error).__name__, "token not acceptable"))
+        name = claims.get(auth.principal_claim)
+        if type(name) is not str or not name:
+            return self._unsigned("token names nobody")
+        return Identity(name[:256], JWT)
+
+    def _unsigned(self, reason: str) -> Rejection:
+        return Rejection(401, JWT, reason, self._challenge + _INVALID[b"=" in self._challenge])
+
+
+_JWT_REASONS: Final = {
+    "ExpiredSignatureError": "token expired",
+    "InvalidAudienceError": "token meant for somebody else",
+    "InvalidIssuerError": "token from another issuer",
+}
+_INVALID: Final = {True: b', error="invalid_token"', False: b' error="invalid_token"'}
+
+
+class KeySet:
+    """The issuer's public keys, fetched when needed and kept."""
+
+    def __init__(self, url: str) -> None:
+        secure = url.startswith("https://")
+        self._pool = HttpPool(url, PoolOptions(tls=client_context() if secure else None))
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
+        self._tried_at = float("-inf")
+
+    def find(self, kid: str) -> "jwt.PyJWK | None":
+        """Return a key by its id; without an id, the only key there is."""
+        if time.monotonic() - self._fetched_at > KEYS_FRESH_S and self.may_fetch():
+            return None
+        if not kid and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(kid)
+
+    def may_fetch(self) -> bool:
+        """Whether enough time has passed since the last try."""
+        return time.monotonic() - self._tried_at > KEYS_RETRY_S
+
+    async def fetch(self) -> None:
+        """Fetch the keys; on failure the old ones stay."""
+        import jwt  # the extra ``jwt``: needed only where it is configured
+
+        self._tried_at = time.monotonic()
+        try:
+            answer = await self._pool.request("GET", timeout_s=5.0, limit=MAX_KEYS)
+            if answer.status != 200:  # noqa: PLR2004  the one status that carries keys
+                return
+            keys = jwt.PyJWKSet.from_dict(json.loads(answer.body)).keys
+        except (PeerError, jwt.PyJWTError, ValueError, TypeError, AttributeError):
+            return
+        self._keys = {key.key_id or "": key for key in keys}
+        self._fetched_at = time.monotonic()
+
+    async def close(self) -> None:
+        """Close the connections to the issuer."""
+        await self._pool.close()
+
+
+def normalise(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address of a peer, an IPv4 address that IPv6 wraps as IPv4."""
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped if mapped is not None else address
+
+
+def open_entrance(
+    auth: ListenAuth | None, environ: Mapping[str, str], *, anonymous: str, metadata_url: str
+) -> tuple[Entrance, KeySet | None]:
+    """Build the checks that a config asks for.
+
+    Raises:
+        ConfigError: the variable that should hold the token is not set, or an extra is missing.
+    """
+    token = ""
+    if auth is not None and auth.type in {BEARER, BOTH}:
+        token = environ.get(auth.token_env, "")
+        if not token.strip():
+            problem = f"the variable {auth.token_env} is not set; export the agents' token in it"
+            raise ConfigError([Problem("listen.auth.token_env", problem)])
+    keys = None
+    if auth is not None and auth.type == JWT:
+        try:
+            import jwt  # noqa: F401  only to say early that it is missing
+        except ImportError:
+            problem = "needs an extra: pip install 'thoughtgate[jwt]'"
+            raise ConfigError([Problem("listen.auth.type", problem)]) from None
+        keys = KeySet(auth.jwks_url)
+    entrance = Entrance(auth, token, anonymous=anonymous, metadata_url=metadata_url, keys=keys)
+    return entrance, keys
+
+
+def resource_metadata(resource: str, auth: ListenAuth | None) -> bytes | None:
+    """Return the protected-resource document (RFC 9728) where signed tokens are asked for."""
+    if auth is None or auth.type != JWT:
+        return None
+    document: dict[str, Any] = {"resource": resource, "bearer_methods_supported": ["header"]}
+    if auth.issuer:
+        document["authorization_servers"] = [auth.issuer]
+    return json.dumps(document).encode()
+
+
+def _bearer(value: bytes | None, repeated: set[bytes]) -> bytes | str:
+    """Return the token of an Authorization header, or what is wrong with it."""
+    if value is None:
+        return "header absent"
+    if b"authorization" in repeated:
+        return "header given twice"
+    scheme, _, token = value.partition(b" ")
+    if scheme.lower() != b"bearer" or not token.strip():
+        return "header not a bearer credential"
+    return token.strip()
+
+
+def _unmapped_network(network: Network) -> Network:
+    """Return an IPv4 range for a range of IPv4 addresses that IPv6 wraps."""
+    mapped = getattr(network.network_address, "ipv4_mapped", None)
+    wrapping = 96
+    if mapped is None or network.prefixlen < wrapping:
+        return network
+    return ipaddress.ip_network((mapped, network.prefixlen - wrapping), strict=False)

@@ -1,0 +1,542 @@
+"""The HTTP gateway: every request that reaches it, and what becomes of it.
+
+It decides by path, method, caller and era; it does not judge calls (the governor does),
+nor does it know how the server is reached (the upstream does). There is no way from the
+listener to the server but through a session.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeAlias
+
+from thoughtgate.core.clerk import Setup
+from thoughtgate.core.events import AgentSent
+from thoughtgate.core.record import (
+    AGENT_AUTH_REJECTED,
+    AGENT_CONNECTED,
+    AGENT_TO_SERVER,
+    SERVER_TO_AGENT,
+    Record,
+    frame_refused,
+)
+from thoughtgate.runtime.authentication import Entrance, Identity, KeySet, Rejection
+from thoughtgate.runtime.clock import now
+from thoughtgate.runtime.gateway_batch import Batch
+from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
+from thoughtgate.runtime.gateway_head import (
+    Expected,
+    accepts_stream,
+    header_mismatch,
+    is_modern_request,
+    render_mismatch,
+    wrong_place,
+    wrong_post,
+)
+from thoughtgate.runtime.gateway_post import JSON, Leg, Post
+from thoughtgate.runtime.gateway_sessions import Entry, SessionTable
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire import headers as mirror
+from thoughtgate.wire.batch import is_batch, one_line, split_batch
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.revisions import version_in
+
+PATHS: Final = frozenset({b"/mcp", b"/mcp/v1"})
+METADATA: Final = b"/.well-known/oauth-protected-resource"
+
+TICK_S: Final = 1.0
+EXPIRE_EVERY: Final = 30
+"""Ticks between looks for sessions that nobody uses."""
+
+RETRY_AFTER: Final = b"retry-after: 1\r\n"
+ALLOW: Final = b"allow: POST\r\n"
+
+_BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
+_REFUSALS: Final = {
+    400: "invalid_request",
+    408: "invalid_request",
+    413: "invalid_request",
+    431: "invalid_request",
+}
+_TEXTS: Final = {
+    400: "the request cannot be read",
+    404: "there is nothing at this path",
+    405: "this method is not allowed here",
+    406: "accept application/json or text/event-stream",
+    408: "the request took too long",
+    413: "the request is too large",
+    415: "send application/json",
+    421: "this gate does not answer to that Host",
+    403: "this gate does not answer to that Origin",
+    431: "the request has too many headers",
+    503: "the gate cannot take this call now",
+}
+
+
+Page: TypeAlias = tuple[int, bytes, bytes]
+"""Status, rendered headers and body of a page that the gate itself serves."""
+
+
+class OpenStream(Protocol):
+    """A stream to an agent."""
+
+    exchange: Exchange
+
+    def close(self) -> None:
+        """End it from our side."""
+
+
+class Upstream(Protocol):
+    """A server behind the gateway."""
+
+    @property
+    def mints_sessions(self) -> bool:
+        """Whether the gateway, not the server, names the sessions."""
+
+    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+        """Send a frame; its answer comes to the post."""
+
+    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> Leg | None:
+        """Send one message of a batch; its answer comes to the batch."""
+
+    def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
+        """Send a frame that belongs to no POST."""
+
+    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+        """Open the stream on which the server speaks unasked."""
+
+    def end_session(self, exchange: Exchange, entry: Entry) -> None:
+        """End a session and answer."""
+
+    def forget(self, entry: Entry) -> None:
+        """A session is over without having been ended."""
+
+    on_refused: Callable[[bytes, str], None]
+    """Told of frames of the server that no session can take."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOptions:
+    """What the gateway is told about itself."""
+
+    server: str
+    enforce: bool = True
+    timeout_s: float = 30.0
+    max_held: int = 32
+    max_concurrent: int = 10_000
+    max_batch: int = 100
+
+
+class Gateway:
+    """Answers every request to the listener."""
+
+    def __init__(
+        self,
+        options: GatewayOptions,
+        governor: Governor,
+        upstream: Upstream,
+        entrance: Entrance,
+        sessions: SessionTable,
+        *,
+        keys: KeySet | None = None,
+        metadata: bytes | None = None,
+        pages: Mapping[bytes, Callable[[], Page]] | None = None,
+    ) -> None:
+        self.options = options
+        self._governor = governor
+        self._upstream = upstream
+        self._entrance = entrance
+        self._sessions = sessions
+        self._keys = keys
+        self._metadata = metadata
+        self._pages = dict(pages or {})
+        self.expected = Expected(frozenset(), 0, frozenset())
+        self.outbox = Outbox(governor)
+        self.desk = Desk(governor)
+        self._tools = ToolHeaders()
+        self._shared = Shared(governor, self.outbox, self.desk, self._tools, self._notify)
+        self.active = 0
+        """POSTs that are not answered yet."""
+        self.is_draining = False
+        self._flows: dict[Flow, int] = {}
+        """Flows with POSTs under way, and how many."""
+        self._entries: dict[Flow, Entry] = {}
+        self._streams: set[OpenStream] = set()
+        self._opened = 0
+        self._ticks = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        upstream.on_refused = self._server_refused
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that are open."""
+        return len(self._sessions)
+
+    # The server's callbacks.
+
+    def opened(self, exchange: Exchange) -> None:
+        """Check the head; what is refused here is refused before its body is read."""
+        if exchange.target.partition(b"?")[0] not in PATHS:
+            return
+        status = wrong_place(exchange, self.expected)
+        if status:
+            self._say(exchange, status)
+            return
+        who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
+        if isinstance(who, Rejection):
+            self._reject(exchange, who)
+            return
+        exchange.facts = who
+        if exchange.method == b"POST":
+            status = wrong_post(exchange)
+            if status:
+                self._say(exchange, status)
+            elif self.is_draining or self.active >= self.options.max_concurrent:
+                self._say(exchange, 503, RETRY_AFTER)
+
+    def completed(self, exchange: Exchange) -> None:
+        """The whole request is here."""
+        path = exchange.target.partition(b"?")[0]
+        if path not in PATHS:
+            self._page(exchange, path)
+        elif exchange.facts is None:
+            self._spawn(self._identify_late(exchange))
+        else:
+            self._identified(exchange)
+
+    def refused(self, exchange: Exchange, status: int) -> None:
+        """The request cannot be read."""
+        self._note_refusal("http", _REFUSALS[status], len(exchange.body), now())
+        self._say(exchange, status)
+
+    async def _identify_late(self, exchange: Exchange) -> None:
+        if self._keys is not None:
+            await self._keys.fetch()
+        who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
+        if isinstance(who, Identity):
+            exchange.facts = who
+            self._identified(exchange)
+        else:
+            self._reject(exchange, who or Rejection(401, "jwt", "token signed by an unknown key"))
+
+    def _identified(self, exchange: Exchange) -> None:
+        who = exchange.facts
+        if not isinstance(who, Identity):
+            self._say(exchange, 403)
+        elif exchange.method == b"POST":
+            self._post(exchange, who)
+        elif exchange.method in {b"GET", b"DELETE"}:
+            self._stream(exchange, who)
+        else:
+            self._say(exchange, 405, ALLOW)
+
+    # POST.
+
+    def _post(self, exchange: Exchange, who: Identity) -> None:
+        at = now()
+        body = exchange.body
+        if is_batch(body):
+            self._batch(exchange, who, at)
+            return
+        message = read_frame(one_line(body))
+        if isinstance(message, Fault):
+            flow = self._passing_flow(who, is_modern=False)
+            post = Post(self, exchange, flow, key=None, method="", accepts_stream=False, at=at)
+            self._feed(post, AgentSent(body or b" ", at, message))
+            return
+        is_modern = is_modern_request(exchange, message.body.get("params"))
+        mismatch = self._mismatch(exchange, message)
+        if mismatch is not None and self.options.enforce:
+            self._note_refusal("header_mismatch", "invalid_request", len(body), at)
+            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            return
+        entry = None
+        named = exchange.headers.get(mirror.SESSION)
+        if named is not None and not is_modern:
+            entry = self._find_session(exchange, who, named)
+            if entry is None:
+                return
+        self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
+
+    def _message(
+        self,
+        exchange: Exchange,
+        who: Identity,
+        message: Message,
+        entry: Entry | None,
+        *,
+        is_modern: bool,
+        at: float,
+    ) -> None:
+        if entry is not None:
+            flow = entry.flow
+        elif message.method == "initialize" and not is_modern:
+            flow = self._session_flow(who)
+        else:
+            flow = self._passing_flow(who, is_modern=is_modern)
+        key = message.id if message.shape == REQUEST else None
+        post = Post(
+            self,
+            exchange,
+            flow,
+            key=key,
+            method=message.method,
+            accepts_stream=accepts_stream(exchange.headers),
+            at=at,
+        )
+        if entry is not None:
+            post.session, post.upstream_session = entry.ident, entry.upstream
+        if key is not None:
+            flow.callers.setdefault(key, post)
+        self._feed(post, AgentSent(message.raw, at, message))
+
+    def _feed(self, post: Post, event: AgentSent) -> None:
+        flow = post.flow
+        self.active += 1
+        self._flows[flow] = self._flows.get(flow, 0) + 1
+        frames = flow.feed(event, post)
+        if not frames and post.key is None and not self.outbox.carries(post):
+            # Dropped without a word: a response that nobody asked for.
+            post.refuse(400, render_error(None, "invalid_request"))
+
+    def _batch(self, exchange: Exchange, who: Identity, at: float) -> None:
+        named = exchange.headers.get(mirror.SESSION)
+        entry = None
+        if named is not None:
+            entry = self._find_session(exchange, who, named)
+            if entry is None:
+                return
+        messages: list[Message | Fault] | Fault
+        version = exchange.headers.get(mirror.VERSION)
+        if version is not None and version.strip() not in _BATCHED:
+            text = "batches are not accepted here"
+            messages = Fault("invalid_request", text, "batch")
+        else:
+            messages = split_batch(exchange.body, self.options.max_batch)
+        flow = entry.flow if entry is not None else self._passing_flow(who, is_modern=False)
+        if isinstance(messages, Fault):
+            post = Post(self, exchange, flow, key=None, method="", accepts_stream=False, at=at)
+            self._feed(post, AgentSent(exchange.body, at, messages))
+            return
+        batch = Batch(
+            self,
+            exchange,
+            flow,
+            accepts_stream=accepts_stream(exchange.headers),
+            upstream_session=entry.upstream if entry is not None else "",
+        )
+        self.active += 1
+        self._flows[flow] = self._flows.get(flow, 0) + 1
+        batch.feed(messages, at)
+
+    def _mismatch(self, exchange: Exchange, message: Message) -> mirror.Mismatch | None:
+        mismatch = header_mismatch(exchange, message)
+        if mismatch is not None or message.method != "tools/call":
+            return mismatch
+        params = message.body.get("params") or {}
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if type(name) is not str or type(arguments) is not dict:
+            return None
+        wanted = self._tools.of(name)
+        if not wanted or version_in(params) is None:
+            return None
+        return mirror.check_params(wanted, exchange.headers, arguments)
+
+    # GET and DELETE.
+
+    def _stream(self, exchange: Exchange, who: Identity) -> None:
+        named = exchange.headers.get(mirror.SESSION)
+        if named is None:
+            self._say(exchange, 405, ALLOW)
+            return
+        entry = self._find_session(exchange, who, named)
+        if entry is None:
+            return
+        if exchange.method == b"DELETE":
+            self._close_session(entry)
+            self._upstream.end_session(exchange, entry)
+        elif not accepts_stream(exchange.headers):
+            self._say(exchange, 406)
+        else:
+            self._streams = {one for one in self._streams if not _is_over(one.exchange)}
+            self._streams.add(self._upstream.open_stream(exchange, entry))
+
+    # Sessions.
+
+    def open_session(self, post: Post, upstream: str) -> str:
+        """The server named a session in its answer: from now on its flow is known by it."""
+        flow = post.flow
+        known = self._entries.get(flow)
+        if known is not None:
+            return known.ident
+        if post.method != "initialize":
+            return ""
+        entry = self._sessions.open(upstream, flow.principal, flow)
+        self._entries[flow] = entry
+        facts = {"method": self._entrance.method, "identity": flow.principal}
+        label = flow.session.setup.session
+        record = Record(AGENT_CONNECTED, now(), self.options.server, label, {"agent": facts})
+        self._governor.note(record)
+        self.outbox.schedule()
+        return entry.ident
+
+    def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> Entry | None:
+        def make() -> Flow:
+            return self._session_flow(who)
+
+        entry = self._sessions.find(named.decode("latin-1"), who.principal, make)
+        if entry is None:
+            self._note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
+            self._say(exchange, 404)
+            return None
+        self._entries.setdefault(entry.flow, entry)
+        return entry
+
+    def _close_session(self, entry: Entry) -> None:
+        self._sessions.forget(entry.ident)
+        self._entries.pop(entry.flow, None)
+
+    def _session_flow(self, who: Identity) -> Flow:
+        self._opened += 1
+        return self._flow(str(self._opened), who, is_modern=False)
+
+    def _passing_flow(self, who: Identity, *, is_modern: bool) -> Flow:
+        """A flow for one request: where there are no sessions, limits go by the principal."""
+        return self._flow(who.principal, who, is_modern=is_modern)
+
+    def _flow(self, label: str, who: Identity, *, is_modern: bool) -> Flow:
+        options = self.options
+        setup = Setup(options.server, label, options.enforce, options.timeout_s, options.max_held)
+        return Flow(self._shared, setup, who.principal, is_modern=is_modern)
+
+    # What posts and batches need.
+
+    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+        """Send a frame to the server."""
+        self._upstream.send(post, data, key)
+
+    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> Leg | None:
+        """Send one message of a batch to the server."""
+        return self._upstream.send_part(batch, data, key)
+
+    def closed(self, post: Post, status: int) -> None:
+        """A post is answered or given up."""
+        del status
+        self._left(post.flow)
+
+    def batch_closed(self, batch: Batch) -> None:
+        """A batch is answered or given up."""
+        self._left(batch.flow)
+
+    def _left(self, flow: Flow) -> None:
+        self.active -= 1
+        left = self._flows.get(flow, 0) - 1
+        if left > 0:
+            self._flows[flow] = left
+        else:
+            self._flows.pop(flow, None)
+
+    def _notify(self, flow: Flow, data: bytes) -> None:
+        self._upstream.notify(flow, self._entries.get(flow), data)
+
+    # Answers of the gate itself.
+
+    def _page(self, exchange: Exchange, path: bytes) -> None:
+        page = self._pages.get(path)
+        if page is not None and exchange.method == b"GET":
+            exchange.respond(*page())
+        elif page is not None:
+            self._say(exchange, 405, b"allow: GET\r\n")
+        elif self._metadata is not None and path.startswith(METADATA):
+            exchange.respond(200, JSON, self._metadata)
+        else:
+            self._say(exchange, 404)
+
+    def _say(self, exchange: Exchange, status: int, headers: bytes = b"") -> None:
+        kind = (
+            "service_unavailable" if status == HTTPStatus.SERVICE_UNAVAILABLE else "invalid_request"
+        )
+        body = render_error(None, kind, message=_TEXTS[status])
+        exchange.respond(status, JSON + headers, body)
+
+    def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
+        facts = {"method": rejection.method, "reason": rejection.reason}
+        record = Record(AGENT_AUTH_REJECTED, now(), self.options.server, "0", {"auth": facts})
+        self._governor.note(record)
+        self.outbox.schedule()
+        challenge = b""
+        if rejection.challenge:
+            challenge = b"www-authenticate: %b\r\n" % rejection.challenge
+        exchange.respond(rejection.status, challenge)
+
+    def _note_refusal(self, check: str, kind: str, size: int, at: float) -> None:
+        server = self.options.server
+        record = frame_refused(
+            at, server, "0", direction=AGENT_TO_SERVER, check=check, kind=kind, size=size
+        )
+        self._governor.note(record)
+        self.outbox.schedule()
+
+    def _server_refused(self, line: bytes, check: str) -> None:
+        record = frame_refused(
+            now(),
+            self.options.server,
+            "0",
+            direction=SERVER_TO_AGENT,
+            check=check,
+            kind="invalid_request",
+            size=len(line),
+        )
+        self._governor.note(record)
+        self.outbox.schedule()
+
+    # Time and ends.
+
+    def _tick(self) -> None:
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        self._ticks += 1
+        at = now()
+        for flow in list(self._flows):
+            flow.tick(at)
+        if self._ticks % EXPIRE_EVERY == 0:
+            self._expire(at)
+
+    def _expire(self, at: float) -> None:
+        for entry in self._sessions.entries():
+            if entry.flow not in self._flows and entry.flow.is_busy:
+                entry.flow.tick(at)
+        for entry in self._sessions.expire():
+            self._entries.pop(entry.flow, None)
+            self._upstream.forget(entry)
+
+    def drain(self) -> None:
+        """Take no more calls; what waits for a person is not made; streams end."""
+        self.is_draining = True
+        self.desk.withdraw_all("the gate is stopping")
+        for stream in self._streams:
+            if not _is_over(stream.exchange):
+                stream.close()
+        self._streams.clear()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._timer.cancel()
+        self.desk.close()
+        for task in self._tasks:
+            task.cancel()
+        self.outbox.flush()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _is_over(exchange: Exchange) -> bool:
+    return exchange.is_answered or exchange.is_gone

@@ -1,0 +1,352 @@
+"""Driving a session over HTTP: its commands carried out, the record before the bytes.
+
+A flow belongs to one HTTP session, or to one request where there are no sessions. What
+it wants sent waits in the outbox until the record is written, once for everything that
+the event loop brought in one turn.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+from thoughtgate.core.clerk import Setup
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    Command,
+    EndTask,
+    JudgeCall,
+    ScreenList,
+    ToAgent,
+    ToServer,
+    Withdraw,
+    WriteRecord,
+)
+from thoughtgate.core.events import (
+    CallJudged,
+    Event,
+    ListScreened,
+    NotSent,
+    TaskAnswered,
+    Ticked,
+)
+from thoughtgate.core.judge import Question
+from thoughtgate.core.session import Session
+from thoughtgate.errors import RecordError
+from thoughtgate.policy.call import DENY, FORWARD, Verdict
+from thoughtgate.runtime.clock import now
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.wire.headers import ParamHeader, param_headers_of
+from thoughtgate.wire.message import Json, RequestId
+
+TRANSPORT: Final = "mcp_http"
+
+MAX_TOOLS: Final = 20_000
+"""Tools whose wishes for headers are remembered."""
+
+POLL_EVERY_S: Final = 0.1
+"""How often people's answers are looked for while calls are held."""
+
+
+class Sink(Protocol):
+    """Where frames for the agent go, and how frames for the server leave."""
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """A frame for the agent."""
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """A frame for the server; called once it may be sent."""
+
+
+class Caller(Sink, Protocol):
+    """A sink that waits for the answer to a request."""
+
+    def held(self, key: RequestId) -> None:
+        """The call waits for a person now."""
+
+    def keep_alive(self, at: float) -> None:
+        """Time passed while the call is held."""
+
+
+class _Outgoing(NamedTuple):
+    flow: "Flow"
+    sink: Sink
+    data: bytes
+    key: RequestId | None
+
+
+class Outbox:
+    """What is to be sent once the record is written."""
+
+    def __init__(self, governor: Governor) -> None:
+        self._governor = governor
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[Any] = []
+        self._scheduled = False
+
+    def send(self, flow: "Flow", sink: Sink, data: bytes, key: RequestId | None) -> None:
+        """Send a frame to the server, unless the record cannot be written."""
+        self._waiting.append(_Outgoing(flow, sink, data, key))
+        if not self._scheduled:
+            self.schedule()
+
+    def later(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Do something towards the agent, after everything that was to be done before it."""
+        self._waiting.append((function, arguments))
+        if not self._scheduled:
+            self.schedule()
+
+    def carries(self, sink: Sink) -> bool:
+        """Whether a frame from this sink is on its way to the server."""
+        return any(type(item) is _Outgoing and item.sink is sink for item in self._waiting)
+
+    def schedule(self) -> None:
+        """Write the record at the end of this turn of the loop, even with nothing to send."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Write the record, then send."""
+        self._scheduled = False
+        waiting, self._waiting = self._waiting, []
+        try:
+            self._governor.flush()
+        except RecordError:
+            waiting = self._without_forwards(waiting)
+        for item in waiting:
+            if type(item) is _Outgoing:
+                item.sink.forward(item.data, item.key)
+            else:
+                item[0](*item[1])
+
+    def _without_forwards(self, waiting: list[Any]) -> list[Any]:
+        """The record is not written: nothing may reach a server; who waits is told why."""
+        at = now()
+        kept = []
+        for item in waiting:
+            if type(item) is not _Outgoing:
+                kept.append(item)
+            elif item.key is not None:
+                item.flow.feed(NotSent(item.key, "service_unavailable", at), item.sink)
+        return kept
+
+
+class Desk:
+    """The calls that wait for a person, over all flows."""
+
+    def __init__(self, governor: Governor) -> None:
+        self._governor = governor
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._held: dict[str, tuple[Flow, RequestId]] = {}
+        self.prevented = 0
+        """Approved calls that were not made because their caller had left."""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hold(self, call_id: str, flow: "Flow", key: RequestId) -> None:
+        """A call waits."""
+        self._held[call_id] = (flow, key)
+        if self._timer is None:
+            self._timer = self._loop.call_later(POLL_EVERY_S, self._look)
+
+    def drop(self, call_id: str) -> None:
+        """A call waits no more."""
+        self._held.pop(call_id, None)
+
+    def withdraw_all(self, reason: str) -> None:
+        """The gate stops: whatever waits is not made."""
+        at = now()
+        verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
+        for call_id, (flow, key) in list(self._held.items()):
+            self.drop(call_id)
+            self._governor.withdraw(call_id, reason, at)
+            flow.feed(CallJudged(key, verdict, call_id, at), None)
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        self.poll(now())
+        self._timer = self._loop.call_later(POLL_EVERY_S, self._look) if self._held else None
+
+    def poll(self, at: float) -> None:
+        """Look whether people have decided, and go on with what they decided on."""
+        for ruling in self._governor.settled(at):
+            held = self._held.pop(ruling.call_id, None)
+            if held is not None:
+                flow, key = held
+                flow.feed(CallJudged(key, ruling.verdict, ruling.call_id, at), None)
+                flow.outbox.schedule()
+            elif ruling.verdict.action == FORWARD:
+                self.prevented += 1
+
+
+class ToolHeaders:
+    """The arguments that tools want repeated in headers, as their lists say."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, tuple[ParamHeader, ...]] = {}
+
+    def learn(self, method: str, entries: tuple[dict[str, Json], ...]) -> None:
+        """Remember what a list of tools says."""
+        if method != "tools/list":
+            return
+        for entry in entries:
+            name = entry.get("name")
+            wanted = param_headers_of(entry.get("inputSchema"))
+            if type(name) is not str:
+                continue
+            if wanted and len(self._wanted) < MAX_TOOLS:
+                self._wanted[name] = wanted
+            else:
+                self._wanted.pop(name, None)
+
+    def of(self, tool: str) -> tuple[ParamHeader, ...]:
+        """Return what a tool wants repeated."""
+        return self._wanted.get(tool, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all flows of a gateway have in common."""
+
+    governor: Governor
+    outbox: Outbox
+    desk: Desk
+    tools: ToolHeaders
+    notify: "Callable[[Flow, bytes], None]"
+    """Sends the server a frame that no caller carries, such as a cancellation."""
+
+
+class Flow:
+    """One session and what it is carried by."""
+
+    __slots__ = ("_shared", "callers", "is_modern", "outbox", "principal", "session")
+
+    def __init__(self, shared: Shared, setup: Setup, principal: str, *, is_modern: bool) -> None:
+        self._shared = shared
+        self.session = Session(setup)
+        self.outbox = shared.outbox
+        self.principal = principal
+        self.is_modern = is_modern
+        self.callers: dict[RequestId, Caller] = {}
+
+    @property
+    def desk(self) -> Desk:
+        """Where held calls wait."""
+        return self._shared.desk
+
+    def notify(self, data: bytes) -> None:
+        """Send the server a frame that no caller carries."""
+        self._shared.notify(self, data)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is open."""
+        return bool(self.callers) or not self.session.is_idle
+
+    def feed(self, event: Event, sink: Sink | None) -> int:
+        """Report an event and carry out what follows; return how many frames the agent gets."""
+        frames = 0
+        for command in self.session.receive(event):
+            frames += _CARRIERS[type(command)](self, command, sink)
+        return frames
+
+    def tick(self, at: float) -> None:
+        """Time passed."""
+        self.feed(Ticked(at), None)
+        for caller in list(self.callers.values()):
+            caller.keep_alive(at)
+
+    def _to_agent(self, command: ToAgent, sink: Sink | None) -> int:
+        target = sink if sink is not None else self._caller(command.key)
+        if target is None:
+            return 0
+        target.take(command.data, command.key)
+        return 1
+
+    def _to_server(self, command: ToServer, sink: Sink | None) -> int:
+        target = sink if sink is not None else self._caller(command.key)
+        if target is not None:
+            self.outbox.send(self, target, command.data, command.key)
+        else:
+            self.outbox.later(self.notify, command.data)
+        return 0
+
+    def _record(self, command: WriteRecord, sink: Sink | None) -> int:
+        del sink
+        self._shared.governor.note(command.record)
+        self.outbox.schedule()
+        return 0
+
+    def _judge(self, command: JudgeCall, sink: Sink | None) -> int:
+        setup = self.session.setup
+        ruling = self._shared.governor.rule(
+            Question(
+                setup.server,
+                setup.session,
+                self.principal,
+                command.method,
+                command.named,
+                command.bytes_in,
+                TRANSPORT,
+                command.at,
+            )
+        )
+        return self.feed(CallJudged(command.key, ruling.verdict, ruling.call_id, command.at), sink)
+
+    def _screen(self, command: ScreenList, sink: Sink | None) -> int:
+        setup, shared = self.session.setup, self._shared
+        shared.tools.learn(command.method, command.entries)
+        hidden = shared.governor.screen(
+            setup.server, setup.session, command.method, command.entries, command.at
+        )
+        return self.feed(ListScreened(command.key, hidden, command.at), sink)
+
+    def _ask(self, command: AskPeople, sink: Sink | None) -> int:
+        ruling = self._shared.governor.ask(command.call_id, command.workflow, command.at)
+        if ruling is not None:
+            verdict = ruling.verdict
+            return self.feed(CallJudged(command.key, verdict, command.call_id, command.at), sink)
+        self.desk.hold(command.call_id, self, command.key)
+        self.outbox.schedule()
+        caller = self._caller(command.key)
+        if caller is not None:
+            caller.held(command.key)
+        return 0
+
+    def _ask_task(self, command: AskTask, sink: Sink | None) -> int:
+        return self.feed(TaskAnswered(command.key, None, command.at), sink)
+
+    def _end_task(self, command: EndTask, sink: Sink | None) -> int:
+        del command, sink
+        return 0
+
+    def _withdraw(self, command: Withdraw, sink: Sink | None) -> int:
+        del sink
+        self.desk.drop(command.call_id)
+        self._shared.governor.withdraw(command.call_id, command.reason, now())
+        self.outbox.schedule()
+        return 0
+
+    def _caller(self, key: RequestId | None) -> Caller | None:
+        return self.callers.get(key) if key is not None else None
+
+
+_CARRIERS: Final[dict[type[Command], Callable[[Flow, Any, Sink | None], int]]] = {
+    ToAgent: Flow._to_agent,  # noqa: SLF001  the table of the class above
+    ToServer: Flow._to_server,  # noqa: SLF001  as above
+    WriteRecord: Flow._record,  # noqa: SLF001  as above
+    JudgeCall: Flow._judge,  # noqa: SLF001  as above
+    ScreenList: Flow._screen,  # noqa: SLF001  as above
+    AskPeople: Flow._ask,  # noqa: SLF001  as above
+    AskTask: Flow._ask_task,  # noqa: SLF001  as above
+    EndTask: Flow._end_task,  # noqa: SLF001  as above
+    Withdraw: Flow._withdraw,  # noqa: SLF001  as above
+}

@@ -1,0 +1,217 @@
+"""What the gateway reads in a request's head, and which headers go on.
+
+Decided here: whether the head has one reading, whether the caller came for this gate
+(Host, Origin), what it can read (Accept), and whether the headers repeat the body. The
+body is judged elsewhere.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from thoughtgate.transports.http_client import Headers
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire import headers as mirror
+from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import LEGACY, version_in
+
+HEADER_MISMATCH: Final = -32020
+"""2026-07-28, transports: the headers and the body disagree."""
+
+SINGLE: Final = frozenset(
+    {
+        b"content-type",
+        b"accept",
+        b"origin",
+        mirror.SESSION,
+        mirror.VERSION,
+        mirror.METHOD,
+        mirror.NAME,
+        mirror.LAST_EVENT,
+    }
+)
+"""Headers on whose first and last copy two readers could disagree."""
+
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_LEGACY: Final = frozenset(version.encode() for version in LEGACY)
+
+_NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
+    b"host",
+    b"content-length",
+    b"content-type",
+    b"authorization",
+    b"cookie",
+    b"origin",
+    b"referer",
+    b"expect",
+    b"accept-encoding",
+    b"forwarded",
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"x-real-ip",
+    mirror.SESSION,
+}
+"""The agent's credentials and addresses are not the server's business."""
+
+_NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
+    b"content-length",
+    b"content-encoding",
+    b"set-cookie",
+    b"www-authenticate",
+    b"alt-svc",
+    b"strict-transport-security",
+    b"clear-site-data",
+    mirror.SESSION,
+}
+"""What a server may not tell the agent about itself through the gate."""
+
+
+class Expected(NamedTuple):
+    """Who this gate is, to those that come for it."""
+
+    hosts: frozenset[str]
+    """Host names it answers to; empty for any."""
+    port: int
+    origins: frozenset[str]
+    """Origins of web pages that may call."""
+
+
+def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable[str]) -> Expected:
+    """Return what Host and Origin may say for a listener."""
+    named = {name.lower() for name in hosts}
+    if host in LOOPBACK:
+        named |= LOOPBACK
+    elif named:
+        named.add(host.lower())
+    return Expected(frozenset(named), port, frozenset(origin.lower() for origin in origins))
+
+
+def wrong_place(exchange: Exchange, expected: Expected) -> int:
+    """Return 421 or 403 for a request that was meant for somebody else; 0 when it was not."""
+    host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
+    name, port = _split_host(host)
+    if expected.hosts and name not in expected.hosts:
+        return 421
+    if name in LOOPBACK and name in expected.hosts and port not in {None, expected.port}:
+        return 421
+    origin = exchange.headers.get(b"origin")
+    if origin is None:
+        return 0
+    text = origin.decode("latin-1").lower()
+    if b"origin" not in exchange.repeated:
+        if text in expected.origins:
+            return 0
+        page, page_port = _split_host(text.partition("://")[2])
+        if page in expected.hosts and page in LOOPBACK and page_port == expected.port:
+            return 0
+    return 403
+
+
+def wrong_post(exchange: Exchange) -> int:
+    """Return the status for a POST that cannot be MCP; 0 when it can."""
+    headers = exchange.headers
+    if exchange.repeated and not exchange.repeated.isdisjoint(SINGLE):
+        return 400
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != b"application/json" or b"content-encoding" in headers:
+        return 415
+    return 0 if accepts_json(headers) or accepts_stream(headers) else 406
+
+
+def accepts_stream(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the agent can read server-sent events."""
+    return _accepts(headers, b"text/event-stream", b"text/*")
+
+
+def accepts_json(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the agent can read JSON."""
+    return _accepts(headers, b"application/json", b"application/*")
+
+
+def is_modern_request(exchange: Exchange, params: Any) -> bool:
+    """Whether a request belongs to the era without sessions: by its body, or by its header."""
+    if version_in(params) is not None:
+        return True
+    version = exchange.headers.get(mirror.VERSION)
+    return version is not None and version.strip() not in _LEGACY
+
+
+def header_mismatch(exchange: Exchange, message: Message) -> mirror.Mismatch | None:
+    """Compare the headers that repeat the body with the body.
+
+    From 2026-07-28 on they must be there; before, whoever sends them must not contradict
+    himself, since a server on the way might go by them.
+    """
+    headers = exchange.headers
+    params = message.body.get("params") or {}
+    version = version_in(params)
+    if version is not None:
+        stated = headers.get(mirror.VERSION)
+        if stated is None:
+            return mirror.Mismatch("MCP-Protocol-Version", "is missing")
+        if stated.strip() != version.encode():
+            return mirror.Mismatch("MCP-Protocol-Version", "differs from the body")
+    required = version is not None and message.id is not None
+    return mirror.check_method(
+        headers.get(mirror.METHOD), message.method, required=required
+    ) or mirror.check_name(headers.get(mirror.NAME), message.method, params, required=required)
+
+
+def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes:
+    """Write the refusal that 2026-07-28 prescribes for headers that contradict the body."""
+    text = f"the header {mismatch.header} {mismatch.reason}"
+    error = {
+        "code": HEADER_MISMATCH,
+        "message": text,
+        "data": {"kind": "header_mismatch", "header": mismatch.header},
+    }
+    return render({"jsonrpc": "2.0", "id": ident, "error": error})
+
+
+def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
+    """Return the headers that go on to the server."""
+    dropped = _NOT_UPSTREAM
+    connection = exchange.headers.get(b"connection")
+    if connection is not None and connection.lower() not in {b"keep-alive", b"close"}:
+        dropped |= {name.strip().lower() for name in connection.split(b",")}
+    kept = [header for header in exchange.wire_headers if header[0] not in dropped]
+    kept.append(_IDENTITY)
+    if session:
+        kept.append((mirror.SESSION, session.encode("latin-1")))
+    return kept
+
+
+def downstream_headers(headers: Headers, session: str = "") -> bytes:
+    """Render the headers of a server's answer that go back to the agent."""
+    lines = [b"%b: %b\r\n" % header for header in headers if header[0] not in _NOT_DOWNSTREAM]
+    if session:
+        lines.append(b"mcp-session-id: %b\r\n" % session.encode("latin-1"))
+    return b"".join(lines)
+
+
+_IDENTITY: Final = (b"accept-encoding", b"identity")
+"""The gate reads every answer; a compressed one would only cost both sides time."""
+
+
+def _accepts(headers: Mapping[bytes, bytes], exact: bytes, family: bytes) -> bool:
+    accept = headers.get(b"accept")
+    if accept is None:
+        return True
+    accept = accept.lower()
+    if exact in accept:
+        return True
+    kinds = {part.partition(b";")[0].strip() for part in accept.split(b",")}
+    return not kinds.isdisjoint({family, b"*/*"})
+
+
+def _split_host(text: str) -> tuple[str, int | None]:
+    """Split ``host:port``; brackets of IPv6 addresses are taken off."""
+    try:
+        parts = urlsplit(f"//{text}")
+        port = parts.port
+    except ValueError:
+        return "", None
+    return parts.hostname or "", port

@@ -1,0 +1,204 @@
+"""An upstream over HTTP: each POST of the agent becomes one POST to the server.
+
+Sessions are the server's; their ids go through sealed. Streams that an agent opens with
+GET, and the end of a session with DELETE, pass the same way.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from thoughtgate.errors import PeerError
+from thoughtgate.runtime.gateway_batch import Batch
+from thoughtgate.runtime.gateway_flow import Flow
+from thoughtgate.runtime.gateway_head import upstream_headers
+from thoughtgate.runtime.gateway_leg import HttpLeg
+from thoughtgate.runtime.gateway_part import Part
+from thoughtgate.runtime.gateway_post import JSON, UNBUFFERED, Post
+from thoughtgate.runtime.gateway_sessions import Entry
+from thoughtgate.transports.http_client import Headers, HttpPool
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire import headers as mirror
+from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.replies import render_error
+
+LOOK_EVERY_S: Final = 15.0
+RETRY_S: Final = 1.0
+
+_CONTENT: Final = (b"content-type", b"application/json")
+_NOTICE: Final[Headers] = [_CONTENT, (b"accept", b"application/json, text/event-stream")]
+
+
+class HttpUpstream:
+    """A server that is reached over HTTP."""
+
+    mints_sessions = False
+    """The server names its sessions itself."""
+
+    def __init__(self, pool: HttpPool) -> None:
+        self._pool = pool
+        self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
+        """Never called: every frame of an HTTP server has its session."""
+        self._notices: set[_Notice] = set()
+        self._is_up = False
+        self._looking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to look whether the server is there; an absent one is no reason not to start."""
+        self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._looking is not None:
+            self._looking.cancel()
+        await self._pool.close()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server took the last connection that was tried."""
+        return self._is_up
+
+    async def _look(self) -> None:
+        """Look from time to time whether the server takes connections, while nobody asks it."""
+        while True:
+            self._is_up = await self._pool.probe()
+            await asyncio.sleep(LOOK_EVERY_S if self._is_up else RETRY_S)
+
+    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+        """Send a POST on."""
+        headers = upstream_headers(post.exchange, post.upstream_session)
+        headers.append(_CONTENT)
+        post.leg = leg = PausableLeg(post, post.flow, key)
+        leg.exchange = self._pool.send(b"POST", headers, data, leg)
+
+    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "PausableLeg":
+        """Send one message of a batch on."""
+        headers = upstream_headers(batch.exchange, batch.upstream_session)
+        headers.append(_CONTENT)
+        leg = PausableLeg(Part(batch, key), batch.flow, key)
+        leg.exchange = self._pool.send(b"POST", headers, data, leg)
+        return leg
+
+    def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
+        """Send a frame that belongs to no POST of the agent, such as a cancellation."""
+        if flow.is_modern:
+            return  # From 2026-07-28 on a closed stream says it all.
+        headers = list(_NOTICE)
+        if entry is not None:
+            headers.append((mirror.SESSION, entry.upstream.encode("latin-1")))
+        notice = _Notice(self._notices)
+        self._notices.add(notice)
+        self._pool.send(b"POST", headers, data, notice)
+
+    def forget(self, entry: Entry) -> None:
+        """The server forgets its sessions itself."""
+
+    def open_stream(self, exchange: Exchange, entry: Entry) -> "Stream":
+        """Open the stream on which the server speaks unasked, or resume one."""
+        stream = Stream(exchange)
+        leg = PausableLeg(stream, entry.flow, None)
+        stream.leg = leg
+        headers = upstream_headers(exchange, entry.upstream)
+        leg.exchange = self._pool.send(b"GET", headers, b"", leg)
+        return stream
+
+    def end_session(self, exchange: Exchange, entry: Entry) -> None:
+        """Pass the end of a session on."""
+        stream = Stream(exchange)
+        leg = PausableLeg(stream, entry.flow, None)
+        stream.leg = leg
+        headers = upstream_headers(exchange, entry.upstream)
+        leg.exchange = self._pool.send(b"DELETE", headers, b"", leg)
+
+
+class PausableLeg(HttpLeg):
+    """A leg whose reading can follow the agent's pace."""
+
+    __slots__ = ()
+
+    def pause(self) -> None:
+        """Read no more until ``resume``."""
+        if self.exchange is not None:
+            self.exchange.pause()
+
+    def resume(self) -> None:
+        """Read again."""
+        if self.exchange is not None:
+            self.exchange.resume()
+
+
+class Stream:
+    """A GET or DELETE of the agent, passed on."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.leg: PausableLeg | None = None
+        exchange.on_gone = self._gone
+
+    def stream_started(self, status: int, headers: bytes) -> None:
+        """The server has opened the stream."""
+        self.exchange.start(status, headers + UNBUFFERED)
+
+    def stream_wrote(self, data: bytes) -> None:
+        """Pass a part on."""
+        self.exchange.write(data)
+        if self.exchange.is_stalled and self.leg is not None:
+            self.leg.pause()
+            self.exchange.on_writable = self.leg.resume
+
+    def stream_ended(self) -> None:
+        """The server has closed the stream."""
+        self.exchange.end()
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """Never on a stream that nobody asked anything on."""
+        self.exchange.respond(status, headers, data)
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """The server has no such stream, or has ended the session."""
+        self.exchange.respond(status, headers, body)
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """The server cannot be reached."""
+        del status
+        self.exchange.respond(502, JSON, render_error(None, kind))
+
+    def session_named(self, upstream: str) -> str:
+        """Nothing new can be named here."""
+        del upstream
+        return ""
+
+    def close(self) -> None:
+        """End the stream from our side."""
+        if self.leg is not None:
+            self.leg.abort()
+        if self.exchange.is_streaming:
+            self.exchange.end()
+        else:
+            self.exchange.respond(503)
+
+    def _gone(self) -> None:
+        if self.leg is not None:
+            self.leg.abort()
+
+
+class _Notice:
+    """Nobody waits for what the server says to a notice."""
+
+    def __init__(self, open_notices: "set[_Notice]") -> None:
+        self._open = open_notices
+
+    def started(self, status: int, headers: Headers) -> None:
+        """Not of interest."""
+
+    def received(self, chunk: bytes) -> None:
+        """Not of interest."""
+
+    def ended(self) -> None:
+        """Done."""
+        self._open.discard(self)
+
+    def failed(self, error: PeerError) -> None:
+        """Not to be mended."""
+        del error
+        self._open.discard(self)

@@ -1,0 +1,111 @@
+"""The pages that the gateway itself serves: is it alive, is it ready, what does it count."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from thoughtgate.core.record import Record
+from thoughtgate.runtime.gateway import Gateway, Page
+from thoughtgate.transports.http_server import Exchange
+
+_JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
+_TEXT: Final = (
+    b"content-type: text/plain; version=0.0.4; charset=utf-8\r\ncache-control: no-store\r\n"
+)
+
+
+class Checked(Protocol):
+    """An upstream that can say whether it works."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server can be used now, as far as is known."""
+
+
+class Meter(Protocol):
+    """Counts what is recorded."""
+
+    def observe(self, record: Record) -> None:
+        """Count an event."""
+
+    def render(self) -> bytes:
+        """Return the counts in the text format of Prometheus."""
+
+
+class Pages:
+    """Health, readiness and metrics, beside MCP or on a port of their own."""
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.is_serving = False
+        self._meter = meter
+        self._gateway: Gateway | None = None
+        self._upstream: Checked | None = None
+
+    def attach(self, gateway: Gateway, upstream: Checked) -> None:
+        """Tell the pages what they are about."""
+        self._gateway = gateway
+        self._upstream = upstream
+
+    def observe(self, record: Record) -> None:
+        """Count an event of the record."""
+        if self._meter is not None:
+            self._meter.observe(record)
+
+    def routes(self) -> Mapping[bytes, Callable[[], Page]]:
+        """Return every page."""
+        return {b"/health": self.health, b"/ready": self.ready, b"/metrics": self.metrics}
+
+    def public_routes(self) -> Mapping[bytes, Callable[[], Page]]:
+        """Return the pages that stay beside MCP when there is an admin port."""
+        return {b"/health": self.health}
+
+    def health(self) -> Page:
+        """The process is alive."""
+        return 200, _JSON, b'{"status":"ok"}'
+
+    def ready(self) -> Page:
+        """The gate takes calls and can make them."""
+        upstream_up = self._upstream is not None and self._upstream.is_up
+        draining = self._gateway is not None and self._gateway.is_draining
+        if self.is_serving and upstream_up and not draining:
+            return 200, _JSON, b'{"status":"ready"}'
+        status = "draining" if draining else "starting"
+        return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
+
+    def metrics(self) -> Page:
+        """What the gate counts."""
+        body = self._meter.render() if self._meter is not None else b""
+        return 200, _TEXT, body + self._own()
+
+    def _own(self) -> bytes:
+        gateway = self._gateway
+        if gateway is None:
+            return b""
+        lines = []
+        for name, kind, value in (
+            ("mcp_connections_active", "gauge", gateway.active),
+            ("thoughtgate_http_sessions", "gauge", gateway.session_count),
+            ("thoughtgate_http_held_calls", "gauge", len(gateway.desk)),
+            ("thoughtgate_zombie_execution_prevented_total", "counter", gateway.desk.prevented),
+        ):
+            lines.append(f"# TYPE {name} {kind}\n{name} {value}\n")
+        return "".join(lines).encode()
+
+    # As the handler of an admin port.
+
+    def opened(self, exchange: Exchange) -> None:
+        """Nothing is refused before it is read."""
+
+    def completed(self, exchange: Exchange) -> None:
+        """Serve a page."""
+        page = self.routes().get(exchange.target.partition(b"?")[0])
+        if page is None:
+            exchange.respond(404)
+        elif exchange.method != b"GET":
+            exchange.respond(405, b"allow: GET\r\n")
+        else:
+            exchange.respond(*page())
+
+    def refused(self, exchange: Exchange, status: int) -> None:
+        """The request cannot be read."""
+        exchange.respond(status)

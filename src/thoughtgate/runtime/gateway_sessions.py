@@ -1,0 +1,138 @@
+"""The sessions of revisions before 2026-07-28 over HTTP: their ids and what they hold.
+
+A server's session id is handed to the agent with a seal that binds it to the agent who
+opened it. Whoever shows an id that was not sealed for him gets the same answer as for an
+id that never was, and the server is not asked. The seal needs no table: another worker,
+or the same gate after a restart, can check it.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from thoughtgate.runtime.clock import monotonic
+
+if TYPE_CHECKING:
+    from thoughtgate.runtime.gateway_flow import Flow
+
+KEY_FILE: Final = "session-key"
+MAX_ID: Final = 1024
+"""Characters of a session id, ours or a server's."""
+
+_MAC_BYTES: Final = 15
+_KEY_BYTES: Final = 32
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+_SEPARATOR: Final = "."
+
+
+class Entry:
+    """One session."""
+
+    __slots__ = ("flow", "ident", "last_used", "principal", "upstream")
+
+    def __init__(self, ident: str, upstream: str, principal: str, flow: "Flow") -> None:
+        self.ident = ident
+        """The id as the agent knows it."""
+        self.upstream = upstream
+        """The id as the server knows it."""
+        self.principal = principal
+        self.flow = flow
+        self.last_used = monotonic()
+
+
+class SessionTable:
+    """The sessions this process knows."""
+
+    def __init__(self, key: bytes, *, limit: int, idle_s: float) -> None:
+        self._key = key
+        self._limit = limit
+        self._idle_s = idle_s
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> list[Entry]:
+        """Return every session, the longest unused first."""
+        return list(self._entries.values())
+
+    def seal(self, upstream: str, principal: str) -> str:
+        """Return the id that an agent is given for a server's."""
+        return f"{upstream}{_SEPARATOR}{self._mac(upstream, principal)}"
+
+    def find(self, ident: str, principal: str, make_flow: "Callable[[], Flow]") -> Entry | None:
+        """Return the session an agent names; None when it is not his, or there is no such."""
+        entry = self._entries.get(ident)
+        if entry is None:
+            upstream, _, shown = ident.rpartition(_SEPARATOR)
+            if not upstream or len(ident) > MAX_ID:
+                return None
+            if not hmac.compare_digest(shown.encode(), self._mac(upstream, principal).encode()):
+                return None
+            entry = self.open(upstream, principal, make_flow())
+        elif entry.principal != principal:
+            return None
+        entry.last_used = monotonic()
+        self._entries.move_to_end(entry.ident)
+        return entry
+
+    def open(self, upstream: str, principal: str, flow: "Flow") -> Entry:
+        """Enter a session that a server opened; the longest idle one makes room if need be."""
+        entry = Entry(self.seal(upstream, principal), upstream, principal, flow)
+        self._entries[entry.ident] = entry
+        if len(self._entries) > self._limit:
+            self._make_room()
+        return entry
+
+    def forget(self, ident: str) -> Entry | None:
+        """A session has ended."""
+        return self._entries.pop(ident, None)
+
+    def expire(self) -> list[Entry]:
+        """Forget and return the sessions that were unused for too long and have nothing open."""
+        oldest = monotonic() - self._idle_s
+        gone = []
+        for entry in self._entries.values():
+            if entry.last_used > oldest:
+                break
+            if not entry.flow.is_busy:
+                gone.append(entry)
+        for entry in gone:
+            del self._entries[entry.ident]
+        return gone
+
+    def _make_room(self) -> None:
+        for entry in self._entries.values():
+            if not entry.flow.is_busy:
+                del self._entries[entry.ident]
+                return
+
+    def _mac(self, upstream: str, principal: str) -> str:
+        text = f"{len(principal)}:{principal}{upstream}".encode()
+        digest = hmac.new(self._key, text, hashlib.sha256).digest()[:_MAC_BYTES]
+        return base64.b32encode(digest).decode().lower()
+
+
+def load_key(state: str) -> bytes:
+    """Return the key of the seals, kept in the state directory; a passing one if it cannot be."""
+    path = Path(state, KEY_FILE)
+    made = secrets.token_bytes(_KEY_BYTES)
+    try:
+        temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
+        with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:
+            file.write(made)
+        # Of two workers that start at once, one key stands.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(temporary)
+        temporary.unlink()
+        kept = path.read_bytes()
+    except OSError:
+        return made
+    return kept if len(kept) == _KEY_BYTES else made
