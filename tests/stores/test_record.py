@@ -71,6 +71,17 @@ def test_the_file_and_its_directory_are_private(tmp_path: Path) -> None:
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.requirement("NFR-R1")
+def test_what_was_written_is_there_when_the_writer_closes(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    for number in range(1, 200):
+        writer.write(call(number))
+        assert path.read_bytes().count(b"\n") == number * 3
+    writer.close()
+    assert lines_of(path)[-1]["call"]["call_id"] == "run-1.199"
+
+
 def test_a_second_run_goes_on_with_the_chain_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     write_run(path, 2)
@@ -134,7 +145,6 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path: Path) -> None:
         RecordWriter(tmp_path / "plain" / "audit.jsonl", Envelope(RUN))
 
 
-@pytest.mark.requirement("NFR-R4")
 def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE)
@@ -166,6 +176,7 @@ def test_a_full_disk_refuses_and_leaves_whole_lines(tmp_path: Path) -> None:
     assert calls == {f"run-full.{number}" for number in range(1, written + 2)}
 
 
+@pytest.mark.requirement("LED-002")
 def test_before_a_full_disk_refuses_previews_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     run_job("fill", str(path), "20000")
@@ -194,7 +205,6 @@ def test_four_processes_keep_one_valid_chain_across_rotations(tmp_path: Path) ->
     assert report.lines == 4 * 300 * 3 + opened
 
 
-@pytest.mark.requirement("NFR-R1")
 def test_two_hundred_killed_writers_lose_nothing_they_had_made_sure_of(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     sure = run_job("kill", str(path), "200", "7").stdout.split()

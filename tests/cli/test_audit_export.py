@@ -1,0 +1,79 @@
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.audit_cli import command, sample_record
+
+from thoughtgate.stores.record_reader import verify_record
+
+
+def export(capsys: pytest.CaptureFixture[str], path: Path, form: str, *flags: str) -> list[Any]:
+    done = command(capsys, "audit", "export", "--record", str(path), "--format", form, *flags)
+    assert done.code == 0
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.mark.requirement("FR16", "FR17", "FR18", "FR20")
+def test_flat_records_are_those_of_the_older_contract(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = export(capsys, sample_record(tmp_path), "flat")
+    assert records[0] == {
+        "version": 1,
+        "timestamp": "2025-10-09T08:53:20.000Z",
+        "event": "tools_list",
+        "tools_upstream": 9,
+        "tools_returned": 7,
+        "session_id": "1",
+        "upstream": "files",
+    }
+    assert [(one["tool_name"], one["allowed"]) for one in records if "allowed" in one] == [
+        ("read_file", True),
+        ("delete_file", False),
+        ("wipe", False),
+    ]
+    assert [one["event"] for one in records[-2:]] == ["agent_connected", "agent_auth_rejected"]
+
+
+def test_an_export_as_it_is_can_be_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    done = command(capsys, "audit", "export", "--record", str(path))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text(done.out)
+    assert copy.read_bytes() == path.read_bytes()
+    assert verify_record(copy).is_sound
+
+
+def test_every_event_becomes_an_ocsf_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = export(capsys, sample_record(tmp_path), "ocsf")
+    assert len(events) == 19
+    assert all(one["type_uid"] == one["class_uid"] * 100 + one["activity_id"] for one in events)
+
+
+def test_a_time_can_be_cut_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--since", "2025-10-09T08:53:24Z", "--until", "2025-10-09T08:53:25Z")
+    events = export(capsys, sample_record(tmp_path), "jsonl", *flags)
+    assert [one["type"] for one in events] == ["frame_refused"]
+
+
+def test_calls_are_exported_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "export", "--record", path, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert [row["decision"] for row in rows] == ["BLOCK", "HOLD", "ALLOW"]
+
+
+def test_an_unknown_form_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "export", "--record", path, "--format", "xml")
+    assert done.code == 2
+    assert "ocsf" in done.err

@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import command, sample_record
+
+from thoughtgate.cli.audit_stats import percentile
+
+
+def test_sums_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = command(capsys, "audit", "stats", "--record", str(sample_record(tmp_path))).out
+    assert out.startswith("3 calls, 1 other messages\n")
+    assert "read_file" in out
+    assert "frames refused" in out
+    assert "latency of answered calls: p50 6000 ms" in out
+    assert "█" in out
+
+
+def test_sums_are_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+    stats = command(capsys, "audit", "stats", "--record", path, "--json").json
+    assert stats["decisions"] == {"ALLOW": 1, "BLOCK": 1, "HOLD": 1}
+    assert stats["approvals"] == {"approved": 1}
+    assert stats["refusals"] == {"governance_denied": 1}
+    assert stats["latency_ms"] == {"p50": 6000, "p90": 6000, "p99": 6000}
+    assert stats["messages"] == 1
+    assert stats["frames_refused"] == {"batch": 1}
+
+
+def test_an_empty_time_has_no_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "stats", "--record", path, "--since", "2030-01-01")
+    assert done.out == "0 calls, 0 other messages\n"
+
+
+def test_percentiles_of_nothing_are_nothing() -> None:
+    assert percentile([], 50) is None
+    assert percentile([1, 2, 3, 4], 50) == 3
+    assert percentile([7], 99) == 7

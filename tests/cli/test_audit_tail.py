@@ -1,0 +1,80 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import command, sample_record
+from tests.support.commands import thoughtgate
+from tests.support.records import RUN, call
+
+from thoughtgate.cli.audit_tail import told
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.stores.record import RecordWriter
+
+
+def test_the_newest_events_are_shown_without_ungated_messages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    out = command(capsys, "audit", "tail", "--record", path, "-n", "100").out
+    assert len(out.splitlines()) == 18
+    assert "\x1b" not in out
+    every = command(capsys, "audit", "tail", "--record", path, "-n", "100", "--all").out
+    assert len(every.splitlines()) == 19
+    assert len(command(capsys, "audit", "tail", "--record", path, "-n", "3").out.splitlines()) == 3
+
+
+def test_filters_apply(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+
+    def types(*flags: str) -> list[str]:
+        out = command(capsys, "audit", "tail", "--record", path, "--json", *flags).out
+        return [json.loads(line)["type"] for line in out.splitlines()]
+
+    assert types("--decision", "block") == ["tool_call_decision"]
+    assert types("--tool", "delete_*") == [
+        "tool_call_start",
+        "tool_call_decision",
+        "approval_requested",
+        "approval_decided",
+        "tool_call_end",
+    ]
+    assert types("--type", "message") == ["message"]
+    assert types("--server", "nobody") == []
+    assert types("--run", "run-2") == []
+
+
+def test_a_line_is_coloured_for_a_terminal() -> None:
+    event = {"type": "tool_call_decision", "decision": {"action": "BLOCK"}, "call": {}}
+    assert "\x1b[31mBLOCK" in told(event, coloured=True)
+    assert "\x1b" not in told({**event, "server_name": "\x1b[2J"})
+
+
+def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    tail = subprocess.Popen(
+        thoughtgate("audit", "tail", "-f", "--json", "--record", str(path)),
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert tail.stdout is not None
+        writer = RecordWriter(path, Envelope(RUN), rotate_bytes=4000, keep=100)
+        writer.write(call(1))
+        seen: list[str] = []
+        while "run-1.1" not in str(seen):
+            seen.append(tail.stdout.readline())
+        while "record_opened" not in str(seen):
+            writer.write(call(2))
+            seen.append(tail.stdout.readline())
+        writer.write(call(99))
+        writer.close()
+        while "run-1.99" not in str(seen):
+            seen.append(tail.stdout.readline())
+    finally:
+        tail.kill()
+        tail.wait(timeout=5)
+        if tail.stdout is not None:
+            tail.stdout.close()

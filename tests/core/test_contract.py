@@ -1,0 +1,59 @@
+import json
+from typing import Any
+
+import pytest
+from tests.support.audit_cli import sample_events
+from tests.support.records import RUN, T0
+
+from thoughtgate.core import evidence, record
+from thoughtgate.core.contract import ENVELOPE, EVENTS, FREE_FORM
+from thoughtgate.core.envelope import Envelope, Run
+from thoughtgate.core.evidence import (
+    checkpoint,
+    record_gap,
+    record_opened,
+    record_repaired,
+    torn_bytes,
+)
+
+BY_NAME = {event.name: event for event in EVENTS}
+OWN = [
+    record_opened(T0, number=2, previous_file="a", previous_chain="b"),
+    record_gap(T0, 1, "full"),
+    record_repaired(T0, torn_bytes(b"x")),
+    checkpoint(T0, b"k", "c", closing=True),
+]
+FULL = Run("r", principal="kim", workload={"user": "kim"})
+
+
+def paths(value: Any, prefix: str = "") -> set[str]:
+    if prefix in FREE_FORM or not isinstance(value, dict):
+        return {prefix}
+    found: set[str] = set()
+    for name, inner in value.items():
+        found |= paths(inner, f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+@pytest.mark.requirement("NFR-M3", "EVT-002")
+@pytest.mark.parametrize("event", [*sample_events(), *OWN], ids=lambda event: event.type)
+@pytest.mark.parametrize("run", [RUN, FULL], ids=["plain", "full"])
+def test_an_event_has_what_the_contract_says_and_nothing_else(
+    event: record.Record, run: Run
+) -> None:
+    line = json.loads(Envelope(run).wrap(event) + ',"chain":""}')
+    members = (*ENVELOPE, *BY_NAME[event.type].members)
+    found = paths(line)
+    assert found <= {one.path for one in members}
+    assert {one.path for one in members if not one.optional} <= found
+
+
+def test_every_type_that_exists_is_in_the_contract() -> None:
+    named = {
+        value
+        for module in (record, evidence)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str) and ("_" in value or value == "message")
+    }
+    others = {record.AGENT_TO_SERVER, record.SERVER_TO_AGENT}
+    assert {name for name in named if name.islower()} - others <= set(BY_NAME)

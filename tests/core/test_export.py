@@ -1,0 +1,60 @@
+import json
+
+import pytest
+from tests.support.records import RUN, decided
+
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.export import CSV_CALLS, flat_event
+from thoughtgate.core.folding import CALL_COLUMNS
+from thoughtgate.core.record import Record
+
+
+def flat(record: Record) -> dict[str, object] | None:
+    return flat_event(json.loads(Envelope(RUN).wrap(record) + "}"))
+
+
+@pytest.mark.requirement("FR16")
+def test_a_verdict_is_a_flat_tool_call() -> None:
+    assert flat(decided("c", action="BLOCK", tool="wipe")) == {
+        "version": 1,
+        "timestamp": "2025-10-09T08:53:20.000Z",
+        "event": "tool_call",
+        "tool_name": "wipe",
+        "allowed": False,
+        "session_id": "1",
+        "upstream": "files",
+    }
+
+
+def test_what_the_development_profile_let_through_was_allowed() -> None:
+    observed = flat(decided("c", action="BLOCK", enforced=False))
+    assert observed is not None
+    assert observed["allowed"] is True
+
+
+def test_types_the_flat_contract_does_not_know_are_left_out() -> None:
+    assert flat_event({"type": "message"}) is None
+    assert flat_event({}) is None
+
+
+def test_counts_stay_within_the_contract() -> None:
+    event = {"type": "tools_list", "list": {"offered": 2**40, "returned": "x"}}
+    shaped = flat_event(event)
+    assert shaped is not None
+    assert shaped["tools_upstream"] == 2**32 - 1
+    assert shaped["tools_returned"] == 0
+    assert shaped["session_id"] == "0"
+
+
+def test_agents_that_came_and_were_turned_away_are_flat_too() -> None:
+    connected = flat_event({"type": "agent_connected"})
+    rejected = flat_event({"type": "agent_auth_rejected", "agent": {"reason": "token wrong"}})
+    assert connected is not None
+    assert connected["identity"] is None
+    assert connected["method"] == "none"
+    assert rejected is not None
+    assert rejected["reason"] == "token wrong"
+
+
+def test_the_columns_of_the_table_exist() -> None:
+    assert set(CSV_CALLS) <= {name for name, _ in CALL_COLUMNS}
