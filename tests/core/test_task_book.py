@@ -289,7 +289,7 @@ def test_after_a_restart_what_was_held_is_asked_again_and_what_ran_is_not_run_ag
     book = TaskBook([held, ran, done, old])
     steps = book.recover(NOW + 1)
     assert ResumeTask(held) in steps
-    assert StopTask(old, "the task has expired") in steps
+    assert StopTask(old, "the task has expired", NOW + 1) in steps
     lost = book.task("tg_ran")
     assert lost is not None
     assert (lost.phase, lost.note) == (FAILED, task_book.LOST_NOTE)

@@ -80,6 +80,7 @@ class StopTask(NamedTuple):
 
     task: Task
     reason: str
+    at: float
 
 
 class ResumeTask(NamedTuple):
@@ -191,7 +192,7 @@ class TaskBook:
         steps: list[TaskStep] = []
         for task in [task for task in self._tasks.values() if at >= task.expires_at]:
             if not task.is_over:
-                steps.append(StopTask(task, "the task has expired"))
+                steps.append(StopTask(task, "the task has expired", at))
             body = codec.refused("task_expired", modern=task.modern, task=task)
             steps += [AnswerTask(key, body) for key in self._waiters.pop(task.id, ())]
             steps.append(self._forget(task.id))
@@ -286,7 +287,7 @@ class TaskBook:
             return _answer(request, codec.refused("invalid_params", modern=False, text=text))
         moved = self._moved(task.id, CANCELLED, request.at, "cancelled by its caller")
         body = codec.cancelled(self._tasks[task.id], modern=request.modern)
-        stop = StopTask(task, "the caller cancelled")
+        stop = StopTask(task, "the caller cancelled", request.at)
         return [stop, *moved, AnswerTask(request.key, body)]
 
     def _update(self, request: _Request, task: Task) -> list[TaskStep]:

@@ -234,7 +234,7 @@ class Governor:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
             )
-        if decision.approved and not decision.auto and not self.desk.use(call_id):
+        if decision.approved and not self.desk.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"
             )
