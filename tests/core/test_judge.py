@@ -1,0 +1,405 @@
+"""The judge: gates, limits, what goes on record, and a second look after approval."""
+
+from typing import Any
+
+import pytest
+
+from thoughtgate.core.judge import (
+    MAX_INSPECT,
+    MAX_KNOWN_TOOLS,
+    MAX_PREVIEW,
+    TRUNCATED,
+    Decision,
+    Judge,
+    Question,
+    Ruling,
+)
+from thoughtgate.core.record import ERROR, OK, Record, call_ended, message_seen
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
+from thoughtgate.policy.globs import compile_globs
+from thoughtgate.policy.limits import Breaker, Limit, Rate
+from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.selectors import Selector
+from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
+from thoughtgate.wire.canonical import args_hash
+from thoughtgate.wire.methods import Named
+
+
+def _policy(**rules: str) -> Policy:
+    """Return a policy of one rule a name: what to do with it; all else is forwarded."""
+    made = (
+        Rule(f"rule-{name}", action, Selector(names=compile_globs([name])), reason="because")
+        for name, action in rules.items()
+    )
+    return Policy(
+        version="v1",
+        default=FORWARD,
+        rules=RuleSet(made),
+        visibility=Visibility({"*": Exposure.of(BLOCK, ["hidden"])}),
+    )
+
+
+def _question(
+    *names: str, arguments: dict[str, Any] | None = None, at: float = 1.0, size: int = 50
+) -> Question:
+    named = tuple(Named("tool", name, arguments or {}) for name in names)
+    return Question("srv", "1", "agent", "tools/call", named, size, "mcp_stdio", at)
+
+
+def _ended(ruling: Ruling, at: float = 2.0, *, status: str = OK, **facts: Any) -> Record:
+    return call_ended(
+        at,
+        "srv",
+        "1",
+        call_id=ruling.call_id,
+        tool="t",
+        status=status,
+        latency_ms=1,
+        size=1,
+        **facts,
+    )
+
+
+def _bodies(ruling: Ruling) -> dict[str, dict[str, Any]]:
+    return {record.type: record.body for record in ruling.records}
+
+
+@pytest.mark.requirement("EVT-003", "EVT-006", "ADAPT-001")
+def test_a_call_is_on_record_with_its_verdict_before_it_can_run() -> None:
+    ruling = Judge(_policy(), "run").judge(_question("echo", arguments={"b": 1, "a": 2}))
+
+    assert ruling.verdict.action == FORWARD
+    assert [record.type for record in ruling.records] == ["tool_call_start", "tool_call_decision"]
+    start, decision = (record.body for record in ruling.records)
+    assert start["call"] == {
+        "call_id": "run.1",
+        "server_name": "srv",
+        "tool_name": "echo",
+        "args_hash": args_hash({"a": 2, "b": 1}),
+        "kind": "tool",
+        "method": "tools/call",
+        "transport": "mcp_stdio",
+        "principal": "agent",
+        "bytes_in": 50,
+        "preview": {"truncated": False, "args_preview": '{"a":2,"b":1}'},
+        "seq": 1,
+    }
+    assert decision["decision"]["action"] == "ALLOW"
+    assert decision["decision"]["severity"] == "info"
+    assert decision["decision"]["enforced"] is True
+    assert "outcome" not in decision["decision"]
+
+
+@pytest.mark.requirement("EVT-005")
+def test_call_ids_count_up() -> None:
+    judge = Judge(_policy(), "run")
+
+    assert [judge.judge(_question("x")).call_id for _ in range(3)] == ["run.1", "run.2", "run.3"]
+
+
+@pytest.mark.requirement("POL-002")
+@pytest.mark.parametrize(
+    ("tool", "action", "word", "kind"),
+    [
+        ("drop", DENY, "BLOCK", "governance_denied"),
+        ("ask", APPROVE, "HOLD", ""),
+        ("hidden", DENY, "BLOCK", "not_exposed"),
+        ("other", FORWARD, "ALLOW", ""),
+    ],
+)
+def test_the_verdict_and_its_word_on_the_record(
+    tool: str, action: str, word: str, kind: str
+) -> None:
+    ruling = Judge(_policy(drop=DENY, ask=APPROVE), "run").judge(_question(tool))
+    decision = _bodies(ruling)["tool_call_decision"]["decision"]
+
+    assert (ruling.verdict.action, ruling.verdict.kind) == (action, kind)
+    assert decision["action"] == word
+    assert decision["explain"]["reason_code"] == (kind or action).upper()
+    assert decision.get("workflow") == ("default" if action == APPROVE else None)
+    if tool == "drop":
+        assert decision["rule_id"] == "rule-drop"
+
+
+def test_a_request_that_names_several_things_needs_all_of_them() -> None:
+    judge = Judge(_policy(drop=DENY, ask=APPROVE), "run")
+
+    assert judge.judge(_question("a", "b")).verdict.action == FORWARD
+    assert judge.judge(_question("a", "ask", "b")).verdict.action == APPROVE
+    assert judge.judge(_question("ask", "a")).verdict.action == APPROVE
+    assert judge.judge(_question("a", "ask", "drop")).verdict.action == DENY
+
+
+@pytest.mark.requirement("POL-001", "S000-F-023", "EC-STDIO-033")
+@pytest.mark.parametrize("tool", ["drop", "ask", "hidden"])
+def test_development_forwards_and_records_what_would_have_been(tool: str) -> None:
+    policy = _policy(drop=DENY, ask=APPROVE)
+    observing = Policy(
+        version="v1",
+        profile=DEVELOPMENT,
+        default=FORWARD,
+        rules=policy.rules,
+        visibility=policy.visibility,
+    )
+    ruling = Judge(observing, "run").judge(_question(tool))
+    decision = _bodies(ruling)["tool_call_decision"]["decision"]
+
+    assert ruling.verdict.action == FORWARD
+    assert ruling.verdict.enforced is False
+    assert decision["enforced"] is False
+    assert decision["outcome"] == "WOULD_BLOCK"
+    assert decision["action"] in {"BLOCK", "HOLD"}
+    assert decision.get("auto_approved", False) is (tool == "ask")
+
+
+# Limits.
+
+
+def _limited(**limit: Any) -> Judge:
+    return Judge(Policy(default=FORWARD, limits=(Limit("l", **limit),)), "run")
+
+
+@pytest.mark.requirement("POL-003")
+def test_a_budget_counts_only_what_was_forwarded() -> None:
+    judge = Judge(
+        Policy(
+            default=FORWARD,
+            rules=RuleSet([Rule("r", DENY, Selector(names=compile_globs(["drop"])))]),
+            limits=(Limit("l", budget=3),),
+        ),
+        "run",
+    )
+    for _ in range(5):
+        judge.judge(_question("drop"))
+    kinds = [judge.judge(_question("x")).verdict.kind for _ in range(4)]
+
+    assert kinds == ["", "", "", "budget"]
+
+
+@pytest.mark.requirement("POL-004")
+def test_a_rate_refuses_with_a_pause_on_the_record() -> None:
+    judge = _limited(rate=Rate(1, 60.0))
+    judge.judge(_question("x", at=1.0))
+    ruling = judge.judge(_question("x", at=2.0))
+    decision = _bodies(ruling)["tool_call_decision"]["decision"]
+
+    assert ruling.verdict.retry_after_s > 0
+    assert decision["action"] == "THROTTLE"
+    assert decision["backoff_ms"] == round(ruling.verdict.retry_after_s * 1000)
+
+
+@pytest.mark.requirement("POL-005")
+def test_a_breaker_hears_how_calls_end() -> None:
+    judge = _limited(breaker=Breaker(2, 60.0, 30.0))
+    for at, facts in ((1.0, {"status": ERROR}), (2.0, {"is_error": True})):
+        judge.note(_ended(judge.judge(_question("x", at=at)), at, **facts))
+
+    assert judge.judge(_question("x", at=3.0)).verdict.kind == "breaker"
+
+
+def test_what_the_gate_refused_is_no_failure_of_the_tool() -> None:
+    judge = _limited(breaker=Breaker(1, 60.0, 30.0))
+    blocked = {"status": ERROR, "error": {"class": "policy_block"}}
+    judge.note(_ended(judge.judge(_question("x")), **blocked))
+    judge.note(_ended(judge.judge(_question("x"))))
+
+    assert judge.judge(_question("x")).verdict.action == FORWARD
+
+
+# After a person has decided.
+
+
+def test_an_approved_call_goes_on_and_counts() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    ruling = judge.settle(held.call_id, Decision(approved=True, by="me", channel="console"), 5.0)
+    (record,) = ruling.records
+
+    assert ruling.verdict.action == FORWARD
+    assert record.body["approval"]["outcome"] == "approved"
+    assert record.body["approval"]["executes"] is True
+    assert record.body["approval"]["decided_by"] == "me"
+
+
+@pytest.mark.parametrize("kind", ["approval_rejected", "approval_timeout", "approval_withdrawn"])
+def test_a_call_that_is_not_approved_is_denied_with_its_own_kind(kind: str) -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    ruling = judge.settle(held.call_id, Decision(approved=False, kind=kind), 5.0)
+
+    assert (ruling.verdict.action, ruling.verdict.kind) == (DENY, kind)
+    assert ruling.records[0].body["approval"]["outcome"] == kind.removeprefix("approval_")
+
+
+def test_the_rules_are_asked_again_after_an_approval() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    judge.replace_policy(_policy(ask=DENY))
+    ruling = judge.settle(held.call_id, Decision(approved=True), 5.0)
+
+    assert ruling.verdict.kind == "policy_drift"
+    assert ruling.records[0].body["approval"]["executes"] is False
+
+
+def test_a_limit_that_is_reached_meanwhile_says_so() -> None:
+    policy = _policy(ask=APPROVE)
+    limited = Policy(default=FORWARD, rules=policy.rules, limits=(Limit("l", budget=1),))
+    judge = Judge(limited, "run")
+    held = judge.judge(_question("ask"))
+    judge.judge(_question("x"))
+
+    assert judge.settle(held.call_id, Decision(approved=True), 5.0).verdict.kind == "budget"
+
+
+def test_a_call_that_has_ended_can_not_be_approved() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    judge.note(_ended(held))
+    ruling = judge.settle(held.call_id, Decision(approved=True), 5.0)
+
+    assert (ruling.verdict.action, ruling.records) == (DENY, ())
+    assert judge.asked(held.call_id, "default", {}, 5.0) is None
+    assert judge.open_call(held.call_id) is None
+
+
+def test_asking_people_is_on_the_record() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    record = judge.asked(held.call_id, "default", {"approval_id": "a1"}, 5.0)
+
+    assert record is not None
+    assert record.type == "approval_requested"
+    assert record.body["approval"] == {
+        "workflow": "default",
+        "rule_id": "rule-ask",
+        "approval_id": "a1",
+    }
+
+
+def test_budgets_survive_a_new_policy() -> None:
+    judge = _limited(budget=1)
+    judge.judge(_question("x"))
+    judge.replace_policy(Policy(default=FORWARD, limits=(Limit("l", budget=1),)))
+
+    assert judge.judge(_question("x")).verdict.kind == "budget"
+
+
+# The record.
+
+
+def test_the_end_of_a_call_gets_its_hash_and_closes_it() -> None:
+    judge = Judge(_policy(), "run")
+    ruling = judge.judge(_question("x", arguments={"a": 1}))
+    assert judge.open_call(ruling.call_id) is not None
+    record = judge.note(_ended(ruling))
+
+    assert record.body["call"]["args_hash"] == args_hash({"a": 1})
+    assert record.body["preview"] == {"truncated": False}
+    assert judge.open_call(ruling.call_id) is None
+    again = _ended(ruling)
+    assert judge.note(again) is again
+
+
+def test_other_events_pass_the_judge_unchanged() -> None:
+    seen = message_seen(1.0, "srv", "1", "agent_to_server", "request", "ping", 5)
+
+    assert Judge(_policy(), "run").note(seen) is seen
+
+
+@pytest.mark.requirement("BUF-004", "BUF-001")
+def test_a_long_preview_is_cut_on_a_character_and_the_hash_is_whole() -> None:
+    arguments = {"text": "é" * MAX_PREVIEW}
+    ruling = Judge(_policy(), "run").judge(_question("x", arguments=arguments))
+    call = _bodies(ruling)["tool_call_start"]["call"]
+    preview = call["preview"]["args_preview"]
+
+    assert call["preview"]["truncated"] is True
+    assert preview.endswith("é" + TRUNCATED)
+    assert len(preview.encode()) <= MAX_PREVIEW
+    assert call["args_hash"] == args_hash(arguments)
+
+
+@pytest.mark.requirement("BUF-001")
+def test_arguments_too_long_to_look_into_have_no_preview() -> None:
+    ruling = Judge(_policy(), "run").judge(_question("x", size=MAX_INSPECT + 1))
+    call = _bodies(ruling)["tool_call_start"]["call"]
+
+    assert call["preview"] == {"truncated": True, "args_preview": TRUNCATED}
+
+
+@pytest.mark.requirement("ERR-004")
+def test_secrets_in_arguments_are_masked_in_the_preview() -> None:
+    arguments = {"password": "hunter2", "text": "use ghp_abcdefgh1234", "n": 1}
+    ruling = Judge(_policy(), "run").judge(_question("x", arguments=arguments))
+
+    assert "hunter2" not in repr(ruling.records)
+    assert "ghp_abcdefgh1234" not in repr(ruling.records)
+
+
+def test_arguments_without_a_canonical_form_are_still_judged() -> None:
+    ruling = Judge(_policy(x=DENY), "run").judge(
+        _question("x", arguments={"a": "\ud800"}, size=MAX_INSPECT + 1)
+    )
+
+    assert ruling.verdict.action == DENY
+    assert _bodies(ruling)["tool_call_start"]["call"]["args_hash"] == ""
+
+
+# Lists and annotations.
+
+
+def test_hidden_entries_are_named_and_on_the_record() -> None:
+    judge = Judge(_policy(), "run")
+    entries = ({"name": "hidden"}, {"name": "shown"}, {"name": 5}, {})
+    hidden, record = judge.screen("srv", "1", "tools/list", entries, 1.0)
+
+    assert hidden == {"hidden"}
+    assert record.body["list"] == {
+        "method": "tools/list",
+        "offered": 4,
+        "returned": 1,
+        "hidden": ["hidden"],
+        "enforced": True,
+    }
+
+
+def test_development_hides_nothing_and_records_what_it_would() -> None:
+    policy = _policy()
+    judge = Judge(Policy(profile=DEVELOPMENT, default=FORWARD, visibility=policy.visibility), "run")
+    hidden, record = judge.screen("srv", "1", "prompts/list", ({"name": "hidden"},), 1.0)
+
+    assert hidden == frozenset()
+    assert record.body["list"]["hidden"] == ["hidden"]
+    assert record.body["list"]["returned"] == 1
+
+
+@pytest.mark.requirement("POL-007")
+def test_what_the_server_says_of_a_tool_can_tighten_the_verdict() -> None:
+    rule = Rule("careful", DENY, Selector(), annotations=_destructive())
+    judge = Judge(Policy(default=FORWARD, rules=RuleSet([rule])), "run")
+    assert judge.judge(_question("wipe")).verdict.action == FORWARD
+    entries = (
+        {"name": "wipe", "annotations": {"destructiveHint": True}},
+        {"name": "odd", "annotations": 5},
+    )
+    judge.screen("srv", "1", "tools/list", entries, 1.0)
+
+    ruling = judge.judge(_question("wipe"))
+    assert ruling.verdict.action == DENY
+    assert ruling.verdict.rule == "careful"
+    assert judge.judge(_question("odd")).verdict.action == FORWARD
+
+
+def _destructive() -> Any:
+    from thoughtgate.policy.conditions import parse_conditions
+
+    return parse_conditions({"destructiveHint": True})
+
+
+def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
+    judge = Judge(_policy(), "run")
+    entries = tuple({"name": f"t{n}", "annotations": {}} for n in range(MAX_KNOWN_TOOLS + 5))
+    judge.screen("srv", "1", "tools/list", entries, 1.0)
+
+    assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS
