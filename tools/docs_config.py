@@ -97,7 +97,7 @@ Such a comparison cannot be told, and what cannot be told never helps the caller
 The same holds for a path that runs through something that is no object, for a text too long to be searched, for booleans where a number is asked for, and for `ne` and `not_in` when the argument is missing.
 A missing argument fails every other condition but `exists: false`.
 
-A regular expression is refused when it could take exponential time (a repeated group that holds repeats or alternatives, back references, more than three unbounded repeats).
+A regular expression is refused when it could take exponential time (a repeated group that holds repeats or alternatives, back references, more than three unbounded repeats, very many optional parts), or is verbose (`(?x)`).
 The more unbounded repeats it has, the shorter the text that it is searched in: about 2,200 characters with one, 170 with two, 50 with three; more when it begins with `^`.
 Use `contains`, `glob` or `starts_with` where they do.
 """

@@ -178,6 +178,12 @@ def test_an_unreadable_cedar_file_is_a_problem() -> None:
     assert set(keys("cedar: {policies: [5, '']}")) == {"cedar.policies[0]", "cedar.policies[1]"}
 
 
+def test_of_two_problems_with_one_key_the_first_is_told() -> None:
+    found = keys("listen: {transport: http, auth: {type: bearer, token_env: ''}}")
+    assert list(found) == ["listen.auth.token_env"]
+    assert "name of an environment variable" in found["listen.auth.token_env"]
+
+
 def test_a_workflow_that_only_cedar_names_must_exist() -> None:
     assert "approval.nobody" in keys("cedar: {policies: [asking.cedar]}")
 

@@ -15,6 +15,7 @@ from thoughtgate.policy.regexes import MAX_PATTERN, MAX_TEXT, Pattern
         "(?:a|a)*",
         "(a|aa)+$",
         "(a?){20}",
+        "[[]",
         "((ab)+c)*",
         r"(a)\1",
         r"(?P<x>a)(?P=x)",
@@ -23,6 +24,13 @@ from thoughtgate.policy.regexes import MAX_PATTERN, MAX_TEXT, Pattern
         "[",
         "a" * (MAX_PATTERN + 1),
         "(?:x{2,3})+",
+        "(?x) a b",
+        "(?x:a)b",
+        "a?" * 24 + "a" * 24,
+        "(a|a)" * 24,
+        "a{0,16}" * 6,
+        "(a+){2}",
+        "(a|b){20}",
     ],
 )
 def test_an_expression_that_could_stall_or_does_not_compile_is_refused(pattern: str) -> None:
@@ -48,6 +56,14 @@ def test_an_expression_that_could_stall_or_does_not_compile_is_refused(pattern: 
         (r"a{2,}", "aaa", True),
         (r"a{,3}", "", True),
         (r"x{}", "x{}", True),
+        (r"^\d{1,3}(\.\d{1,3}){3}$", "10.0.0.255", True),
+        (r"(?#a ( comment)ab+", "abb", True),
+        (r"(a|b)c", "bc", True),
+        (r"foo|bar|baz", "a bar", True),
+        (r"^a|b", "xb", True),
+        (r"a{,}b", "aab", True),
+        (r"x(?=y)", "xy", True),
+        (r"(?P<x>a)b", "ab", True),
         (r"x{y", "x{y", True),
         (r"[]]+", "]]", True),
         (r"a|b", "b", True),
@@ -70,6 +86,24 @@ def test_the_longest_text_shrinks_with_the_repeats() -> None:
     assert lengths[0] == MAX_TEXT
     assert lengths == sorted(lengths, reverse=True)
     assert Pattern("^a+b").max_length > Pattern("a+b").max_length
+    assert Pattern("^a+|b").max_length < Pattern("^a+b").max_length
+    assert Pattern("a?b?c?d?e?f?g?h?i+").max_length < Pattern("i+").max_length
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a+a+a+b", "a"),
+        ("^a+a+a+b", "a"),
+        (".*.*x", "a"),
+        ("a?a?a?a?a?a?a?a?a?a?aaaaaaaaaab", "a"),
+        ("(a|a)(a|a)(a|a)(a|a)(a|a)b", "a"),
+        (r"^\s*(a{0,16}a{0,16})b", "a"),
+    ],
+)
+def test_the_worst_text_of_an_accepted_expression_is_searched_soon(pattern: str, text: str) -> None:
+    compiled = Pattern(pattern)
+    assert compiled.search(text * compiled.max_length) is False
 
 
 @settings(max_examples=100, deadline=None)

@@ -22,10 +22,13 @@ MAX_STEPS: Final = 5_000_000
 MAX_TEXT: Final = 65_536
 """Longest text searched by an expression without repeats."""
 
+MIN_TEXT: Final = 16
+"""An expression that could only be searched in shorter texts is refused."""
+
 _LARGE_COUNT: Final = 16
 """A counted repeat above this is reckoned as unbounded."""
 
-_TOKEN: Final = re.compile(
+_SYMBOL: Final = re.compile(
     r"""\\[1-9] | \(\?P= | \\.                 # back references; escapes
       | \[\^?\]?(?:\\.|[^\]\\])*\]             # a set
       | \((?:\?(?:[aiLmsux-]+:|[:>=!]|<[=!]|P<\w+>))?  # a group opens
@@ -59,20 +62,14 @@ class Pattern:
         ends = re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "error"
-                )  # what Python only warns of will mean something else one day
+                # What Python only warns of will mean something else one day.
+                warnings.simplefilter("error")
                 self._regex = re.compile(pattern[:-1] + r"\Z" if ends else pattern)
         except (re.error, Warning, OverflowError, RecursionError) as error:
             raise ValueError(f"the expression does not compile: {error}") from None
-        repeats = _count_repeats(pattern)
-        if repeats > MAX_REPEATS:
-            raise ValueError(
-                f"at most {MAX_REPEATS} unbounded repeats (* + {{n,}}) in an expression"
-            )
-        # An unanchored search starts anew at every character: one more power of the length.
-        power = repeats + (not pattern.startswith(("^", r"\A")))
-        self.max_length = min(MAX_TEXT, int(MAX_STEPS ** (1 / power))) if power else MAX_TEXT
+        if self._regex.flags & re.VERBOSE:
+            raise ValueError("verbose expressions (?x) are not supported")
+        self.max_length = _longest_text(pattern)
         self.pattern = pattern
 
     def search(self, text: str) -> bool | None:
@@ -92,49 +89,101 @@ class Pattern:
         return f"Pattern({self.pattern!r})"
 
 
-def _count_repeats(pattern: str) -> int:
-    """Count unbounded repeats; refuse back references and repeats of what itself can vary.
+class _Work:
+    """How much a part of an expression can make the engine try again."""
+
+    __slots__ = ("branches", "choices", "repeats")
+
+    def __init__(self) -> None:
+        self.choices = 1
+        """Ways in which the bounded parts can fit, multiplied."""
+        self.branches = 1
+        """Alternatives at this level."""
+        self.repeats = 0
+        """Unbounded repeats."""
+
+    def add(self, inner: "_Work | None", low: int = 1, most: int = 1) -> None:
+        """Take in a group (or a single character, None) that is repeated so often.
+
+        Raises:
+            ValueError: together they could take exponential time.
+        """
+        ways = inner.choices * inner.branches if inner else 1
+        unbounded = inner.repeats if inner else 0
+        if (most > 1 and unbounded) or (most > _LARGE_COUNT and ways > 1):
+            raise ValueError("a repeated group must not hold repeats or alternatives")
+        if most > _LARGE_COUNT:
+            self.repeats += low != most
+        else:
+            self.choices = min(
+                MAX_STEPS + 1, self.choices * ways ** max(most, 1) * (most - low + 1)
+            )
+            self.repeats += unbounded
+
+
+def _longest_text(pattern: str) -> int:
+    """Return how long a text may be for a search to stay within the steps.
 
     Raises:
-        ValueError: the expression could take exponential time.
+        ValueError: the expression could take exponential time, or needs too many steps.
     """
-    varies = [False]  # for each open group: does it hold a repeat or an alternative?
-    closed_varies = False
-    repeats = 0
-    for match in _TOKEN.finditer(pattern):
+    work = _reckon(pattern)
+    if work.repeats > MAX_REPEATS:
+        raise ValueError(f"at most {MAX_REPEATS} unbounded repeats (* + {{n,}}) in an expression")
+    # An unanchored search starts anew at every character: one more power of the length.
+    anchored = pattern.startswith(("^", r"\A")) and work.branches == 1
+    power = work.repeats + (not anchored)
+    steps = MAX_STEPS / (work.choices * work.branches)
+    longest = int(steps ** (1 / power)) if power else int(steps)
+    if longest < MIN_TEXT:
+        raise ValueError("the expression has too many optional parts; split the rule")
+    return min(MAX_TEXT, longest)
+
+
+def _reckon(pattern: str) -> _Work:
+    """Read an expression that compiles and add up what it can make the engine do."""
+    levels = [_Work()]
+    closed: _Work | None = None
+    for match in _SYMBOL.finditer(pattern):
         symbol = match.group()
-        if symbol == "(?P=" or re.fullmatch(r"\\[1-9]", symbol):
-            raise ValueError("back references are not supported")
-        if symbol == ")":
-            closed_varies = varies.pop()
-            varies[-1] = varies[-1] or closed_varies
+        times = _times(symbol)
+        if times is not None:
+            levels[-1].add(closed, *times)
+            closed = None
             continue
-        if symbol[0] == "(":
-            varies.append(False)
+        if closed is not None:
+            levels[-1].add(closed)
+            closed = None
+        if symbol == ")":
+            closed = levels.pop()
         elif symbol == "|":
-            varies[-1] = True
-        elif (most := _most_times(symbol)) is not None:
-            if closed_varies and most > 1:
-                raise ValueError("a repeated group must not hold repeats or alternatives")
-            varies[-1] = varies[-1] or not _is_fixed(symbol)
-            repeats += most > _LARGE_COUNT and not _is_fixed(symbol)
-        closed_varies = False
-    return repeats
+            levels[-1].branches += 1
+        elif _opens_group(symbol):
+            levels.append(_Work())
+    if closed is not None:
+        levels[-1].add(closed)
+    for inner in levels[:0:-1]:  # what a comment group made us take for an opened one
+        levels[0].add(inner)
+    return levels[0]
 
 
-def _most_times(symbol: str) -> int | None:
-    """Return how often a repeat may run, reckoned; None for a symbol that is no repeat."""
+def _opens_group(symbol: str) -> bool:
+    if symbol == "(?P=" or re.fullmatch(r"\\[1-9]", symbol):
+        raise ValueError("back references are not supported")
+    if re.match(r"\(\?[a-zA-Z-]*x[a-zA-Z-]*:", symbol):
+        raise ValueError("verbose expressions (?x) are not supported")
+    return symbol[0] == "("
+
+
+def _times(symbol: str) -> tuple[int, int] | None:
+    """Return how often a repeat runs, least and most; None for a symbol that is no repeat."""
     if symbol[0] in "*+":
-        return _LARGE_COUNT + 1
+        return 0, _LARGE_COUNT + 1
     if symbol[0] == "?":
-        return 1
-    if symbol[0] != "{" or len(symbol) == 1:
-        return None
+        return 0, 1
+    if symbol[0] != "{" or not re.search(r"\d", symbol):
+        return (0, _LARGE_COUNT + 1) if symbol == "{,}" else None
     low, comma, high = symbol.rstrip("+?").strip("{}").partition(",")
-    if comma and not high:
-        return _LARGE_COUNT + 1
-    return int(high or low or 0)
-
-
-def _is_fixed(symbol: str) -> bool:
-    return symbol[0] == "{" and "," not in symbol
+    if not comma:
+        return int(low), int(low)
+    return int(low or 0), int(high) if high else _LARGE_COUNT + 1 + int(low)
