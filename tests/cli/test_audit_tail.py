@@ -1,16 +1,19 @@
 import json
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.commands import thoughtgate
 from tests.support.records import RUN, call
+from tests.support.waiting import wait_for
 
 from thoughtgate.cli.audit_tail import told
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.stores.record import RecordWriter
+from thoughtgate.stores.record_file import rotated_files
 
 
 def test_the_newest_events_are_shown_without_ungated_messages(
@@ -59,22 +62,23 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
+    seen: list[str] = []
+    reader = threading.Thread(target=lambda: seen.extend(tail.stdout or []), daemon=True)
+    reader.start()
     try:
-        assert tail.stdout is not None
         writer = RecordWriter(path, Envelope(RUN), rotate_bytes=4000, keep=100)
         writer.write(call(1))
-        seen: list[str] = []
-        while "run-1.1" not in str(seen):
-            seen.append(tail.stdout.readline())
-        while "record_opened" not in str(seen):
-            writer.write(call(2))
-            seen.append(tail.stdout.readline())
-        writer.write(call(99))
+        wait_for(lambda: "run-1.1" in str(seen))
+        for number in range(2, 40):
+            writer.write(call(number))
         writer.close()
-        while "run-1.99" not in str(seen):
-            seen.append(tail.stdout.readline())
+        wait_for(lambda: "run-1.39" in str(seen))
     finally:
         tail.kill()
         tail.wait(timeout=5)
+        reader.join(timeout=5)
         if tail.stdout is not None:
             tail.stdout.close()
+    ends = [line for line in seen if '"tool_call_end"' in line]
+    assert len(ends) == 39
+    assert len(rotated_files(path)) > 3
