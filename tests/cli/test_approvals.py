@@ -220,7 +220,7 @@ def test_a_late_answer_can_allow_the_next_call(desk: ApprovalDesk, tmp_path: Pat
     assert decision.approved
     assert desk.ask("run.3", held(), "default", time.time()) is None
     grant = run_json(tmp_path, "grants", "add", "a1", "--remember", "session")
-    assert run_json(tmp_path, "grants", "revoke", grant["id"])["session"] == "s1"
+    assert run_json(tmp_path, "grants", "revoke", grant["id"])["session"] == "run/s1"
 
 
 @pytest.mark.usefixtures("desk")

@@ -36,7 +36,7 @@ def test_a_grant_says_what_it_allows_and_how_often_it_was_used() -> None:
     grant = grant_from(an_approval(), Remember(SESSION), by="terminal:ann", ident="g1", now=NOW)
     assert isinstance(grant, Grant)
     unused = grant_object(grant)
-    assert unused["session"] == "s1"
+    assert unused["session"] == "run/s1"
     assert unused["last_used_at"] is None
     used = grant_object(grant._replace(uses=2, last_used_at=NOW + 5))
     assert used["uses"] == 2

@@ -1,5 +1,7 @@
 """What is remembered, for whom, and for how long."""
 
+from typing import Any
+
 import pytest
 from tests.support.approvals import CALL, NOW, an_approval
 
@@ -18,8 +20,6 @@ from thoughtgate.core.grant import (
 )
 from thoughtgate.policy.call import Call
 
-DIGEST = digest_of(CALL, "v1")
-
 
 def a_grant(lifetime: str, scope: str, seconds: float = 60.0) -> Grant:
     made = grant_from(
@@ -30,9 +30,18 @@ def a_grant(lifetime: str, scope: str, seconds: float = 60.0) -> Grant:
 
 
 def covers(
-    grant: Grant, call: Call = CALL, *, now: float = NOW + 1, workflow: str = "default"
+    grant: Grant, call: Call = CALL, *, now: float = NOW + 1, version: str = "v1", **changes: Any
 ) -> bool:
-    return matches(grant, call, digest_of(call, "v1"), workflow, now)
+    asked = an_approval(
+        call_id="run.2",
+        digest=digest_of(call, version),
+        server=call.server,
+        kind=call.kind,
+        tool=call.name,
+        principal=call.principal,
+        session=call.session,
+    )
+    return matches(grant, asked._replace(**changes), now)
 
 
 @pytest.mark.parametrize("lifetime", [ONCE, SESSION, UNTIL])
@@ -79,8 +88,15 @@ def test_a_grant_for_once_is_used_up_by_one_call() -> None:
 
 
 def test_an_exact_grant_does_not_survive_another_policy() -> None:
-    assert not matches(a_grant(UNTIL, EXACT), CALL, digest_of(CALL, "v2"), "default", NOW + 1)
-    assert not matches(a_grant(UNTIL, EXACT)._replace(digest=""), CALL, "", "default", NOW + 1)
+    assert not covers(a_grant(UNTIL, EXACT), version="v2")
+    assert not covers(a_grant(UNTIL, EXACT)._replace(digest=""), digest="")
+
+
+def test_a_session_of_another_run_is_another_session() -> None:
+    grant = a_grant(SESSION, TOOL)
+    assert covers(grant, call_id="run.99")
+    assert not covers(grant, call_id="another-run.2")
+    assert not covers(grant, call_id="")
 
 
 def test_a_call_without_a_session_is_not_covered_by_a_session_grant() -> None:

@@ -130,7 +130,7 @@ def test_an_answer_can_be_remembered_for_the_session(
         person.types("t\n")
         person.sees("Approved.")
     (grant,) = store.grants(time.time())
-    assert (grant.scope, grant.lifetime, grant.session) == ("tool", "session", "s1")
+    assert (grant.scope, grant.lifetime, grant.session) == ("tool", "session", "run/s1")
 
 
 def test_a_question_put_off_comes_back_after_the_others(

@@ -55,8 +55,9 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 
 def put(store: ApprovalStore, call: Call = CALL, *, now: float = NOW, **changes: Any) -> Approval:
-    asked = an_approval(digest=digest_of(call, "v1"), session=call.session, **changes)
-    stored = store.ask(asked, call, now)
+    about = {"tool": call.name, "session": call.session, "digest": digest_of(call, "v1")}
+    asked = an_approval(**{**about, **changes})
+    stored = store.ask(asked, now)
     assert isinstance(stored, Approval)
     return stored
 
@@ -125,27 +126,26 @@ def test_a_change_through_the_same_connection_is_seen_too(store: ApprovalStore) 
 
 def test_an_id_in_use_is_not_given_twice(store: ApprovalStore) -> None:
     put(store)
-    refused(store.ask(an_approval(call_id="run.2"), CALL, NOW), "taken")
+    refused(store.ask(an_approval(call_id="run.2"), NOW), "taken")
 
 
 def test_one_principal_may_wait_for_only_so_many(store: ApprovalStore) -> None:
     limits = Limits(per_principal=2, total=3)
     for number in range(2):
-        store.ask(an_approval(id=f"a{number}", call_id=str(number)), CALL, NOW, limits)
-    refused(store.ask(an_approval(id="a2", call_id="2"), CALL, NOW, limits), "limit_principal")
-    other = CALL._replace(principal="other")
+        store.ask(an_approval(id=f"a{number}", call_id=str(number)), NOW, limits)
+    refused(store.ask(an_approval(id="a2", call_id="2"), NOW, limits), "limit_principal")
     theirs = an_approval(id="b0", call_id="b0", principal="other")
-    assert isinstance(store.ask(theirs, other, NOW, limits), Approval)
+    assert isinstance(store.ask(theirs, NOW, limits), Approval)
     more = an_approval(id="c0", call_id="c0", principal="third")
-    refused(store.ask(more, CALL, NOW, limits), "limit_total")
+    refused(store.ask(more, NOW, limits), "limit_total")
     decide(store, "a0", a_no())
-    assert isinstance(store.ask(more, CALL, NOW, limits), Approval)
+    assert isinstance(store.ask(more, NOW, limits), Approval)
 
 
 def test_what_nobody_waits_for_does_not_count_against_a_limit(store: ApprovalStore) -> None:
     limits = Limits(per_principal=1, total=10)
-    store.ask(an_approval(id="old", call_id="1", owner=DEAD), CALL, NOW, limits)
-    assert isinstance(store.ask(an_approval(id="new", call_id="2"), CALL, NOW, limits), Approval)
+    store.ask(an_approval(id="old", call_id="1", owner=DEAD), NOW, limits)
+    assert isinstance(store.ask(an_approval(id="new", call_id="2"), NOW, limits), Approval)
     closed = store.get("old")
     assert isinstance(closed, Approval)
     assert closed.status == WITHDRAWN
@@ -258,14 +258,14 @@ def test_an_approval_whose_asker_died_is_void(store: ApprovalStore, tmp_path: Pa
 
 def test_the_same_call_asked_again_after_its_asker_died_is_taken_over(store: ApprovalStore) -> None:
     put(store, owner=DEAD)
-    again = store.ask(an_approval(id="new", owner="gate|new"), CALL, NOW + 1)
+    again = store.ask(an_approval(id="new", owner="gate|new"), NOW + 1)
     assert isinstance(again, Approval)
     assert (again.id, again.owner, again.status) == ("k3f9ab", "gate|new", PENDING)
 
 
 def test_a_living_askers_question_is_not_taken_over(store: ApprovalStore) -> None:
     put(store)
-    again = store.ask(an_approval(id="new", owner="gate|new"), CALL, NOW + 1)
+    again = store.ask(an_approval(id="new", owner="gate|new"), NOW + 1)
     assert isinstance(again, Approval)
     assert again.id == "new"
 
@@ -278,7 +278,7 @@ def test_a_tasks_question_asked_again_finds_what_was_decided(
 ) -> None:
     put(store, owner="task:tg_1")
     store.vote("k3f9ab", votes, NOW + 1)
-    again = store.ask(an_approval(id="new", call_id="later.1", owner="task:tg_1"), CALL, NOW + 2)
+    again = store.ask(an_approval(id="new", call_id="later.1", owner="task:tg_1"), NOW + 2)
     assert isinstance(again, Approval)
     assert (again.id, again.status, again.call_id) == ("k3f9ab", status, "later.1")
 
@@ -286,7 +286,7 @@ def test_a_tasks_question_asked_again_finds_what_was_decided(
 def test_a_tasks_question_under_another_policy_is_asked_anew(store: ApprovalStore) -> None:
     put(store, owner="task:tg_1")
     changed = an_approval(id="new", owner="task:tg_1", digest=digest_of(CALL, "v2"))
-    again = store.ask(changed, CALL, NOW + 2)
+    again = store.ask(changed, NOW + 2)
     assert isinstance(again, Approval)
     assert (again.id, again.status) == ("new", PENDING)
     old = store.get("k3f9ab")
@@ -304,7 +304,7 @@ def remember(store: ApprovalStore, wish: Remember, ident: str = "k3f9ab") -> App
 def ask_again(
     store: ApprovalStore, ident: str, call: Call = CALL, *, now: float = NOW + 2, **changes: Any
 ) -> Approval:
-    return put(store, call, id=ident, call_id=ident, now=now, **changes)
+    return put(store, call, id=ident, call_id=f"run.{ident}", now=now, **changes)
 
 
 def test_a_remembered_call_is_answered_without_asking_and_still_used_once(
@@ -511,7 +511,6 @@ class AnyOrder(RuleBasedStateMachine):
                 created_at=self.now,
                 expires_at=self.now + 50,
             ),
-            CALL,
             self.now,
             Limits(100, 100),
         )

@@ -166,7 +166,7 @@ def _decided(approval: Approval) -> str:
 
 def _until(grant: Grant, now: float) -> str:
     if grant.lifetime == SESSION:
-        return f"session {safe_text(grant.session)} ends"
+        return f"session {safe_text(grant.session.rpartition('/')[2])} ends"
     if grant.lifetime == "once":
         return "used once"
     minutes = max(0, round((grant.expires_at - now) / 60))

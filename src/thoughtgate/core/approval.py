@@ -135,6 +135,12 @@ class Approval(NamedTuple):
         return self.owner.startswith(DURABLE)
 
     @property
+    def session_key(self) -> str:
+        """The session as no other run has it: sessions count from one in every run."""
+        run = self.call_id.rpartition(".")[0]
+        return f"{run}/{self.session}" if run and self.session else ""
+
+    @property
     def decider(self) -> Vote | None:
         """The vote that decided: the first refusal, else the last approval."""
         if self.status == PENDING or not self.votes:

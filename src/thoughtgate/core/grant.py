@@ -7,7 +7,6 @@ are evaluated again before the call runs. Pure; the store keeps and counts grant
 from typing import Final, NamedTuple
 
 from thoughtgate.core.approval import Approval, Refusal
-from thoughtgate.policy.call import Call
 
 ONCE: Final = "once"
 SESSION: Final = "session"
@@ -47,7 +46,7 @@ class Grant(NamedTuple):
     """For scope ``call``: the approval's digest. Empty for scope ``tool``."""
     lifetime: str
     session: str
-    """For lifetime ``session``: the session it ends with."""
+    """For lifetime ``session``: the key of the session it ends with."""
     created_at: float
     expires_at: float
     """For ``until`` its end; for the others the latest end all the same."""
@@ -76,7 +75,7 @@ def grant_from(
         scope=remember.scope,
         digest=approval.digest if remember.scope == EXACT else "",
         lifetime=remember.lifetime,
-        session=approval.session if remember.lifetime == SESSION else "",
+        session=approval.session_key if remember.lifetime == SESSION else "",
         created_at=now,
         expires_at=now + seconds,
         by=by,
@@ -95,20 +94,20 @@ def _why_not(approval: Approval, remember: Remember) -> Refusal | None:
     if approval.required > 1:
         text = f"{approval.workflow} asks {approval.required} people each time; it cannot be remembered"
         return Refusal("cannot_remember", text)
-    if remember.lifetime == SESSION and not approval.session:
+    if remember.lifetime == SESSION and not approval.session_key:
         return Refusal("cannot_remember", "the call belongs to no session; remember it for a time")
     if remember.lifetime == UNTIL and not 0 < remember.seconds <= MAX_GRANT_S:
         return Refusal("cannot_remember", "remember for more than nothing and at most 30 days")
     return None
 
 
-def matches(grant: Grant, call: Call, digest: str, workflow: str, now: float) -> bool:
-    """Tell whether a grant answers for a call that the workflow asks about."""
+def matches(grant: Grant, asked: Approval, now: float) -> bool:
+    """Tell whether a grant answers a question."""
     if now >= grant.expires_at or (grant.lifetime == ONCE and grant.uses):
         return False
-    asked = (call.principal, workflow, call.server, call.kind, call.name)
-    if asked != (grant.principal, grant.workflow, grant.server, grant.kind, grant.tool):
+    about = (asked.principal, asked.workflow, asked.server, asked.kind, asked.tool)
+    if about != (grant.principal, grant.workflow, grant.server, grant.kind, grant.tool):
         return False
-    if grant.lifetime == SESSION and (not call.session or call.session != grant.session):
+    if grant.lifetime == SESSION and (not grant.session or asked.session_key != grant.session):
         return False
-    return grant.scope == TOOL or (bool(digest) and grant.digest == digest)
+    return grant.scope == TOOL or (bool(grant.digest) and grant.digest == asked.digest)

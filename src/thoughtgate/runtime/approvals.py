@@ -243,7 +243,7 @@ class ApprovalDesk:
         )
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):
-            stored = self._store.ask(asked._replace(id=self._new_id()), call, at, self._limits)
+            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits)
             if isinstance(stored, Approval) or stored.kind != "taken":
                 break
         return stored

@@ -23,7 +23,6 @@ from thoughtgate.core.approval import (
     Vote,
 )
 from thoughtgate.core.grant import ONCE, Grant, Remember, grant_from, matches
-from thoughtgate.policy.call import Call
 from thoughtgate.stores.database import Database, next_rev
 from thoughtgate.stores.owner import is_alive
 
@@ -125,7 +124,7 @@ class ApprovalStore:
     # The asking side.
 
     def ask(
-        self, asked: Approval, call: Call, now: float, limits: Limits = DEFAULT_LIMITS
+        self, asked: Approval, now: float, limits: Limits = DEFAULT_LIMITS
     ) -> Approval | Refusal:
         """Put a question, or find it: the same call asked again after a restart is taken over.
 
@@ -138,7 +137,7 @@ class ApprovalStore:
                 return earlier
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is taken")
-            granted = self._spend_grant(connection, call, asked, now)
+            granted = self._spend_grant(connection, asked, now)
             if granted is not None:
                 return self._insert(connection, granted)
             refusal = self._over_limit(connection, asked, now, limits)
@@ -354,16 +353,16 @@ class ApprovalStore:
         return None
 
     def _spend_grant(
-        self, connection: sqlite3.Connection, call: Call, asked: Approval, now: float
+        self, connection: sqlite3.Connection, asked: Approval, now: float
     ) -> Approval | None:
         rows = connection.execute(
             f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
             "ORDER BY lifetime = 'once', created_at, id",
-            (call.principal, call.server, call.kind, call.name),
+            (asked.principal, asked.server, asked.kind, asked.tool),
         )
         for row in rows.fetchall():
             grant = Grant(*row)
-            if not matches(grant, call, asked.digest, asked.workflow, now):
+            if not matches(grant, asked, now):
                 continue
             if lifecycle.may_vote(asked, grant.by) is not None:
                 # Whoever gave it is no longer an approver.
