@@ -69,6 +69,13 @@ class NotSent(NamedTuple):
     at: float
 
 
+class KeptAlive(NamedTuple):
+    """The server waits for the agent to answer something before it can go on with a request."""
+
+    key: RequestId
+    at: float
+
+
 class AgentGone(NamedTuple):
     """The agent closed its side; nobody will read an answer."""
 
@@ -105,6 +112,7 @@ Event: TypeAlias = (
     | TaskMade
     | TaskAnswered
     | NotSent
+    | KeptAlive
     | AgentGone
     | CallerGone
     | ServerGone

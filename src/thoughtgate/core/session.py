@@ -26,6 +26,7 @@ from thoughtgate.core.events import (
     CallerGone,
     CallJudged,
     Event,
+    KeptAlive,
     ListScreened,
     NotSent,
     ServerGone,
@@ -97,6 +98,7 @@ class Session:
             TaskMade: self._task_made,
             TaskAnswered: self._task_answered,
             NotSent: self._not_sent,
+            KeptAlive: self._kept_alive,
             AgentGone: self._agent_left,
             CallerGone: self._caller_left,
             ServerGone: self._server_left,
@@ -315,6 +317,11 @@ class Session:
         ident = self._tokens.get(token) if type(token) is str or type(token) is int else None
         if ident is not None and ident in self._open:
             self._open[ident] = self._open[ident]._replace(alive_at=at)
+
+    def _kept_alive(self, event: KeptAlive) -> list[Command]:
+        if event.key in self._open:
+            self._open[event.key] = self._open[event.key]._replace(alive_at=event.at)
+        return []
 
     # Answers to what the session asked its driver.
 

@@ -1,0 +1,122 @@
+"""The gate of the hub: one governor for all clients and servers, and the calls people decide on.
+
+Every channel asks here. Nothing is sent on before ``flush`` has said that the record holds
+it, and held calls stop nobody else.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from thoughtgate.core.commands import AskPeople, JudgeCall, Withdraw
+from thoughtgate.core.events import CallJudged
+from thoughtgate.core.judge import Question
+from thoughtgate.core.record import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.runtime.clock import now
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.wire.message import Json, RequestId
+
+if TYPE_CHECKING:
+    from thoughtgate.runtime.hub_channel import Channel
+
+TICK_S: Final = 0.1
+"""How often open calls are looked over for timeouts, and people's answers are looked for."""
+
+
+class HubGate:
+    """Judges, records and holds for the hub."""
+
+    def __init__(self, governor: Governor, max_held: int) -> None:
+        self.governor = governor
+        self.max_held = max_held
+        self._held: dict[str, tuple[Channel, RequestId]] = {}
+        self._busy: set[Channel] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def held(self) -> int:
+        """Calls that wait for a person."""
+        return len(self._held)
+
+    def judge(self, channel: "Channel", command: JudgeCall) -> CallJudged:
+        """Judge a request of a client."""
+        client = channel.client
+        question = Question(
+            channel.server,
+            client.id,
+            client.principal,
+            command.method,
+            command.named,
+            command.bytes_in,
+            client.transport,
+            command.at,
+        )
+        ruling = self.governor.rule(question)
+        return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
+
+    def ask(self, channel: "Channel", command: AskPeople) -> CallJudged | None:
+        """Have people asked; None while they think."""
+        if channel.client.held > self.max_held:
+            verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
+            return CallJudged(command.key, verdict, command.call_id, command.at)
+        ruling = self.governor.ask(command.call_id, command.workflow, command.at)
+        if ruling is not None:
+            return CallJudged(command.key, ruling.verdict, command.call_id, command.at)
+        self._held[command.call_id] = (channel, command.key)
+        self._schedule()
+        return None
+
+    def withdraw(self, command: Withdraw) -> None:
+        """Nobody waits for a held call any more."""
+        self._held.pop(command.call_id, None)
+        self.governor.withdraw(command.call_id, command.reason, now())
+
+    def screen(
+        self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...]
+    ) -> frozenset[str]:
+        """Return the names in a list that stay hidden."""
+        return self.governor.screen(server, session, method, entries, now())
+
+    def note(self, record: Record) -> None:
+        """Put an event on the record."""
+        self.governor.note(record)
+
+    def flush(self) -> bool:
+        """Write the record; False when it cannot be written and nothing may be sent on."""
+        try:
+            self.governor.flush()
+        except RecordError:
+            return False
+        return True
+
+    def watch(self, channel: "Channel") -> None:
+        """A channel has something open: its time must be looked at."""
+        self._busy.add(channel)
+        self._schedule()
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _schedule(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        at = now()
+        if self._held:
+            for ruling in self.governor.settled(at):
+                found = self._held.pop(ruling.call_id, None)
+                if found is not None:
+                    channel, key = found
+                    channel.feed(CallJudged(key, ruling.verdict, ruling.call_id, at))
+        for channel in list(self._busy):
+            channel.tick(at)
+            if channel.session.is_idle:
+                self._busy.discard(channel)
+        if self._busy or self._held:
+            self._schedule()

@@ -1,0 +1,40 @@
+"""The last lines that a server wrote to its standard error, kept for people."""
+
+from collections import deque
+from typing import Final
+
+from thoughtgate.wire.lines import LineSplitter
+
+KEPT_LINES: Final = 1000
+"""Lines kept of each server; older ones are forgotten."""
+
+MAX_LINE: Final = 4096
+"""Bytes kept of one line; a server's log is read by people."""
+
+
+class ServerLog:
+    """A bounded log of one server."""
+
+    def __init__(self, kept: int = KEPT_LINES) -> None:
+        self._lines: deque[str] = deque(maxlen=kept)
+        self._splitter = LineSplitter(64 * 1024)
+
+    def take(self, chunk: bytes) -> list[str]:
+        """Take bytes as they come and return the lines they complete."""
+        lines = [_readable(line) for line in self._splitter.feed(chunk)]
+        self._lines.extend(lines)
+        return lines
+
+    def add(self, line: str) -> None:
+        """Add a line of the supervisor's own."""
+        self._lines.append(line)
+
+    def tail(self, count: int) -> list[str]:
+        """Return the last lines, oldest first."""
+        return list(self._lines)[-count:] if count > 0 else []
+
+
+def _readable(line: bytes) -> str:
+    """Return a line as text that cannot steer the terminal it is shown on."""
+    text = line[:MAX_LINE].rstrip(b"\r").decode("utf-8", "replace")
+    return "".join(char if char.isprintable() or char == "\t" else "�" for char in text)
