@@ -51,7 +51,7 @@ approval:
 5. the same names in `/etc/thoughtgate`
 
 A file named by the flag or the variable must exist; nothing else is tried then.
-A file that is empty, unreadable, a symlink or wrong in any way ends the program with exit code 1 before anything is started, and every problem is listed with its key and line.
+A file that is empty, unreadable, a symlink (but for those of a ConfigMap that Kubernetes mounts) or wrong in any way ends the program with exit code 1 before anything is started, and every problem is listed with its key and line.
 Without any file the built-in starter policy applies; it is the one that `thoughtgate init` writes.
 
 ## Values

@@ -193,6 +193,8 @@ def test_variables_of_the_environment_override_the_file() -> None:
         "schema: 1\ndefault: deny\nprofile: production\n", {"THOUGHTGATE_PROFILE": "development"}
     )
     assert found.profile == "development"
+    upstream = {"THOUGHTGATE_UPSTREAM": "https://h/${x}"}
+    assert load("schema: 1\ndefault: deny\n", upstream).servers["upstream"].url == "https://h/${x}"
     assert "THOUGHTGATE_LISTEN" in problems(
         "schema: 1\ndefault: deny\n", {"THOUGHTGATE_LISTEN": "x"}
     )

@@ -84,6 +84,14 @@ def test_a_symlink_is_refused(config: Path, tmp_path: Path) -> None:
     assert "symlink" in problem("dangling.yaml", tmp_path)
 
 
+def test_the_links_of_a_mounted_config_map_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..2026" / "thoughtgate.yaml").write_text(GOOD)
+    (tmp_path / "..data").symlink_to("..2026")
+    (tmp_path / "thoughtgate.yaml").symlink_to("..data/thoughtgate.yaml")
+    assert load(None, tmp_path).settings.default == "forward"
+
+
 def test_a_directory_a_pipe_and_binary_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "dir.yaml").mkdir()
     os.mkfifo(tmp_path / "pipe.yaml")
@@ -167,6 +175,17 @@ def test_values_of_named_secrets_are_masked(config: Path, tmp_path: Path) -> Non
     loaded = load(None, tmp_path, **{name: f"value-of-{name}" for name in names})
     for name in names:
         assert loaded.policy.redactor.mask_text(f"x value-of-{name} y") == "x [REDACTED] y"
+
+
+def test_secrets_handed_to_a_server_are_masked(config: Path, tmp_path: Path) -> None:
+    config.write_text(
+        GOOD
+        + "servers:\n  a: {command: x, env: {GITHUB_TOKEN: '${T}', MODE: production}}\n"
+        + "  b: {url: 'https://h', headers: {Authorization: 'Bearer ${T}2', Accept: text/plain}}\n"
+    )
+    mask = load(None, tmp_path, T="s3cret-value").policy.redactor.mask_text
+    assert mask("x s3cret-value y s3cret-value2 z") == "x [REDACTED] y [REDACTED] z"
+    assert mask("production text/plain") == "production text/plain"
 
 
 def test_the_document_of_a_file_and_of_the_starter_policy_can_be_had(config: Path) -> None:

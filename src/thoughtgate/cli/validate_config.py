@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -61,14 +62,14 @@ def validate_config(
 def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[str, ...]]:
     """Return the file, what is wrong with it, and what is doubtful."""
     try:
-        path = find_config(config, os.environ, os.getcwd())  # noqa: PTH109  text, as the config room takes it
+        path = find_config(config, os.environ, str(Path.cwd()))
         if path is None:
             return (
                 None,
                 (Problem("", "no config file found; name one with -c, or run 'thoughtgate init'"),),
                 (),
             )
-        loaded = load_configuration(path, os.environ, os.getcwd())  # noqa: PTH109  as above
+        loaded = load_configuration(path, os.environ, str(Path.cwd()))
     except ConfigError as error:
         return config, error.problems, ()
     return loaded.path, (), loaded.warnings

@@ -44,10 +44,10 @@ def load_settings(
     document = parse(text, file=file, format_=format_)
     report = _Report(document, file)
     data = _named_servers(document, report)
-    data, wrong = apply_environment(data, env)
-    report.problems += wrong
     data, unfilled = substitute(data, env)
     report.add(unfilled)
+    data, wrong = apply_environment(data, env)
+    report.problems += wrong
     model = _validate(data, report)
     report.add(check(data))
     cedar = _read_cedar(data, read_text, report)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from thoughtgate.config.document import MAX_BYTES, Document
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.locate import candidate_paths
 from thoughtgate.config.parse import parse
-from thoughtgate.config.settings import Settings
+from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
@@ -21,6 +21,20 @@ from thoughtgate.policy.starter import STARTER_TEXT
 STARTER_FILE: Final = "built-in starter policy"
 
 _REDACTOR: Final = Redactor()
+
+_SECRET_ENDINGS: Final = (
+    "_TOKEN",
+    "_KEY",
+    "_SECRET",
+    "_PASSWORD",
+    "_PASSWD",
+    "_PAT",
+    "_CREDENTIALS",
+)
+"""How the names of variables that hold secrets end."""
+
+_MOUNTED: Final = "..data/"
+"""Kubernetes mounts a ConfigMap as links into this directory; no other symlink is followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,7 @@ def load_document(path: str | None) -> Document:
 
 
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
-    """Return the values of all secrets that the settings name, so that they can be masked."""
+    """Return the values of all secrets that the settings name or hold, so that they can be masked."""
     names = {settings.audit.sign_key_env}
     names |= {server.auth.token_env for server in settings.servers.values() if server.auth}
     if settings.listen.auth:
@@ -98,7 +112,19 @@ def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
     for workflow in settings.approval.values():
         names |= {workflow.slack.token_env} if workflow.slack else set()
         names |= {workflow.webhook.secret_env} if workflow.webhook else set()
-    return [environ[name] for name in sorted(names) if name and environ.get(name)]
+    named = [environ[name] for name in sorted(names) if name and environ.get(name)]
+    return [
+        *named,
+        *(value for server in settings.servers.values() for value in _handed_over(server)),
+    ]
+
+
+def _handed_over(server: ServerSettings) -> Iterator[str]:
+    """Yield the secrets a server gets in its environment or headers, known by their names."""
+    for name, value in (*server.env.items(), *server.headers.items()):
+        if _REDACTOR.is_secret_name(name) or name.upper().endswith(_SECRET_ENDINGS):
+            # "Bearer abc" is a secret as a whole, and so is its last word alone.
+            yield from {value, *value.split()[-1:]}
 
 
 def _config_directory(environ: Mapping[str, str]) -> str:
@@ -110,9 +136,11 @@ def _config_directory(environ: Mapping[str, str]) -> str:
 def _read_config(path: str) -> tuple[str, list[str]]:
     """Read the file; return its text and what is doubtful about it."""
     try:
-        status = os.lstat(path)
+        status = Path(path).lstat()
         if stat.S_ISLNK(status.st_mode):
-            raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
+            if not str(Path(path).readlink()).startswith(_MOUNTED):
+                raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
+            status = Path(path).stat()
         if not stat.S_ISREG(status.st_mode):
             raise ConfigError([Problem("", "is not a regular file", path)])
         text = _read(Path(path))
