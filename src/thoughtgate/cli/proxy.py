@@ -39,7 +39,7 @@ def proxy(
         typer.Option("--audit", metavar="stderr|stdout|FILE", help="Where the record goes."),
     ] = "",
 ) -> None:
-    """Put one MCP server behind the gate.
+    r"""Put one MCP server behind the gate.
 
     The agent side is HTTP (POST, GET and DELETE on /mcp) or stdio; the server's side is
     whatever the config says: a command or a URL. Both eras of the protocol are served at

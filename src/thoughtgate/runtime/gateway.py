@@ -26,6 +26,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
 from thoughtgate.runtime.gateway_head import (
+    REMOVED,
     Expected,
     accepts_stream,
     header_mismatch,
@@ -255,6 +256,10 @@ class Gateway:
         if mismatch is not None and self.options.enforce:
             self._note_refusal("header_mismatch", "invalid_request", len(body), at)
             exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            return
+        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
+            self._note_refusal("removed_method", "method_not_found", len(body), at)
+            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
             return
         entry = None
         named = exchange.headers.get(mirror.SESSION)

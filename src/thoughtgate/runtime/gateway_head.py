@@ -35,6 +35,11 @@ SINGLE: Final = frozenset(
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
+REMOVED: Final = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+"""Methods that 2026-07-28 no longer has."""
+
 _LEGACY: Final = frozenset(version.encode() for version in LEGACY)
 
 _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {

@@ -374,6 +374,7 @@ class _Connection(asyncio.Protocol):
         name = name.lower()
         if name in exchange.headers:
             exchange.repeated.add(name)
+        value = value.strip(b" \t")
         exchange.headers[name] = value
         exchange.wire_headers.append((name, value))
 

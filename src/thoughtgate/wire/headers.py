@@ -85,7 +85,7 @@ def decode_value(value: bytes) -> str | None:
     try:
         if found is not None:
             return base64.b64decode(found[1], validate=True).decode("utf-8")
-        if value.startswith(b"=?base64?"):
+        if value.startswith(b"=?base64?") and value.endswith(b"?="):
             return None
         return value.decode("ascii")
     except (binascii.Error, UnicodeDecodeError):
