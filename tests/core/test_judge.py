@@ -200,7 +200,7 @@ def test_a_breaker_hears_how_calls_end() -> None:
 
 def test_what_the_gate_refused_is_no_failure_of_the_tool() -> None:
     judge = _limited(breaker=Breaker(1, 60.0, 30.0))
-    blocked = {"status": ERROR, "error": {"class": "policy_block"}}
+    blocked: dict[str, Any] = {"status": ERROR, "error": {"class": "policy_block"}}
     judge.note(_ended(judge.judge(_question("x")), **blocked))
     judge.note(_ended(judge.judge(_question("x"))))
 
@@ -399,7 +399,9 @@ def _destructive() -> Any:
 
 def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
     judge = Judge(_policy(), "run")
-    entries = tuple({"name": f"t{n}", "annotations": {}} for n in range(MAX_KNOWN_TOOLS + 5))
+    entries: tuple[dict[str, Any], ...] = tuple(
+        {"name": f"t{n}", "annotations": {}} for n in range(MAX_KNOWN_TOOLS + 5)
+    )
     judge.screen("srv", "1", "tools/list", entries, 1.0)
 
     assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS

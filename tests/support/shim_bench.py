@@ -1,0 +1,180 @@
+"""The shim's own code without processes: fed by hand, its record and its outlets on one list.
+
+The loop that carries commands out, the session, the judge, the governor and the authority
+are the real ones; only the two pipes, the disk and the person who approves are stand-ins.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from thoughtgate.core.clerk import Setup
+from thoughtgate.core.commands import AskPeople, JudgeCall
+from thoughtgate.core.envelope import Run
+from thoughtgate.core.events import CallJudged, Event
+from thoughtgate.core.judge import Decision, Judge, OpenCall
+from thoughtgate.core.record import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.policy.policy import Policy
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.local_authority import LocalAuthority
+from thoughtgate.runtime.shim import Shim
+
+RECORDED = "recorded"
+SENT = "sent"
+TOLD = "told"
+
+
+class Ledger:
+    """What happened, in order: records written, frames to the server, frames to the agent."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, Any]] = []
+        self.broken = False
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write all or, while the disk is full, none."""
+        if self.broken:
+            raise RecordError("the disk is full")
+        self.entries += [(RECORDED, record) for record in records]
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+    def of(self, kind: str) -> list[Any]:
+        """Return the entries of one kind, in order."""
+        return [value for entry, value in self.entries if entry == kind]
+
+
+class Capture:
+    """An outlet that always takes everything at once."""
+
+    def __init__(self, ledger: Ledger, kind: str) -> None:
+        self.waiting = bytearray()
+        self.broken = False
+        self._ledger = ledger
+        self._kind = kind
+        self._queue: list[bytes] = []
+
+    def put(self, data: bytes) -> None:
+        """Queue one frame."""
+        self._queue.append(data)
+
+    def push(self, *, writable: bool) -> None:
+        """Let everything out."""
+        del writable
+        self._ledger.entries += [(self._kind, data) for data in self._queue]
+        self._queue = []
+
+
+class SlowDesk:
+    """A person who decides when told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._decided: list[tuple[str, Decision]] = []
+        self._used: set[str] = set()
+
+    def ask(self, call_id: str, open_call: OpenCall, workflow: str, at: float) -> Decision | None:
+        """Let it wait."""
+        del open_call, workflow, at
+        self.asked.append(call_id)
+        return None
+
+    def decide(self, number: int, *, approved: bool) -> None:
+        """Decide on one of the calls ever asked about, also on one that is long over."""
+        if self.asked:
+            kind = "" if approved else "approval_rejected"
+            call_id = self.asked[number % len(self.asked)]
+            self._decided.append((call_id, Decision(approved=approved, kind=kind, by="me")))
+
+    def facts(self, call_id: str) -> dict[str, Any]:
+        """Tell something for the record."""
+        return {"approval_id": call_id}
+
+    def poll(self, at: float) -> list[tuple[str, Decision]]:
+        """Tell what was decided."""
+        del at
+        decided, self._decided = self._decided, []
+        return decided
+
+    def use(self, call_id: str) -> bool:
+        """Spend an approval once."""
+        fresh = call_id not in self._used
+        self._used.add(call_id)
+        return fresh
+
+    def withdraw(self, call_id: str, reason: str, at: float) -> None:
+        """Nothing to take back: the person may still decide."""
+
+    def close(self, at: float) -> None:
+        """Nothing is kept."""
+
+
+class LateAuthority(LocalAuthority):
+    """Judges and records at once, as a governance service does, but answers only when let."""
+
+    def __init__(self, governor: Governor) -> None:
+        super().__init__(governor, "srv", "1", "agent")
+        self.late = False
+        self._answers: list[Event] = []
+
+    def judge(self, command: JudgeCall) -> list[Event]:
+        """Judge now; answer now or later."""
+        events = super().judge(command)
+        if not self.late:
+            return events
+        if not self.flush():
+            (judged,) = events
+            assert isinstance(judged, CallJudged)
+            events = [judged._replace(verdict=Verdict(DENY, "governance", "service_unavailable"))]
+        self._answers += events
+        return []
+
+    def ask(self, command: AskPeople) -> list[Event]:
+        """Have people asked; the record of the question is written at once."""
+        return super().ask(command)
+
+    def release(self, count: int) -> list[Event]:
+        """Let the oldest answers out."""
+        answers, self._answers = self._answers[:count], self._answers[count:]
+        return answers
+
+
+class ShimBench:
+    """A shim on the bench."""
+
+    def __init__(self, policy: Policy, **setup: Any) -> None:
+        self.ledger = Ledger()
+        self.desk = SlowDesk()
+        self.governor = Governor(Judge(policy, "run"), self.ledger, Run("run"), desk=self.desk)
+        self.authority = LateAuthority(self.governor)
+        made = Setup("srv", "1", **setup)
+        self.shim = Shim(["server"], made, self.authority, {})
+        # The outlets are all that the bench changes of a shim.
+        self.shim._to_agent = Capture(self.ledger, TOLD)  # type: ignore[assignment]
+        self.shim._to_server = Capture(self.ledger, SENT)  # type: ignore[assignment]
+
+    @property
+    def session(self) -> Any:
+        """The session that the shim drives."""
+        return self.shim._session
+
+    def feed(self, event: Event) -> None:
+        """Let something happen, as within one turn of the loop."""
+        self.shim._feed(event)
+
+    def turn(self, at: float) -> None:
+        """End a turn: look for decisions, write, send."""
+        self.shim._feed_all(self.authority.tick(at))
+        self.shim._flush()
+
+    def release(self, count: int) -> None:
+        """Let late verdicts arrive."""
+        self.shim._feed_all(self.authority.release(count))
+
+    def close(self) -> None:
+        """Give back the descriptors of the shim's bell."""
+        os.close(self.shim._bell)
+        os.close(self.shim._ring)
