@@ -484,8 +484,12 @@ def test_a_desk_opens_on_the_state_directory(tmp_path: Path) -> None:
     (asked,) = store.listed()
     assert asked.policy_version == "v9"
     assert str(os.getpid()) in asked.owner.split("|")
-    store.close()
     desk.close(NOW + 1)
+    assert store.listed()[0].status == "withdrawn"
+    refused = ask(desk, "run.2")
+    assert refused is not None
+    assert not refused.approved
+    store.close()
 
 
 def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:

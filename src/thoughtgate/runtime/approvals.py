@@ -72,8 +72,11 @@ class ApprovalDesk:
         policy_version: str,
         channels: Sequence[Channel] = (),
         limits: Limits | None = None,
+        closes_store: bool = False,
     ) -> None:
+        """Ask through ``store`` in the name of ``owner``; ``closes_store`` if nobody else uses it."""
         self._store = store
+        self._closes_store = closes_store
         self._workflows = workflows
         self._owner = owner
         self._redactor = redactor
@@ -204,6 +207,8 @@ class ApprovalDesk:
                 self.withdraw(call_id, "the gate stopped", at)
         self._held.clear()
         self._decided.clear()
+        if self._closes_store:
+            self._store.close()
 
     def _workflow(self, name: str) -> WorkflowSettings | None:
         found = self._workflows.get(name)
@@ -323,6 +328,7 @@ def open_desk(
         policy_version=policy.version,
         channels=channels,
         limits=limits,
+        closes_store=True,
     )
 
 
