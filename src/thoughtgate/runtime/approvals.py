@@ -6,6 +6,7 @@ an approval that cannot be stored, read or spent is no approval.
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -89,6 +90,8 @@ class ApprovalDesk:
         self._decided: dict[str, Approval] = {}
         """Calls with an approval that is not yet spent."""
         self._rev = 0
+        self._earliest = math.inf
+        """When the first of the held calls times out."""
         self._next_settle = 0.0
         self._next_purge = 0.0
         self._now = 0.0
@@ -135,6 +138,7 @@ class ApprovalDesk:
             if not self._held:
                 self._rev = asked.rev
             self._held[call_id] = asked
+            self._earliest = min(self._earliest, asked.expires_at)
             self._tell(asked, settled=False)
             return None
         if asked.status == APPROVED:
@@ -162,8 +166,10 @@ class ApprovalDesk:
         self._now = at
         if not self._held:
             return []
+        is_time = at >= min(self._earliest, self._next_settle)
         try:
-            self._keep_house(at)
+            if is_time:
+                self._keep_house(at)
             news = self._news()
         except StoreError:
             news = []
@@ -172,7 +178,7 @@ class ApprovalDesk:
             for call_id, found in news
             if found.status != PENDING
         ]
-        return settled + self._overdue(at)
+        return settled + self._overdue(at) if is_time else settled
 
     def use(self, call_id: str) -> bool:
         """Spend the approval of a call, once. Only True lets the call run."""
@@ -254,11 +260,9 @@ class ApprovalDesk:
         return stored
 
     def _keep_house(self, at: float) -> None:
-        due = at >= min(each.expires_at for each in self._held.values())
-        if due or at >= self._next_settle:
-            self._next_settle = at + SETTLE_EVERY_S
-            if self._store.has_due(at):
-                self._store.settle_due(at)
+        self._next_settle = at + SETTLE_EVERY_S
+        if self._store.has_due(at):
+            self._store.settle_due(at)
         if at >= self._next_purge:
             self._next_purge = at + PURGE_EVERY_S
             self._store.purge(at)
@@ -293,6 +297,8 @@ class ApprovalDesk:
         ]
         for call_id in late:
             self.withdraw(call_id, "nobody answered in time", at)
+        ends = (each.expires_at for each in self._held.values())
+        self._earliest = min((end for end in ends if end > at), default=math.inf)
         decision = Decision(
             approved=False, kind="approval_timeout", reason="nobody answered in time"
         )
