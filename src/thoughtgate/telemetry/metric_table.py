@@ -1,0 +1,72 @@
+"""The metrics as data: names, kinds, labels, meanings. The reference page is printed from it."""
+
+from typing import Final, NamedTuple
+
+STDIO: Final = "stdio"
+HTTP: Final = "http"
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_MILLISECONDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 10_000)
+_WAITS: Final = (1, 5, 10, 30, 60, 300, 900, 1800, 3600)
+_SIZES: Final = (128, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576)
+_BATCHES: Final = (1, 2, 5, 10, 25, 50, 100)
+
+
+class Metric(NamedTuple):
+    """One metric."""
+
+    name: str
+    kind: str
+    """``counter``, ``gauge`` or ``histogram``."""
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    late: bool = False
+    """Appears when it is first used: some drivers have no such number."""
+
+    @property
+    def stdio(self) -> bool:
+        """Only where the agent side is stdio."""
+        return self.name.startswith("thoughtgate_stdio_")
+
+
+METRICS: Final = (
+    # Requirement of the stdio side (seed 000, NFR-002).
+    Metric("thoughtgate_stdio_messages_total", "counter", "Messages passed through shims.", ("server_id", "direction", "method")),
+    Metric("thoughtgate_stdio_governance_decisions_total", "counter", "Verdicts on calls through shims.", ("server_id", "decision", "profile")),
+    Metric("thoughtgate_stdio_framing_errors_total", "counter", "Frames refused by shims.", ("server_id", "error_type")),
+    Metric("thoughtgate_stdio_server_state", "gauge", "1 for the state a server is in.", ("server_id", "state")),
+    Metric("thoughtgate_stdio_approval_latency_seconds", "histogram", "From asking a person to the answer.", ("server_id",), _WAITS),
+    Metric("thoughtgate_stdio_active_servers", "gauge", "Servers that run behind shims."),
+    # Requirement of the HTTP side (seed 004, NFR-001).
+    Metric("mcp_requests_total", "counter", "Requests answered; a refusal is an error.", ("method", "status")),
+    Metric("mcp_request_duration_seconds", "histogram", "From request to answer, held time included.", ("method",), _SECONDS),
+    Metric("mcp_upstream_requests_total", "counter", "Calls forwarded, by how they ended.", ("status",)),
+    Metric("mcp_upstream_duration_seconds", "histogram", "From forwarding to answer.", (), _SECONDS),
+    Metric("mcp_connections_active", "gauge", "Agent connections open now.", late=True),
+    Metric("mcp_batch_size_histogram", "histogram", "Messages in a batch.", (), _BATCHES, late=True),
+    Metric("thoughtgate_blocking_approval_total", "counter", "Held calls, by what became of them.", ("result",)),
+    Metric("thoughtgate_blocking_approval_duration_seconds", "histogram", "From asking a person to the answer.", (), _WAITS),
+    Metric("thoughtgate_zombie_execution_prevented_total", "counter", "Held calls not made because the caller had gone.", late=True),
+    # Our own.
+    Metric("thoughtgate_requests_total", "counter", "Calls ended: success, error or refused.", ("method", "tool_name", "status")),
+    Metric("thoughtgate_decisions_total", "counter", "Verdicts, by the gate that had the last word.", ("gate", "outcome")),
+    Metric("thoughtgate_rule_matches_total", "counter", "Verdicts of rules.", ("action",)),
+    Metric("thoughtgate_cedar_evaluations_total", "counter", "Verdicts of Cedar.", ("decision", "policy_id")),
+    Metric("thoughtgate_errors_total", "counter", "Calls that did not end well.", ("error_type", "method")),
+    Metric("thoughtgate_frames_refused_total", "counter", "Frames refused.", ("direction", "check")),
+    Metric("thoughtgate_approval_requests_total", "counter", "Questions to people, by outcome.", ("channel", "outcome")),
+    Metric("thoughtgate_approvals_pending", "gauge", "Calls that wait for a person."),
+    Metric("thoughtgate_approval_wait_duration_s", "histogram", "How long calls waited for a person.", ("channel", "outcome"), _WAITS),
+    Metric("thoughtgate_upstream_requests_total", "counter", "Calls forwarded, by server.", ("target", "status")),
+    Metric("thoughtgate_upstream_duration_ms", "histogram", "How long servers took.", ("target",), _MILLISECONDS),
+    Metric("thoughtgate_request_duration_ms", "histogram", "How long calls took.", ("method", "tool_name"), _MILLISECONDS),
+    Metric("thoughtgate_request_payload_size_bytes", "histogram", "Sizes of requests and answers.", ("direction", "method"), _SIZES),
+    Metric("thoughtgate_calls_in_flight", "gauge", "Calls without an end yet."),
+    Metric("thoughtgate_agent_connections_total", "counter", "Agents accepted or turned away.", ("method", "outcome")),
+    Metric("thoughtgate_config_load_total", "counter", "Config files loaded, or refused.", ("status",)),
+    Metric("thoughtgate_record_events_total", "counter", "Events put on the record.", ("type",)),
+    Metric("thoughtgate_uptime_seconds", "gauge", "How long the process has run."),
+    Metric("thoughtgate_build_info", "gauge", "Always 1; the version is a label.", ("version",)),
+)  # fmt: skip
+"""Every metric there is."""
