@@ -76,7 +76,8 @@ audit-dependencies: $(READY) ## Known vulnerabilities in what the package instal
 	@$(BIN)/pip-audit --skip-editable
 
 build: $(READY) ## The wheel and the sdist, into dist/
-	@$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@$(RUN) -m pip install --quiet --disable-pip-version-check build
+	@$(RUN) -m build --outdir dist . >/dev/null && ls dist
 
 node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, into .node/
 

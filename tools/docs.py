@@ -1,0 +1,87 @@
+"""The generated pages: writing them, and telling which are stale.
+
+A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``. The
+``README.md`` of a folder lists the folder's pages, each with its first sentence.
+"""
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:  # run as a program, only this folder is on the path
+    sys.path.insert(0, str(ROOT))
+
+PREFIX: Final = "docs_"
+
+INDEXES: Final = {
+    "guides": "# Guides\n\nHow to do one thing, from beginning to end.\n",
+    "concepts": "# Concepts\n\nHow it works and why.\n",
+    "reference": "# Reference\n\nGenerated from the code; `make docs` writes these pages.\n",
+}
+"""Folder -> how its list of pages begins."""
+
+
+INDEX: Final = "README.md"
+
+
+class Page(NamedTuple):
+    """One generated page."""
+
+    path: Path
+    text: str
+
+    @property
+    def is_stale(self) -> bool:
+        """The file does not hold what its generator says."""
+        return not self.path.is_file() or self.path.read_text("utf-8") != self.text
+
+
+def pages() -> Iterator[Page]:
+    """Render every page."""
+    for source in sorted((ROOT / "tools").glob(f"{PREFIX}*.py")):
+        module = importlib.import_module(f"tools.{source.stem}")
+        if not hasattr(module, "render"):
+            continue
+        name = source.stem.removeprefix(PREFIX).replace("_", "-")
+        yield Page(ROOT / "docs" / "reference" / f"{name}.md", module.render())
+    for folder, head in INDEXES.items():
+        place = ROOT / "docs" / folder
+        own = [path for path in sorted(place.glob("*.md")) if path.name != INDEX]
+        yield Page(place / INDEX, head + "\n" + "".join(map(_line, own)))
+
+
+def _line(path: Path) -> str:
+    """Return a page's entry: its title, and the first line of its first paragraph."""
+    prose = re.sub(r"(?ms)^```.*?^```$", "", path.read_text("utf-8"))
+    lines = prose.splitlines()
+    title = next(line for line in lines if line.startswith("# ")).removeprefix("# ")
+    told = next((line for line in lines if line[:1].isalnum() or line[:1] == "`"), "")
+    return f"- [{title}]({path.name}): {told}\n"
+
+
+def main() -> int:
+    """Write the pages, or name the stale ones."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write what is stale")
+    options = parser.parse_args()
+    stale = []
+    for page in pages():
+        if not page.is_stale:
+            continue
+        stale.append(page)
+        place = page.path.relative_to(ROOT)
+        if options.write:
+            page.path.write_text(page.text, "utf-8")
+            print(f"wrote {place}")
+        else:
+            print(f"{place} is stale: run make docs", file=sys.stderr)
+    return 0 if options.write else int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
