@@ -1,0 +1,193 @@
+"""Structured logs on stderr, for machines or for people; never on stdout, never with secrets.
+
+``Log.record`` tells what the record tells that an operator wants to read as it happens;
+``Log.say`` is for everything else. A log line that cannot be written is not worth a call:
+writing never raises.
+"""
+
+import contextlib
+import json
+import os
+import time
+from typing import Any, Final
+
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record import (
+    AGENT_AUTH_REJECTED,
+    AGENT_TO_SERVER,
+    APPROVAL_DECIDED,
+    CALL_DECISION,
+    CALL_END,
+    FRAME_REFUSED,
+    SERVER_EXITED,
+    Record,
+)
+from thoughtgate.policy.redaction import Redactor
+
+DEBUG: Final = "debug"
+INFO: Final = "info"
+WARN: Final = "warn"
+ERROR: Final = "error"
+LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
+
+HUMAN: Final = "human"
+JSON: Final = "json"
+
+STDERR: Final = 2
+
+MAX_VALUE: Final = 2000
+"""Characters of one value in a log line; names and reasons are the peers' to choose."""
+
+WOULD_BLOCK: Final = "WOULD_BLOCK"
+WOULD_REJECT: Final = "WOULD_REJECT"
+WOULD_DROP: Final = "WOULD_DROP"
+
+
+class Log:
+    """Writes the log lines of one component."""
+
+    def __init__(
+        self,
+        component: str,
+        *,
+        level: str = INFO,
+        form: str = HUMAN,
+        redactor: Redactor | None = None,
+        descriptor: int = STDERR,
+    ) -> None:
+        self._component = component
+        self._threshold = LEVELS.index(level)
+        self._json = form == JSON
+        self._redactor = redactor if redactor is not None else Redactor()
+        self._descriptor = descriptor
+
+    def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
+        """Write one line if its level is wanted."""
+        if LEVELS.index(level) < self._threshold:
+            return
+        when = render_time(time.time() if at is None else at)
+        kept = {name: value for name, value in fields.items() if value is not None}
+        kept = {name: _cut(value) for name, value in self._redactor.mask_value(kept).items()}
+        text = _cut(self._redactor.mask_text(message))
+        line = (
+            self._as_json(when, level, text, kept)
+            if self._json
+            else _human(when, level, text, kept)
+        )
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
+
+    def record(self, record: Record) -> None:
+        """Write what the record says, as far as an operator wants to read it at once."""
+        teller = _TELLERS.get(record.type)
+        if teller is None:
+            return
+        level, message, fields = teller(record)
+        self.say(level, message, record.at, server_id=record.server or None, **fields)
+
+    def _as_json(self, when: str, level: str, message: str, fields: dict[str, Any]) -> str:
+        line = {"timestamp": when, "level": level, "component": self._component, "message": message}
+        return json.dumps({**line, **fields}, separators=(",", ":"), default=str)
+
+
+def _cut(value: Any) -> Any:
+    return value[:MAX_VALUE] if isinstance(value, str) else value
+
+
+def _human(when: str, level: str, message: str, fields: dict[str, Any]) -> str:
+    facts = "".join(f" {name}={_shown(value)}" for name, value in fields.items())
+    return f"{when} {level:<5} {_printable(message)}{facts}"
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    plain = _printable(text)
+    return json.dumps(plain, ensure_ascii=False) if " " in plain or not plain else plain
+
+
+def _printable(text: str) -> str:
+    """Return a text that stays on its line and cannot move a terminal's cursor."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
+    decision, call = record.body["decision"], record.body["call"]
+    observed = decision["enforced"] is False
+    word = {"ALLOW": "forward", "HOLD": "approve"}.get(decision["action"], "deny")
+    forwarded = observed or word == "forward"
+    fields = {
+        "direction": AGENT_TO_SERVER,
+        "tool": call["tool_name"],
+        "message_id": call["call_id"],
+        "correlation_id": call["call_id"],
+        "governance_decision": WOULD_BLOCK if observed else word,
+        "profile": "development" if observed else "production",
+        "gate": decision["gate"],
+        "policy_reason": decision["explain"]["summary"] or None,
+        "forwarded": forwarded,
+    }
+    level = INFO if word == "forward" else WARN
+    return level, "call judged", fields
+
+
+def _ended(record: Record) -> tuple[str, str, dict[str, Any]]:
+    body = record.body
+    error = body.get("error") or {}
+    fields = {
+        "tool": body["call"]["tool_name"],
+        "message_id": body["call"]["call_id"],
+        "correlation_id": body["call"]["call_id"],
+        "status": body["status"],
+        "error": error.get("kind") or error.get("class"),
+        "latency_us": body["latency_ms"] * 1000,
+    }
+    return DEBUG, "call ended", fields
+
+
+def _frame(record: Record) -> tuple[str, str, dict[str, Any]]:
+    frame = record.body["frame"]
+    observed = frame["enforced"] is False
+    would = WOULD_DROP if frame["check"] in {"unclassifiable", "unknown_response"} else WOULD_REJECT
+    fields = {
+        "direction": frame["direction"],
+        "method": frame.get("method"),
+        "correlation_id": frame.get("correlation_id"),
+        "governance_decision": would if observed else "reject",
+        "profile": "development" if observed else "production",
+        "check": frame["check"],
+        "forwarded": observed,
+    }
+    return WARN, "frame refused", fields
+
+
+def _approval(record: Record) -> tuple[str, str, dict[str, Any]]:
+    approval, call = record.body["approval"], record.body["call"]
+    fields = {
+        "tool": call["tool_name"],
+        "message_id": call["call_id"],
+        "correlation_id": call["call_id"],
+        "outcome": approval["outcome"],
+        "decided_by": approval["decided_by"] or None,
+        "channel": approval["channel"] or None,
+        "forwarded": approval["executes"],
+    }
+    return INFO, "approval decided", fields
+
+
+def _rejected(record: Record) -> tuple[str, str, dict[str, Any]]:
+    agent = record.body.get("agent") or {}
+    return WARN, "agent turned away", {"method": agent.get("method"), "reason": agent.get("reason")}
+
+
+def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:
+    return WARN, "server ended", dict(record.body.get("server") or {})
+
+
+_TELLERS: Final = {
+    CALL_DECISION: _decision,
+    CALL_END: _ended,
+    FRAME_REFUSED: _frame,
+    APPROVAL_DECIDED: _approval,
+    AGENT_AUTH_REJECTED: _rejected,
+    SERVER_EXITED: _exited,
+}
