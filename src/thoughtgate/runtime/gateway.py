@@ -21,7 +21,7 @@ from thoughtgate.core.record import (
     Record,
     frame_refused,
 )
-from thoughtgate.runtime.authentication import Entrance, Identity, KeySet, Rejection
+from thoughtgate.runtime.authentication import NONE, Entrance, Identity, KeySet, Rejection
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
@@ -107,6 +107,11 @@ class Upstream(Protocol):
     def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
         """Send a frame that belongs to no POST."""
 
+    def send_alone(
+        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+    ) -> None:
+        """Send a call that no caller waits for."""
+
     def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
         """Open the stream on which the server speaks unasked."""
 
@@ -159,7 +164,15 @@ class Gateway:
         self.outbox = Outbox(governor)
         self.desk = Desk(governor)
         self._tools = ToolHeaders()
-        self._shared = Shared(governor, self.outbox, self.desk, self._tools, self._notify)
+        self._shared = Shared(
+            governor,
+            self.outbox,
+            self.desk,
+            self._tools,
+            entrance.method != NONE,
+            self._notify,
+            self._run_alone,
+        )
         self.active = 0
         """POSTs that are not answered yet."""
         self.is_draining = False
@@ -450,6 +463,9 @@ class Gateway:
     def _notify(self, flow: Flow, data: bytes) -> None:
         self._upstream.notify(flow, self._entries.get(flow), data)
 
+    def _run_alone(self, flow: Flow, data: bytes, key: RequestId) -> None:
+        self._upstream.send_alone(flow, self._entries.get(flow), data, key, self._tools)
+
     # Answers of the gate itself.
 
     def _page(self, exchange: Exchange, path: bytes) -> None:
@@ -509,6 +525,7 @@ class Gateway:
         at = now()
         for flow in list(self._flows):
             flow.tick(at)
+        self.desk.tell(self._governor.tasks.tick(at))
         if self._ticks % EXPIRE_EVERY == 0:
             self._expire(at)
 

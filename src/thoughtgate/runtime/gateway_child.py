@@ -12,8 +12,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from thoughtgate.errors import PeerGone
+from thoughtgate.runtime.gateway_alone import Alone
 from thoughtgate.runtime.gateway_batch import Batch
-from thoughtgate.runtime.gateway_flow import Flow
+from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
 from thoughtgate.runtime.gateway_mux import Mux, lose
 from thoughtgate.runtime.gateway_part import Part
 from thoughtgate.runtime.gateway_post import JSON, STREAM, Post
@@ -96,6 +97,13 @@ class ChildUpstream:
         mux = self._muxes.get(self._key_of(flow))
         if mux is not None and isinstance(message, Message):
             mux.send_notice(flow, message)
+
+    def send_alone(
+        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+    ) -> None:
+        """Send a call that no caller waits for."""
+        del entry, tools
+        self._dispatch(ChildLine(Alone(flow, key), flow, key, self), data)
 
     def open_stream(self, exchange: Exchange, entry: Entry) -> "ChildStream":
         """Open the stream on which the server speaks unasked."""
@@ -191,7 +199,7 @@ class ChildLine:
     is_resumable = False
 
     def __init__(
-        self, owner: Post | Part, flow: Flow, key: RequestId | None, home: ChildUpstream
+        self, owner: Post | Part | Alone, flow: Flow, key: RequestId | None, home: ChildUpstream
     ) -> None:
         self._owner = owner
         self._home = home

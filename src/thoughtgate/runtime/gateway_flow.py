@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import (
@@ -28,15 +29,16 @@ from thoughtgate.core.events import (
     Event,
     ListScreened,
     NotSent,
-    TaskAnswered,
     Ticked,
 )
 from thoughtgate.core.judge import Question
 from thoughtgate.core.session import Session
+from thoughtgate.core.task_book import Caller as TaskCaller
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import DENY, FORWARD, Verdict
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
 from thoughtgate.wire.message import Json, RequestId
 
@@ -141,6 +143,8 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._held: dict[str, tuple[Flow, RequestId]] = {}
+        self._flows: WeakValueDictionary[str, Flow] = WeakValueDictionary()
+        self._named = 0
         self.prevented = 0
         """Approved calls that were not made because their caller had left."""
 
@@ -175,16 +179,50 @@ class Desk:
         self.poll(now())
         self._timer = self._loop.call_later(POLL_EVERY_S, self._look) if self._held else None
 
+    def name_of(self, flow: "Flow") -> str:
+        """Return the name by which tasks know a flow."""
+        if not flow.name:
+            self._named += 1
+            flow.name = f"{flow.session.setup.session}:{self._named}"
+            self._flows[flow.name] = flow
+        return flow.name
+
+    def tell(self, told: list[Told]) -> None:
+        """Pass what the tasks say on to the flows that wait for it."""
+        for name, event in told:
+            flow = self._flows.get(name)
+            if flow is not None:
+                flow.feed(event, None)
+                flow.outbox.schedule()
+
     def poll(self, at: float) -> None:
         """Look whether people have decided, and go on with what they decided on."""
         for ruling in self._governor.settled(at):
             held = self._held.pop(ruling.call_id, None)
             if held is not None:
                 flow, key = held
+                if ruling.verdict.action == FORWARD:
+                    self.tell(self._governor.tasks.started(ruling.call_id, at))
                 flow.feed(CallJudged(key, ruling.verdict, ruling.call_id, at), None)
                 flow.outbox.schedule()
             elif ruling.verdict.action == FORWARD:
                 self.prevented += 1
+
+
+class _Runner:
+    """A sink for a call without a caller."""
+
+    def __init__(self, flow: "Flow", run: "Callable[[Flow, bytes, RequestId], None]") -> None:
+        self._flow = flow
+        self._run = run
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """Nobody is there to be told."""
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """The call may go to the server."""
+        if key is not None:
+            self._run(self._flow, data, key)
 
 
 class ToolHeaders:
@@ -220,14 +258,27 @@ class Shared:
     outbox: Outbox
     desk: Desk
     tools: ToolHeaders
+    is_authenticated: bool
+    """Whether principals are shown, not only assumed."""
     notify: "Callable[[Flow, bytes], None]"
     """Sends the server a frame that no caller carries, such as a cancellation."""
+    run_alone: "Callable[[Flow, bytes, RequestId], None]"
+    """Sends the server a call that no caller waits for."""
 
 
 class Flow:
     """One session and what it is carried by."""
 
-    __slots__ = ("_shared", "callers", "is_modern", "outbox", "principal", "session")
+    __slots__ = (
+        "__weakref__",
+        "_shared",
+        "callers",
+        "is_modern",
+        "name",
+        "outbox",
+        "principal",
+        "session",
+    )
 
     def __init__(self, shared: Shared, setup: Setup, principal: str, *, is_modern: bool) -> None:
         self._shared = shared
@@ -236,6 +287,8 @@ class Flow:
         self.principal = principal
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
+        self.name = ""
+        """How tasks know this flow, once it has to do with any."""
 
     @property
     def desk(self) -> Desk:
@@ -273,6 +326,8 @@ class Flow:
 
     def _to_server(self, command: ToServer, sink: Sink | None) -> int:
         target = sink if sink is not None else self._caller(command.key)
+        if target is None and command.key is not None:
+            target = _Runner(self, self._shared.run_alone)
         if target is not None:
             self.outbox.send(self, target, command.data, command.key)
         else:
@@ -319,13 +374,28 @@ class Flow:
         caller = self._caller(command.key)
         if caller is not None:
             caller.held(command.key)
+        opened = self._shared.governor.judge.open_call(command.call_id)
+        if command.params is None or opened is None:
+            return 0
+        name = self.desk.name_of(self)
+        self.desk.tell(self._shared.governor.tasks.make(name, command, opened.call))
         return 0
 
     def _ask_task(self, command: AskTask, sink: Sink | None) -> int:
-        return self.feed(TaskAnswered(command.key, None, command.at), sink)
+        name = self.desk.name_of(self)
+        who = TaskCaller(self.principal, name, self._shared.is_authenticated)
+        told = self._shared.governor.tasks.answer(name, who, command)
+        frames = 0
+        for line, event in told:
+            if line == name and sink is not None:
+                frames += self.feed(event, sink)
+            else:
+                self.desk.tell([(line, event)])
+        return frames
 
     def _end_task(self, command: EndTask, sink: Sink | None) -> int:
-        del command, sink
+        del sink
+        self.desk.tell(self._shared.governor.tasks.ended(command))
         return 0
 
     def _withdraw(self, command: Withdraw, sink: Sink | None) -> int:

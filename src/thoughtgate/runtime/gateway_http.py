@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from thoughtgate.errors import PeerError
+from thoughtgate.runtime.gateway_alone import Alone
 from thoughtgate.runtime.gateway_batch import Batch
-from thoughtgate.runtime.gateway_flow import Flow
+from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
 from thoughtgate.runtime.gateway_head import upstream_headers
 from thoughtgate.runtime.gateway_leg import HttpLeg
 from thoughtgate.runtime.gateway_part import Part
@@ -19,8 +20,10 @@ from thoughtgate.runtime.gateway_sessions import Entry
 from thoughtgate.transports.http_client import Headers, HttpPool
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
-from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.revisions import version_in
 
 LOOK_EVERY_S: Final = 15.0
 RETRY_S: Final = 1.0
@@ -89,6 +92,21 @@ class HttpUpstream:
         notice = _Notice(self._notices)
         self._notices.add(notice)
         self._pool.send(b"POST", headers, data, notice)
+
+    def send_alone(
+        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+    ) -> None:
+        """Send a call that no caller waits for."""
+        headers = list(_NOTICE)
+        if entry is not None:
+            headers.append((mirror.SESSION, entry.upstream.encode("latin-1")))
+        message = read_frame(data)
+        if flow.is_modern and isinstance(message, Message):
+            params = message.body.get("params") or {}
+            wanted = tools.of(str(params.get("name")))
+            headers += mirror.mirrored(message.method, params, version_in(params) or "", wanted)
+        leg = PausableLeg(Alone(flow, key), flow, key)
+        leg.exchange = self._pool.send(b"POST", headers, data, leg)
 
     def forget(self, entry: Entry) -> None:
         """The server forgets its sessions itself."""
