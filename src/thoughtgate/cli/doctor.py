@@ -1,36 +1,31 @@
 """``thoughtgate doctor``: say what is wrong and how to mend it."""
 
+import contextlib
 import json
 import os
 import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
 from thoughtgate import __version__
 from thoughtgate.agents.guard import is_live
 from thoughtgate.agents.journal import find_journals
-from thoughtgate.errors import ConfigError, StoreError
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
+from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.runtime.wrap import shim_command
+from thoughtgate.runtime.wrap import ACTIVE
+from thoughtgate.runtime.wrapping import shim_command
 
-HELP = """Say what is wrong with this installation and how to mend it.
+app = command_app()
 
-Exits 0 when all is well, 1 when something needs mending.
-
-Examples:
-
-  thoughtgate doctor
-
-  thoughtgate doctor --json
-"""
-
-app = typer.Typer(add_completion=False)
+_EXAMPLES = examples("thoughtgate doctor", "thoughtgate doctor --json")
 
 
 class Finding(NamedTuple):
@@ -43,14 +38,14 @@ class Finding(NamedTuple):
     """The command that mends it."""
 
 
-@app.command(help=HELP)
-def doctor(
-    config: Annotated[str | None, typer.Option("--config", "-c", help="Check this config.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-) -> None:
-    """Look at everything, and tell."""
+@app.command(epilog=_EXAMPLES)
+def doctor(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
+    """Say what is wrong with this installation and how to mend it.
+
+    Exits 0 when all is well, 1 when something needs mending.
+    """
     findings = list(_look(config))
-    if as_json:
+    if json_:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))
     else:
         for finding in findings:
@@ -58,13 +53,15 @@ def doctor(
             hint = f"  ->  {finding.mend}" if finding.mend else ""
             print(f"{mark}  {finding.check}: {finding.message}{hint}")
     if not all(finding.ok for finding in findings):
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_CONFIG)
 
 
 def _look(config: str | None) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", ok=True, message=f"thoughtgate {__version__} on Python {version}")
     yield Finding("command", ok=True, message=" ".join(shim_command()))
+    if os.environ.get(ACTIVE):
+        yield Finding("inside", ok=True, message="a wrapped agent; its servers are governed")
     state = state_directory(os.environ)
     try:
         ensure_directory(state)
@@ -76,6 +73,7 @@ def _look(config: str | None) -> Iterator[Finding]:
     yield Finding("state", ok=True, message=state)
     yield from _look_at_config(config, state)
     yield from _look_at_wraps(Path(state))
+    yield from _look_at_runs()
     yield from _look_at_stores(Path(state))
 
 
@@ -111,12 +109,22 @@ def _look_at_wraps(state: Path) -> Iterator[Finding]:
         yield Finding("wraps", ok=True, message="no config file is left wrapped")
 
 
+def _look_at_runs() -> Iterator[Finding]:
+    """Look for run files of services that are gone; a shim that finds one cannot start."""
+    for path in sorted(Path(runs_directory(os.environ)).glob("*.json")):
+        try:
+            if has_ended(read_run_file(str(path)).pid):
+                message = f"{path} is left of a service that has ended"
+                yield Finding("runs", ok=False, message=message, mend="thoughtgate unwrap")
+        except UsageError as error:
+            yield Finding("runs", ok=False, message=str(error), mend=f"rm {path}")
+
+
 def _look_at_stores(state: Path) -> Iterator[Finding]:
     for path in sorted(state.glob("*.db")):
         try:
-            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-                answer = database.execute("PRAGMA quick_check").fetchone()[0]
-            database.close()
+            with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
+                answer = base.execute("PRAGMA quick_check").fetchone()[0]
         except sqlite3.Error as error:
             answer = str(error)
         if answer == "ok":

@@ -10,32 +10,37 @@ import typer
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
+from thoughtgate.cli.options import command_app, examples
+from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
-from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governing import record_place
-from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.runtime.wrap import Wrap, WrapOptions, WrapReport, make_rewrite, shim_command
+from thoughtgate.runtime.state import state_directory
+from thoughtgate.runtime.wrap import (
+    ACTIVE,
+    Surroundings,
+    Wrap,
+    WrapOptions,
+    WrapReport,
+    ungoverned,
+)
+from thoughtgate.runtime.wrapping import make_rewrite, shim_command
+from thoughtgate.telemetry.metrics import Metrics
 
-HELP = """Run an agent with every MCP server it knows behind the gate.
+app = command_app()
 
-The agent's config is rewritten while it runs and put back when it ends.
-
-Examples:
-
-  thoughtgate wrap -- claude
-
-  thoughtgate wrap --dry-run -- cursor .
-
-  thoughtgate wrap --profile development -- codex
-
-  thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent
-"""
-
-app = typer.Typer(add_completion=False)
+_EXAMPLES = examples(
+    "thoughtgate wrap -- claude",
+    "thoughtgate wrap --dry-run -- cursor .",
+    "thoughtgate wrap --profile development -- codex",
+    "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
+)
 
 
-@app.command(help=HELP, context_settings={"allow_interspersed_args": False})
+@app.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
 def wrap(
+    *,
     command: Annotated[
         list[str], typer.Argument(metavar="-- AGENT...", help="The agent's command.")
     ],
@@ -64,15 +69,43 @@ def wrap(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse to start if a server would run ungoverned.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say more on stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say on stderr what is refused or held.")
+    ] = False,
 ) -> None:
-    """Parse the arguments, plan, and run."""
-    del verbose
-    if profile not in {None, "production", "development"}:
-        raise UsageError(f"--profile {profile!r}: it is production or development")
+    """Run an agent with every MCP server it knows behind the gate.
+
+    The agent's config is rewritten while it runs and put back when it ends. The exit code
+    is the agent's.
+    """
+    if profile not in {None, PRODUCTION, DEVELOPMENT}:
+        raise UsageError(f"--profile {profile!r}: it is {PRODUCTION} or {DEVELOPMENT}")
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, str(Path.cwd()), profile=profile)
-    plan = discover(
+    plan = _plan(command, agent_type, config_path, environ)
+    if dry_run:
+        _show(plan, environ)
+        return
+    _refuse_nesting(environ)
+    _open(loaded, plan, command)
+    options = WrapOptions(tuple(command), governance_port, restore, strict)
+    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
+    _close(report, loaded, environ, restore=restore)
+    raise typer.Exit(report.exit_code)
+
+
+def _refuse_nesting(environ: dict[str, str]) -> None:
+    if environ.get(ACTIVE):
+        raise UsageError(
+            f"this is already inside a wrapped agent ({ACTIVE} is set): its servers are "
+            "governed; run the command without thoughtgate wrap"
+        )
+
+
+def _plan(
+    command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
+) -> Plan:
+    return discover(
         detect_agent(command, agent_type),
         env=environ,
         cwd=Path.cwd(),
@@ -82,38 +115,67 @@ def wrap(
         own=shim_command()[:1],
         platform=sys.platform,
     )
-    if dry_run:
-        _show(plan, environ)
-        return
-    state = ensure_directory(state_directory(environ))
-    for warning in loaded.warnings:
-        _say(f"warning: {warning}")
-    _say(f"agent     {plan.agent.type}: {' '.join(command)}")
-    _say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
-    options = WrapOptions(tuple(command), governance_port, restore, strict)
-    report = Wrap(plan, loaded, options, environ, say=_say).run()
-    _close(report, record_place(loaded, state))
-    raise typer.Exit(report.exit_code)
+
+
+def _surroundings(
+    config: str | None, loaded: Loaded, environ: dict[str, str], verbose: bool
+) -> Surroundings:
+    cwd, metrics = str(Path.cwd()), Metrics()
+
+    def read_again() -> Loaded:
+        return load_configuration(config, environ, cwd, profile=loaded.policy.profile)
+
+    def observe(record: Record) -> None:
+        metrics.observe(record)
+        if verbose:
+            _tell(record)
+
+    return Surroundings(environ, _say, read_again, observe=observe, metrics=metrics.render)
 
 
 def _show(plan: Plan, environ: dict[str, str]) -> None:
+    """Print the diff on stdout; what would stay outside the gate goes to stderr."""
     plan.require()
     done = make_rewrite(plan, environ)
+    for one in ungoverned(plan, done):
+        _say(f"NOT GOVERNED: {one}")
     sys.stdout.write(unified_diff(done.files))
-    for entry in done.ungoverned:
-        _say(f"NOT GOVERNED: {entry.id} ({entry.url or entry.note})")
 
 
-def _close(report: WrapReport, record: str) -> None:
+def _open(loaded: Loaded, plan: Plan, command: list[str]) -> None:
+    for warning in loaded.warnings:
+        _say(f"warning: {warning}")
+    _say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
+    _say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
+
+
+def _close(report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool) -> None:
     counts = report.counts
-    refused = counts["calls_blocked"] + counts["calls_throttled"]
-    _say(
-        f"{counts['calls_total']} calls, {refused} refused, "
-        f"{counts['approvals_requested']} held for approval; record: {record}"
-    )
-    for problem in report.problems:
-        _say(f"warning: {problem}")
+    said = [
+        f"{counts['calls_total']} calls",
+        f"{counts['calls_blocked'] + counts['calls_throttled']} refused",
+        f"{counts['approvals_requested']} held for approval",
+    ]
+    if counts["calls_would_block"]:
+        said.append(f"{counts['calls_would_block']} would have been refused in production")
+    _say(", ".join(said))
+    _say(f"record    {record_place(loaded, state_directory(environ))}")
+    if not restore:
+        _say(f"left wrapped: {', '.join(report.files)}; put back with: thoughtgate unwrap")
+
+
+def _tell(record: Record) -> None:
+    """Say what did not simply pass."""
+    if record.type == CALL_DECISION:
+        decision, call = record.body["decision"], record.body["call"]
+        if decision["action"] != "ALLOW":
+            word = decision.get("outcome", decision["action"])
+            _say(f"{word}: {record.server}: {call['tool_name']!r}, {decision['gate']} gate")
+    elif record.type == FRAME_REFUSED:
+        frame = record.body["frame"]
+        _say(f"{frame.get('outcome', 'REJECT')}: {record.server}: a frame, {frame['check']}")
 
 
 def _say(text: str) -> None:
     sys.stderr.write(f"thoughtgate: {text}\n")
+    sys.stderr.flush()

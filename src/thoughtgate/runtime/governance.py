@@ -2,55 +2,59 @@
 
 Shims ask over HTTP on the loopback with the run's token. This module knows what is asked
 and answered; ``runtime.governance_http`` knows HTTP. Everything runs on one event loop,
-so a governor is never used by two at once.
+so a governor is never used by two at once. The token opens the door; within, a session may
+speak of its own calls and of nobody else's.
 """
 
 import asyncio
 import contextlib
-import os
-import signal
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.clerk import ORPHAN_AFTER_S
 from thoughtgate.core.commands import AskTask, EndTask
-from thoughtgate.core.events import Event
+from thoughtgate.core.events import CallJudged
 from thoughtgate.core.judge import Question, Ruling
-from thoughtgate.core.record import CANCELLED, SERVER_STARTED, Record, call_ended
+from thoughtgate.core.record import CALL_END, CANCELLED, SERVER_STARTED, Record, call_ended
 from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
-from thoughtgate.runtime.clock import monotonic, now
+from thoughtgate.runtime.clock import monotonic, new_id, now
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.shim_session import (
+    MAX_OPEN_CALLS,
+    ShimSession,
+    known_process,
+    read_record,
+    string_of,
+    wrong,
+)
 from thoughtgate.runtime.task_desk import Told
 from thoughtgate.runtime.task_wire import as_told, task_command
 from thoughtgate.wire.methods import LISTINGS, named_by
 
-LOST_AFTER_S: Final = 15.0
-"""A shim that was silent for three heartbeats is gone."""
-
 SETTLE_EVERY_S: Final = 0.1
 """How often people's answers are looked for while calls are held."""
 
+STOPPED_S: Final = 5.0
+"""A service that did not look for so long was itself stopped (Ctrl-Z); no shim was silent then."""
+
 MAX_WAIT_S: Final = 30.0
+"""How long a question about a held call may be kept open."""
+
 KEEP_RULINGS: Final = 10_000
 """Outcomes kept for shims that have not fetched them."""
 
+MAX_SESSIONS: Final = 1_000
+"""Shims at once; an agent has dozens of servers at most."""
 
-@dataclass(slots=True)
-class ShimSession:
-    """One shim, from its hello to its goodbye."""
+MAX_BATCH: Final = 10_000
+"""Events in one request; a shim sends five hundred."""
 
-    id: str
-    server: str
-    seen_at: float
-    group: int = 0
-    """Process group of its server, once it has told."""
-    open_calls: dict[str, str] = field(default_factory=dict)
-    """Calls without an end, with their tool."""
-    told: list[Event] = field(default_factory=list)
-    """What its session must know of tasks and was not yet told."""
+MAX_REASON: Final = 200
+
+POLL_MS: Final = 1000
+"""Pace of a caller that polls; one that waits in the question needs none."""
 
 
 class Governance:
@@ -58,13 +62,14 @@ class Governance:
 
     def __init__(self, governor: Governor, settings: Settings, withheld: frozenset[str]) -> None:
         self.governor = governor
+        self.settings = settings
         self.shutting_down = False
         self.sessions: dict[str, ShimSession] = {}
-        self.servers_seen: set[str] = set()
-        self._settings = settings
+        self._by_name: dict[str, str] = {}
+        """Sessions of callers that said no hello, by the server that they speak for."""
         self._withheld = sorted(withheld)
-        self._count = 0
         self._held: dict[str, str] = {}
+        """Calls that wait for people, with the session of each."""
         self._rulings: dict[str, Ruling] = {}
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
@@ -74,14 +79,17 @@ class Governance:
 
     def heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         """A shim lives: a new one, a known one, or one that says goodbye."""
-        server = _string(body, "server_id")
+        server = string_of(body, "server_id")
         if body.get("hello") is True:
-            return self._welcome(server)
-        session = self.sessions.get(_string(body, "session_id"))
-        if session is not None:
-            session.seen_at = monotonic()
-            if body.get("bye") is True:
-                self._part(session)
+            return self._welcome(server, known_process(body.get("pid")))
+        ident = body.get("session_id", self._by_name.get(server))
+        session = self.sessions.get(ident) if isinstance(ident, str) else None
+        if session is None:
+            # One that was taken for lost has no server any more; it must not sit there for ever.
+            return {"shutdown": self.shutting_down or ident is not None}
+        session.seen_at = monotonic()
+        if body.get("bye") is True:
+            self._part(session)
         return {"shutdown": self.shutting_down}
 
     def evaluate(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -89,10 +97,10 @@ class Governance:
         session = self._session_of(body)
         if self.shutting_down:
             return {"decision": "deny", "kind": "service_unavailable", "shutdown": True}
-        method = _string(body, "method")
+        method = string_of(body, "method")
         params = body.get("params")
         if not isinstance(params, dict):
-            raise PeerError("invalid_params", "params must be an object")
+            params = {} if params is None else wrong("params must be an object")
         if body.get("direction") == "server_to_agent":
             return self._screen(session, method, params)
         return self._judge(session, method, params, body)
@@ -108,6 +116,9 @@ class Governance:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
         ruling = self._rulings.pop(call_id, None)
+        if ruling is None and call_id in self._held:
+            verdict = Verdict(DENY, "approval", "approval_withdrawn", "the run is over")
+            ruling = Ruling(verdict, call_id, ())
         if ruling is None:
             return None
         return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
@@ -115,8 +126,7 @@ class Governance:
     async def tasks(self, body: dict[str, Any], wait_s: float) -> dict[str, Any]:
         """Carry out what a shim says of tasks, and tell it what its session must know."""
         session = self._session_of(body)
-        told = self._task_command(session, body)
-        self._tell(told)
+        self._tell(self._task_command(session, body))
         deadline = monotonic() + min(wait_s, MAX_WAIT_S)
         async with self._news:
             while not session.told and monotonic() < deadline and not self.shutting_down:
@@ -126,24 +136,6 @@ class Governance:
         self.governor.flush_quietly()
         return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
 
-    def _task_command(self, session: ShimSession, body: dict[str, Any]) -> list[Told]:
-        desk, at = self.governor.tasks, now()
-        command = task_command(body, at)
-        if command is None:
-            return []
-        if isinstance(command, EndTask):
-            return desk.ended(command)
-        if isinstance(command, AskTask):
-            return desk.answer(session.id, Caller(self._principal, session.id), command)
-        held = self.governor.judge.open_call(command.call_id)
-        return desk.make(session.id, command, held.call) if held is not None else []
-
-    def _tell(self, told: list[Told]) -> None:
-        for ident, event in told:
-            session = self.sessions.get(ident)
-            if session is not None:
-                session.told.append(event)
-
     def events(self, body: dict[str, Any]) -> None:
         """Put on record what a shim saw.
 
@@ -151,20 +143,31 @@ class Governance:
             RecordError: it cannot be written.
         """
         session = self._session_of(body)
-        records = body.get("records")
-        if not isinstance(records, list):
-            raise PeerError("invalid_params", "records must be a list")
-        for item in records:
-            record = _record(item, session)
-            self._follow(session, record)
-            self.governor.note(record)
+        told = body.get("records")
+        if not isinstance(told, list) or len(told) > MAX_BATCH:
+            raise PeerError("invalid_params", "records must be a list, and not too long")
+        at = now()
+        # All of them are checked before the first counts.
+        records = [read_record(item, session.server, session.id, at) for item in told]
+        for record in records:
+            self._note(session, record)
         self.governor.flush()
+
+    def mask(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Take the secrets out of a server's answer."""
+        self._session_of(body)
+        said = body.get("body")
+        if not isinstance(said, dict):
+            raise PeerError("invalid_params", "body must be an object")
+        return {"body": self.governor.mask(said)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
         """Nobody waits for a held call any more."""
-        call_id = _string(body, "task_id")
-        if self._held.pop(call_id, None) is not None:
-            self.governor.withdraw(call_id, _string(body, "reason")[:200], now())
+        session = self._session_of(body)
+        call_id = string_of(body, "task_id")
+        if self._held.get(call_id) == session.id:
+            del self._held[call_id]
+            self.governor.withdraw(call_id, string_of(body, "reason")[:MAX_REASON], now())
             self.governor.flush_quietly()
 
     async def settle(self) -> None:
@@ -187,12 +190,21 @@ class Governance:
 
     async def watch(self) -> None:
         """Run until cancelled: people's answers, and shims that vanished."""
+        turned_at = monotonic()
         while True:
             await asyncio.sleep(SETTLE_EVERY_S)
             await self.settle()
-            silent = monotonic() - LOST_AFTER_S
-            for session in [one for one in self.sessions.values() if one.seen_at < silent]:
-                self._part(session)
+            at = monotonic()
+            stopped, turned_at = at - turned_at > STOPPED_S, at
+            for session in list(self.sessions.values()):
+                if stopped:
+                    session.seen_at = at
+                elif session.is_gone(at):
+                    self._lose(session)
+
+    def adopt(self, settings: Settings) -> None:
+        """Welcome shims by other settings from now on."""
+        self.settings = settings
 
     async def shut_down(self) -> None:
         """Tell every shim, with its next question or heartbeat, to stop."""
@@ -207,53 +219,92 @@ class Governance:
     def end_leftovers(self) -> None:
         """End the servers of shims that never said goodbye."""
         for session in list(self.sessions.values()):
-            self._part(session)
+            self._lose(session)
 
-    def _welcome(self, server: str) -> dict[str, Any]:
-        self._count += 1
-        session = ShimSession(str(self._count), server, monotonic())
-        self.sessions[session.id] = session
-        self._empty.clear()
-        self.servers_seen.add(server)
-        listed = self._settings.servers.get(server)
+    def _task_command(self, session: ShimSession, body: dict[str, Any]) -> list[Told]:
+        desk, at = self.governor.tasks, now()
+        command = task_command(body, at)
+        if command is None:
+            return []
+        if isinstance(command, AskTask):
+            return desk.answer(session.id, Caller(self._principal, session.id), command)
+        if isinstance(command, EndTask):
+            return desk.ended(command)
+        if command.call_id not in session.open_calls:
+            return []
+        held = self.governor.judge.open_call(command.call_id)
+        return desk.make(session.id, command, held.call) if held is not None else []
+
+    def _tell(self, told: list[Told]) -> None:
+        for ident, event in told:
+            session = self.sessions.get(ident)
+            if isinstance(event, CallJudged):
+                self._held.pop(event.call_id, None)
+            if session is not None:
+                session.told.append(event)
+
+    def _welcome(self, server: str, pid: int) -> dict[str, Any]:
+        session = self._open_session(server, pid)
+        listed = self.settings.servers.get(server)
         return {
             "shutdown": self.shutting_down,
             "session_id": session.id,
+            "profile": self.governor.policy.profile,
             "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
-            "max_held": self._settings.holds.connection,
+            "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
         }
 
+    def _open_session(self, server: str, pid: int = 0) -> ShimSession:
+        if len(self.sessions) >= MAX_SESSIONS:
+            raise PeerError("service_unavailable", "too many shims are connected")
+        session = ShimSession(new_id(), server, monotonic(), pid)
+        self.sessions[session.id] = session
+        self._empty.clear()
+        return session
+
+    def _session_of(self, body: dict[str, Any]) -> ShimSession:
+        """Return who asks; a caller that names no session gets one by its server's name."""
+        server = string_of(body, "server_id")
+        ident = body.get("session_id", self._by_name.get(server))
+        if ident is None:
+            ident = self._by_name[server] = self._open_session(server).id
+        session = self.sessions.get(ident) if isinstance(ident, str) else None
+        if session is None or session.server != server:
+            raise PeerError("invalid_request", "there is no such session; say hello first")
+        session.seen_at = monotonic()
+        return session
+
+    def _lose(self, session: ShimSession) -> None:
+        """A shim is gone without a word: its server must not outlive it."""
+        session.end_server()
+        self._part(session)
+
     def _part(self, session: ShimSession) -> None:
-        """A shim is gone: its server's group too, and its calls have an end."""
+        """A shim has left: whatever it had open has an end."""
         self.sessions.pop(session.id, None)
+        if self._by_name.get(session.server) == session.id:
+            del self._by_name[session.server]
         if not self.sessions:
             self._empty.set()
-        if session.group > 1:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(session.group, signal.SIGKILL)
         at = now()
-        for call_id, tool in list(session.open_calls.items()):
+        error = {"class": "transport", "kind": "service_unavailable", "message": "the shim is gone"}
+        for call_id, tool in session.open_calls.items():
+            self._rulings.pop(call_id, None)
             if self._held.pop(call_id, None) is not None:
                 self.governor.withdraw(call_id, "the caller is gone", at)
-            error = {
-                "class": "transport",
-                "kind": "service_unavailable",
-                "message": "the shim is gone",
-            }
-            self.governor.note(
-                call_ended(
-                    at,
-                    session.server,
-                    session.id,
-                    call_id=call_id,
-                    tool=tool,
-                    status=CANCELLED,
-                    latency_ms=0,
-                    size=0,
-                    error=error,
-                )
+            ended = call_ended(
+                at,
+                session.server,
+                session.id,
+                call_id=call_id,
+                tool=tool,
+                status=CANCELLED,
+                latency_ms=0,
+                size=0,
+                error=error,
             )
+            self.governor.note(ended)
         session.open_calls.clear()
         self.governor.flush_quietly()
 
@@ -261,8 +312,12 @@ class Governance:
         self, session: ShimSession, method: str, params: dict[str, Any], body: dict[str, Any]
     ) -> dict[str, Any]:
         named = named_by(method, params)
-        if isinstance(named, str) or not named:
-            raise PeerError("invalid_params", "there is nothing to judge in this")
+        if isinstance(named, str):
+            raise PeerError("invalid_params", named)
+        if not named:
+            return {"decision": "forward", "shutdown": False}
+        if len(session.open_calls) >= MAX_OPEN_CALLS:
+            raise PeerError("service_unavailable", "too many calls are open")
         size = body.get("bytes_in")
         at = now()
         question = Question(
@@ -285,31 +340,39 @@ class Governance:
         ruling = self._recorded(ruling)
         if ruling.call_id:
             session.open_calls[ruling.call_id] = named[0].name
-        return self._answer(ruling)
+        return self._answer(ruling, named[0].name)
 
     def _recorded(self, ruling: Ruling) -> Ruling:
         """A verdict counts only once it is on record."""
         try:
             self.governor.flush()
         except RecordError:
+            if self._held.pop(ruling.call_id, None) is not None:
+                self.governor.withdraw(ruling.call_id, "the record cannot be written", now())
             verdict = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
             return ruling._replace(verdict=verdict)
         return ruling
 
-    def _answer(self, ruling: Ruling) -> dict[str, Any]:
+    def _answer(self, ruling: Ruling, tool: str = "") -> dict[str, Any]:
         verdict = ruling.verdict
+        waits = verdict.action == APPROVE
         answer: dict[str, Any] = {
             "decision": _DECISIONS[verdict.action],
-            "task_id": ruling.call_id if verdict.action == APPROVE else None,
+            "task_id": ruling.call_id if waits else None,
             "policy_id": verdict.rule or None,
-            "reason": None,
-            "poll_interval_ms": 1000 if verdict.action == APPROVE else None,
+            "reason": verdict.reason or None,
+            "poll_interval_ms": POLL_MS if waits else None,
             "shutdown": self.shutting_down,
             "call_id": ruling.call_id,
             "gate": verdict.gate,
         }
-        if verdict.action == DENY:
-            answer["kind"] = verdict.kind
+        if not verdict.enforced:
+            answer["outcome"] = "WOULD_BLOCK"
+            answer["tool"] = tool
+        if verdict.action == DENY or not verdict.enforced:
+            answer["kind"] = verdict.kind or "approval"
+        if verdict.redact:
+            answer["redact"] = True
         if verdict.workflow:
             answer["workflow"] = verdict.workflow
         if verdict.retry_after_s:
@@ -325,42 +388,16 @@ class Governance:
         self.governor.flush_quietly()
         return {"decision": "forward", "hidden": sorted(hidden), "shutdown": self.shutting_down}
 
-    def _session_of(self, body: dict[str, Any]) -> ShimSession:
-        session = self.sessions.get(_string(body, "session_id"))
-        if session is None:
-            raise PeerError("invalid_request", "there is no such session; say hello first")
-        session.seen_at = monotonic()
-        return session
-
-    def _follow(self, session: ShimSession, record: Record) -> None:
-        """Learn from an event which calls are open and where the server runs."""
+    def _note(self, session: ShimSession, record: Record) -> None:
+        """Put one event on record, and learn from it which calls are open and where the server is."""
         if record.type == SERVER_STARTED:
-            pid = (record.body.get("server") or {}).get("pid")
-            session.group = pid if isinstance(pid, int) else 0
-        call = record.body.get("call")
-        if record.type == "tool_call_end" and isinstance(call, dict):
-            session.open_calls.pop(str(call.get("call_id")), None)
+            session.follow_server(record.body.get("server"))
+        elif record.type == CALL_END:
+            ended = session.open_calls.pop(record.body["call"]["call_id"], None)
+            if ended is None:
+                # Ended already when its shim was taken for lost, or not this session's to end.
+                return
+        self.governor.note(record)
 
 
 _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}
-
-_REPORTED: Final = frozenset(
-    {"message", "frame_refused", "tool_call_end", "server_started", "server_exited"}
-)
-"""The types of event that only a shim can see; everything else the service records itself."""
-
-
-def _record(item: Any, session: ShimSession) -> Record:
-    if not isinstance(item, list) or len(item) != 3:  # noqa: PLR2004 - type, time, body
-        raise PeerError("invalid_params", "a record is a list of type, time and body")
-    kind, at, body = item
-    if kind not in _REPORTED or not isinstance(at, int | float) or not isinstance(body, dict):
-        raise PeerError("invalid_params", "a shim does not report such events")
-    return Record(kind, float(at), session.server, session.id, body)
-
-
-def _string(body: dict[str, Any], key: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str):
-        raise PeerError("invalid_params", f"{key} must be a string")
-    return value

@@ -8,6 +8,7 @@ goes to the console, which has its own checks.
 
 import hmac
 import json
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
@@ -65,7 +66,8 @@ class GovernanceApp:
         except Refused as refusal:
             status, body = refusal.status, _dump({"error": str(refusal)})
         except PeerError as error:
-            status, body = 400, _dump({"error": str(error), "kind": error.kind})
+            status = 429 if error.kind == "service_unavailable" else 400
+            body = _dump({"error": str(error), "kind": error.kind})
         except RecordError:
             status, body = 503, _dump({"error": "the record cannot be written"})
         await _respond(
@@ -103,6 +105,8 @@ class GovernanceApp:
         if path == "/governance/events":
             governance.events(body)
             return 200, _dump({"shutdown": governance.shutting_down})
+        if path == "/governance/mask":
+            return 200, _dump(governance.mask(body))
         if path == "/governance/withdraw":
             governance.withdraw(body)
             return 200, b"{}"
@@ -116,10 +120,11 @@ class GovernanceApp:
 
     def _check(self, scope: Scope, path: str) -> None:
         headers = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
-        if host not in {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
+        hosts = {value.decode("latin-1") for name, value in scope["headers"] if name == b"host"}
+        if len(hosts) != 1 or not hosts <= {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
             raise Refused(421, "this is not the host you think it is")
-        if b"origin" in headers:
+        if b"origin" in headers or b"sec-fetch-site" in headers:
+            # Browsers send one or both with everything that a page does; shims send neither.
             raise Refused(403, "web pages are not served here")
         if path == "/healthz":
             return
@@ -132,9 +137,12 @@ def _wait_of(scope: Scope) -> float:
     """Return how long a caller is willing to wait for news."""
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     try:
-        return max(0.0, float(query.get("wait", ["0"])[0]))
+        wait_s = float(query.get("wait", ["0"])[0])
     except ValueError:
-        raise Refused(400, "wait is a number of seconds") from None
+        wait_s = math.nan
+    if not math.isfinite(wait_s):
+        raise Refused(400, "wait is a number of seconds")
+    return max(0.0, wait_s)
 
 
 async def _read_json(receive: Receive) -> dict[str, Any]:
@@ -150,7 +158,7 @@ async def _read_json(receive: Receive) -> dict[str, Any]:
             break
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused(400, "the request is not JSON") from None
     if not isinstance(value, dict):
         raise Refused(400, "the request is not an object")

@@ -37,6 +37,11 @@ class Guardian:
         with contextlib.suppress(BrokenPipeError):
             os.write(self._pipe, b"%s%d\n" % (b"-" if group else b"", pid))
 
+    def forget(self, pid: int) -> None:
+        """A watched process has ended and was waited for: its number may become another's."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._pipe, b"~%d\n" % pid)
+
     def dismiss(self) -> None:
         """All is well: let the guardian go."""
         if self._pid:
@@ -63,7 +68,8 @@ def _guard(watched: int, afterwards: list[str]) -> None:
         words = said.split()
         if b"done" not in words:
             for word in words:
-                _end(int(word))
+                if not word.startswith(b"~") and b"~" + word not in words:
+                    _end(int(word))
             if afterwards:
                 _become(afterwards)
     except (OSError, ValueError):
@@ -74,7 +80,8 @@ def _guard(watched: int, afterwards: list[str]) -> None:
 
 def _end(target: int) -> None:
     """Terminate, wait a little, kill; a negative number is a process group."""
-    with contextlib.suppress(ProcessLookupError):
+    # One that may not be signalled must not keep the others from being ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(target, signal.SIGTERM)
         for _ in range(_PATIENCE):
             time.sleep(_STEP_S)

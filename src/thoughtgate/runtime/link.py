@@ -99,6 +99,10 @@ class Link:
         """Give up on a connection whose oldest request is overdue."""
         return self.fail() if self._sent and self._sent[0].deadline < at else []
 
+    def extend(self, by_s: float) -> None:
+        """Give everything under way more time, as after a stop in which nobody could answer."""
+        self._sent = deque(sent._replace(deadline=sent.deadline + by_s) for sent in self._sent)
+
     def fail(self) -> list[Event]:
         """Close the connection and tell everybody who waits that there is no answer."""
         self.close()

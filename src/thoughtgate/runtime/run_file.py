@@ -5,6 +5,7 @@ token is in the file and nowhere else: not in argv, which everybody can read, an
 the environment, which agents filter.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -34,7 +35,12 @@ def run_path(key: str, environ: Mapping[str, str]) -> str:
         return key
     if os.sep in key or key.startswith("."):
         raise UsageError(f"--run {key!r} is neither a key nor an absolute path")
-    return os.path.join(state_directory(environ), DIRECTORY, f"{key}.json")
+    return os.path.join(runs_directory(environ), f"{key}.json")
+
+
+def runs_directory(environ: Mapping[str, str]) -> str:
+    """Return where run files lie."""
+    return os.path.join(state_directory(environ), DIRECTORY)
 
 
 def read_run_file(path: str) -> RunFile:
@@ -79,3 +85,36 @@ def write_run_file(path: str, run: RunFile) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(run._asdict(), file)
     os.replace(temporary, path)
+
+
+def remove_run_file(path: str, run: RunFile) -> None:
+    """Remove a run file, unless another run has put its own in its place."""
+    with contextlib.suppress(UsageError, FileNotFoundError):
+        if read_run_file(path) == run:
+            os.unlink(path)
+
+
+def remove_dead_runs(directory: str) -> list[str]:
+    """Remove the run files of services that have ended, and return their paths."""
+    removed: list[str] = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(directory)):
+            path = os.path.join(directory, name)
+            with contextlib.suppress(UsageError, FileNotFoundError):
+                if name.endswith(".json") and has_ended(read_run_file(path).pid):
+                    os.unlink(path)
+                    removed.append(path)
+    return removed
+
+
+def has_ended(pid: int) -> bool:
+    """Tell whether a process is known to be gone; 0 stands for one that is not known."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False

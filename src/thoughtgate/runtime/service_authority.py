@@ -6,40 +6,53 @@ is a denial (in the development profile: forwarded, with a word on stderr).
 """
 
 import json
-import select
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 from thoughtgate.core.clerk import MAX_HELD, ORPHAN_AFTER_S, Setup
-from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
-from thoughtgate.core.events import CallJudged, Event, ListScreened, TaskAnswered
-from thoughtgate.core.record import MESSAGE, Record
-from thoughtgate.errors import KINDS, PeerGone, UsageError
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    EndTask,
+    JudgeCall,
+    MaskAnswer,
+    ScreenList,
+    Withdraw,
+)
+from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
+from thoughtgate.core.record import FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.errors import KINDS
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.runtime.clock import monotonic, now
+from thoughtgate.runtime.greeting import EVALUATE_S, SUCCESS, find_run, greet, read_object, wait_on
 from thoughtgate.runtime.link import Link
-from thoughtgate.runtime.run_file import RunFile, read_run_file, run_path
+from thoughtgate.runtime.run_file import RunFile
 from thoughtgate.runtime.task_wire import as_command, told_event
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.methods import LISTINGS
 
-EVALUATE_S: Final = 2.0
 TASK_POLL_S: Final = 5.0
+"""From a question about a held call to giving up on its answer (F-016b)."""
+
 TASK_WAIT_S: Final = 4
+"""How long the service may keep such a question open; below what the question may take."""
+
 HEARTBEAT_S: Final = 5.0
+
+STOPPED_S: Final = 2 * HEARTBEAT_S
+"""A shim whose loop did not turn for so long was itself stopped (Ctrl-Z); no answer was late."""
+
 GOODBYE_S: Final = 1.0
 """How long a stopping shim tries to hand over its last events."""
-
-FIRST_WAIT_S: Final = 0.05
-LONGEST_WAIT_S: Final = 2.0
-ATTEMPTS: Final = 20
 
 MAX_QUEUED: Final = 20_000
 """Events that may wait for the service; beyond it, ungated messages are no longer told."""
 
 BATCH: Final = 500
-SUCCESS: Final = 200
+
+NOT_RECORDED: Final = 503
+"""The service's answer to events that it could not write."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -61,7 +74,9 @@ class ServiceAuthority:
         self._tasked: set[str] = set()
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
-        self._next_pulse = monotonic()
+        self._recording = True
+        """False while the service cannot write the record: nothing is sent on then."""
+        self._turned_at = self._next_pulse = monotonic()
 
     @property
     def interval_s(self) -> float:
@@ -108,6 +123,17 @@ class ServiceAuthority:
         }
         return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
 
+    def mask(self, command: MaskAnswer) -> list[Event]:
+        """Have the secrets taken out of an answer."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            reply = read_object(status, body)
+            masked = reply.get("body") if reply is not None else None
+            return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
+
+        question = {"session_id": self._session, "body": command.body}
+        return self._ask("/governance/mask", question, answer, EVALUATE_S)
+
     def ask(self, command: AskPeople) -> list[Event]:
         """People are being asked already; wait for what they say."""
         link = self._link()
@@ -134,18 +160,26 @@ class ServiceAuthority:
         held = self._held.pop(command.call_id, None)
         if held is not None:
             held[0].close()
-        told = {"task_id": command.call_id, "reason": command.reason}
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "task_id": command.call_id,
+            "reason": command.reason,
+        }
         self._ask("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
 
     def record(self, record: Record) -> None:
         """Queue an event for the service's record."""
+        if record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
+            frame = record.body["frame"]
+            _complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
         if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
             self._queue.append(record)
 
     def flush(self) -> bool:
         """Verdicts are on record before they are given; the rest is told in batches."""
         self._hand_over()
-        return not self.stop_reason
+        return self._recording and not self.stop_reason
 
     def descriptors(self) -> dict[int, int]:
         """Every connection that is open."""
@@ -163,15 +197,18 @@ class ServiceAuthority:
         """Heartbeat, overdue answers, events to hand over."""
         del at
         moment = monotonic()
+        stopped_s, self._turned_at = moment - self._turned_at, moment
         events: list[Event] = []
         for link in self._links():
+            if stopped_s > STOPPED_S:
+                link.extend(stopped_s)
             events += link.expire(moment)
         if self._pulse.descriptor < 0:
             # The service closed the connection: it is gone, or it will say that it is not.
             self._next_pulse = moment
         if moment >= self._next_pulse and self._pulse.is_idle:
             self._next_pulse = moment + HEARTBEAT_S
-            body = _encode({"server_id": self._server, "session_id": self._session}).encode()
+            body = _body({"server_id": self._server, "session_id": self._session})
             events += self._pulse.request(
                 "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
             )
@@ -186,7 +223,7 @@ class ServiceAuthority:
             self._hand_over()
             if self._events.descriptor < 0:
                 break
-            _wait(self._events, deadline)
+            wait_on(self._events, deadline)
         told = {
             "server_id": self._server,
             "session_id": self._session,
@@ -194,10 +231,10 @@ class ServiceAuthority:
             "status": status,
             "at": at,
         }
-        body = _encode(told).encode()
+        body = _body(told)
         self._events.request("POST", "/governance/heartbeat", body, _heed_nothing, deadline)
         while not self._events.is_idle and time.monotonic() < deadline:
-            _wait(self._events, deadline)
+            wait_on(self._events, deadline)
 
     def _link(self) -> Link:
         return Link(self._run.host, self._run.port, self._run.token)
@@ -207,11 +244,11 @@ class ServiceAuthority:
         return [self._calls, self._events, self._pulse, self._news, *held]
 
     def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
-        data = _encode(body).encode("utf-8", "surrogatepass")
+        data = _body(body)
         return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
 
     def _judged(self, key: RequestId, status: int, body: bytes) -> list[Event]:
-        reply = _object(status, body)
+        reply = read_object(status, body)
         if reply is not None and reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
         return [CallJudged(key, self._verdict(reply), _text(reply, "call_id"), now())]
@@ -219,7 +256,11 @@ class ServiceAuthority:
     def _verdict(self, reply: dict[str, Any] | None) -> Verdict:
         decision = reply.get("decision") if reply is not None else None
         if reply is not None and decision == "forward":
-            return Verdict(FORWARD, _text(reply, "gate"))
+            if outcome := _text(reply, "outcome"):
+                gate, kind = _text(reply, "gate"), _text(reply, "kind")
+                _complain(f"{outcome}: {_text(reply, 'tool')!r}, {gate} gate, {kind}")
+            redact = reply.get("redact") is True
+            return Verdict(FORWARD, _text(reply, "gate"), enforced=not outcome, redact=redact)
         if reply is not None and decision == "pending_approval":
             return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
         if reply is not None and decision == "deny":
@@ -236,13 +277,11 @@ class ServiceAuthority:
     def _no_answer(self) -> Verdict:
         if self._enforce:
             return Verdict(DENY, "governance", "service_unavailable")
-        from thoughtgate.runtime.shim import complain
-
-        complain("WOULD_BLOCK: the governance service did not answer; forwarded (development)")
+        _complain("WOULD_BLOCK: the governance service did not answer; forwarded (development)")
         return Verdict(FORWARD, "governance", enforced=False)
 
     def _hidden(self, command: ScreenList, status: int, body: bytes) -> frozenset[str]:
-        reply = _object(status, body)
+        reply = read_object(status, body)
         hidden = reply.get("hidden") if reply is not None else None
         if isinstance(hidden, list):
             return frozenset(name for name in hidden if type(name) is str)
@@ -253,25 +292,27 @@ class ServiceAuthority:
         return frozenset(name for name in names if type(name) is str)
 
     def _say_of_tasks(self, command: AskPeople | AskTask | EndTask) -> list[Event]:
-        body = {"session_id": self._session, **as_command(command)}
+        body = {"server_id": self._server, "session_id": self._session, **as_command(command)}
         return self._ask("/governance/tasks", body, self._told, EVALUATE_S)
 
     def _listen(self, moment: float) -> list[Event]:
         """While somebody waits for a task, have the service tell the news of it."""
         if not (self._tasked or self._unanswered) or not self._news.is_idle:
             return []
-        body = _encode({"session_id": self._session}).encode()
+        body = _body({"server_id": self._server, "session_id": self._session})
         path = f"/governance/tasks?wait={TASK_WAIT_S}"
         return self._news.request("POST", path, body, self._told, moment + TASK_POLL_S)
 
     def _told(self, status: int, body: bytes) -> list[Event]:
-        reply = _object(status, body)
+        reply = read_object(status, body)
         at = now()
         events: list[Event] = []
         for told in reply.get("told", []) if reply is not None else []:
             event = told_event(told, at)
             if isinstance(event, TaskAnswered):
                 self._unanswered.discard(event.key)
+            if isinstance(event, CallJudged) and event.call_id in self._held:
+                self._held.pop(event.call_id)[0].close()
             if event is not None:
                 events.append(event)
         return events
@@ -291,7 +332,7 @@ class ServiceAuthority:
     def _people_said(self, call_id: str, key: RequestId, status: int, body: bytes) -> list[Event]:
         if call_id not in self._held:
             return []
-        reply = _object(status, body)
+        reply = read_object(status, body)
         if reply is not None and reply.get("status") == "pending":
             return self._await_people(call_id)
         link, _ = self._held.pop(call_id)
@@ -299,7 +340,7 @@ class ServiceAuthority:
         return [CallJudged(key, self._verdict(reply), call_id, now())]
 
     def _felt(self, status: int, body: bytes) -> list[Event]:
-        reply = _object(status, body)
+        reply = read_object(status, body)
         if reply is None:
             self.stop_reason = "the governance service is gone"
         elif reply.get("shutdown") is True:
@@ -315,11 +356,12 @@ class ServiceAuthority:
             "session_id": self._session,
             "records": [[record.type, record.at, record.body] for record in batch],
         }
-        data = _encode(told).encode("utf-8", "surrogatepass")
+        data = _body(told)
 
         def answer(status: int, body: bytes) -> list[Event]:
             del body
-            if status != SUCCESS:
+            self._recording = status == SUCCESS
+            if status not in {SUCCESS, NOT_RECORDED}:
                 self.stop_reason = self.stop_reason or "the governance service does not take events"
             return []
 
@@ -337,9 +379,11 @@ def connect(
         UsageError: the run file or the endpoint makes no sense.
         PeerGone: the service does not answer.
     """
-    run = _from_endpoint(endpoint, environ) if endpoint else read_run_file(run_path(key, environ))
-    reply = _greet(run, server)
-    session = str(reply.get("session_id", "0"))
+    run = find_run(key, endpoint, environ)
+    reply = greet(run, server)
+    # The service knows best: a run file may be older than what it says.
+    run = run._replace(profile=_text(reply, "profile") or PRODUCTION)
+    session = _text(reply, "session_id")
     timeout_s = reply.get("timeout_s")
     held = reply.get("max_held")
     setup = Setup(
@@ -353,78 +397,22 @@ def connect(
     return ServiceAuthority(run, server, session), setup, withheld
 
 
-def _from_endpoint(endpoint: str, environ: Mapping[str, str]) -> RunFile:
-    address = endpoint.removeprefix("http://").rstrip("/")
-    host, _, port = address.rpartition(":")
-    token = environ.get("THOUGHTGATE_GOVERNANCE_TOKEN", "")
-    if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
-        raise UsageError("--governance-endpoint is http://127.0.0.1:PORT")
-    if not token:
-        raise UsageError("--governance-endpoint needs THOUGHTGATE_GOVERNANCE_TOKEN")
-    profile = environ.get("THOUGHTGATE_PROFILE", PRODUCTION)
-    return RunFile("127.0.0.1", int(port), token, profile, 0)
+def _body(value: dict[str, Any]) -> bytes:
+    """Return a request's body; strings from argv or a frame may hold what is no character."""
+    return _encode(value).encode("utf-8", "surrogatepass")
 
 
-def _greet(run: RunFile, server: str) -> dict[str, Any]:
-    """Wait until the service is healthy (F-016a: it may still be starting), then say hello."""
-    wait_s = FIRST_WAIT_S
-    for _ in range(ATTEMPTS):
-        status, _ = _exchange(run, "GET", "/healthz", b"")
-        if status:
-            break
-        time.sleep(wait_s)
-        wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-    body = _encode({"server_id": server, "hello": True}).encode()
-    reply = _object(*_exchange(run, "POST", "/governance/heartbeat", body))
-    if reply is None:
-        raise PeerGone(
-            "the governance service does not answer; start the agent through `thoughtgate wrap`, "
-            "or put its config back with `thoughtgate unwrap`"
-        )
-    return reply
+def _complain(text: str) -> None:
+    """Tell the person behind the agent; imported late, for the shim imports this module."""
+    from thoughtgate.runtime.shim import complain
 
-
-def _exchange(run: RunFile, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-    """Send one request and wait for its answer; status 0 when there is none."""
-    said: list[tuple[int, bytes]] = []
-
-    def answer(status: int, reply: bytes) -> list[Event]:
-        said.append((status, reply))
-        return []
-
-    link = Link(run.host, run.port, run.token)
-    deadline = monotonic() + EVALUATE_S
-    link.request(method, path, body, answer, deadline)
-    while not said and monotonic() < deadline:
-        _wait(link, deadline)
-    link.close()
-    return said[0] if said else (0, b"")
-
-
-def _wait(link: Link, deadline: float) -> None:
-    if link.descriptor < 0:
-        link.fail()
-        return
-    poll = select.poll()
-    poll.register(link.descriptor, link.mask)
-    for _, mask in poll.poll(max(0.0, deadline - monotonic()) * 1000):
-        link.ready(mask)
+    complain(text)
 
 
 def _heed_nothing(status: int, body: bytes) -> list[Event]:
     """For what is said without waiting for an answer."""
     del status, body
     return []
-
-
-def _object(status: int, body: bytes) -> dict[str, Any] | None:
-    if status != SUCCESS:
-        return None
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _text(reply: dict[str, Any] | None, key: str) -> str:

@@ -1,9 +1,9 @@
 """``wrap``: an agent run with every MCP server it knows behind the gate.
 
 Owns the order of things: the config is read and the plan made before anything exists;
-then the service, then the rewritten files, then the agent; and on the way out, however
-it ends, the shims, the files, the record. A guardian does the same if this process is
-killed.
+then the locks, the record, the service, the rewritten files, the agent; and on the way
+out, however it ends, the shims, the files, the record. A guardian does what matters most
+if this process is killed: it ends the agent and puts the files back.
 """
 
 import asyncio
@@ -13,42 +13,43 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-import uvicorn
-
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.guard import Guard
-from thoughtgate.agents.rewrite import Rewrite, rewrite
+from thoughtgate.agents.rewrite import Rewrite
 from thoughtgate.core.envelope import render_time
-from thoughtgate.errors import UsageError
+from thoughtgate.core.record import Record
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.runtime.agent_process import AgentProcess
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governance_http import App, GovernanceApp
+from thoughtgate.runtime.governance_server import open_listener, serve
 from thoughtgate.runtime.governing import open_governor
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
-from thoughtgate.runtime.run_file import RunFile, run_path, write_run_file
-from thoughtgate.runtime.state import state_directory
-
-AGENT_GRACE_S: Final = 10.0
-"""From the signal passed on to the agent until it is killed."""
+from thoughtgate.runtime.reloading import LOOK_EVERY_S, PolicyWatch
+from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, write_run_file
+from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.runtime.tasks import finish, spawn
+from thoughtgate.runtime.wrapping import make_rewrite, run_key, shim_command
 
 SHIM_GRACE_S: Final = 10.0
-"""Wall-clock time for all shims together to stop their servers."""
+"""Wall-clock time for all shims together to stop their servers (F-019)."""
+
+INTERRUPT_S: Final = 2.0
+"""Two Ctrl-C within this time mean the wrap; a single one is the agent's to interpret."""
 
 BACKGROUND_S: Final = 10.0
 """A windowed agent whose launcher ends this soon has gone on without it."""
 
 WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "zed"})
-
-KEEP_ALIVE_S: Final = 3600
 
 ACTIVE: Final = "THOUGHTGATE_ACTIVE"
 
@@ -64,76 +65,49 @@ class WrapOptions:
     """Refuse to start when a server would run ungoverned."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WrapReport:
     """What the closing words tell."""
 
     exit_code: int
     counts: dict[str, int]
-    problems: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """The config files that were rewritten."""
 
 
-Say = Callable[[str], None]
-Console = Callable[[Governance, int], tuple[App, str]]
-"""Makes the console's application for a service and returns it with the address to open."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a wrap is given by whoever starts it."""
 
-
-def run_key(plan: Plan) -> str:
-    """Return the key of a run: the same whenever the same agent is wrapped in the same place."""
-    where = "\0".join([plan.agent.type, str(plan.search.cwd), str(plan.search.config_path or "")])
-    return sha256(where.encode()).hexdigest()[:16]
-
-
-def shim_command() -> list[str]:
-    """Return our own command by its absolute path, links followed (F-007)."""
-    script = Path(sys.argv[0])
-    if script.name == "thoughtgate" and script.exists():
-        return [str(script.resolve())]
-    beside = Path(sys.executable).parent / "thoughtgate"
-    if beside.exists():
-        return [str(beside)]
-    return [sys.executable, "-m", "thoughtgate"]
-
-
-def make_rewrite(plan: Plan, environ: Mapping[str, str]) -> Rewrite:
-    """Put every entry of a plan behind a shim of this run."""
-    key = run_key(plan)
-    named = {name: value for name, value in environ.items() if name != "THOUGHTGATE_STATE_DIR"}
-    usual = run_path(key, named)
-    place = run_path(key, environ)
-    run = key if place == usual and "XDG_STATE_HOME" not in environ else place
-    return rewrite(
-        plan, shim_command(), lambda entry: ["shim", "--server-id", entry.id, "--run", run, "--"]
-    )
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    """Tells the user a line."""
+    reload: Callable[[], Loaded]
+    """Reads ThoughtGate's own configuration anew."""
+    console: Callable[[Governance, int], tuple[App, str]] | None = None
+    """Makes the console for a service on a port; returns it with the address to open."""
+    observe: Callable[[Record], None] | None = None
+    """Sees every record, for metrics."""
+    metrics: Callable[[], bytes] | None = None
 
 
 class Wrap:
     """One wrapped run of one agent."""
 
     def __init__(
-        self,
-        plan: Plan,
-        loaded: Loaded,
-        options: WrapOptions,
-        environ: Mapping[str, str],
-        *,
-        say: Say,
-        console: Console | None = None,
+        self, plan: Plan, loaded: Loaded, options: WrapOptions, around: Surroundings
     ) -> None:
         self._plan = plan
         self._loaded = loaded
         self._options = options
-        self._environ = environ
-        self._say = say
-        self._console = console
-        self._state = state_directory(environ)
+        self._around = around
+        self._say = around.say
+        self._state = state_directory(around.environ)
         self._key = run_key(plan)
-        self._token = secrets.token_urlsafe(32)
         self._stop = asyncio.Event()
         self._signal = 0
-        self._agent = 0
-        self._problems: list[str] = []
-        self._guardian: Guardian | None = None
+        self._agent: AgentProcess | None = None
+        self._watch: PolicyWatch | None = None
 
     def run(self) -> WrapReport:
         """Run the agent to its end.
@@ -141,23 +115,19 @@ class Wrap:
         Raises:
             ConfigError: the agent's files cannot be governed; nothing was started.
             Conflict: another wrap holds them, or they are managed already.
+            UsageError: this is a wrap within a wrap, or the agent cannot be started.
         """
-        if self._environ.get(ACTIVE):
-            raise UsageError(
-                "this is already inside a wrapped agent (THOUGHTGATE_ACTIVE is set); "
-                "its servers are governed, run the command without thoughtgate wrap"
-            )
+        ensure_directory(self._state)
         unwrap = [*shim_command(), "unwrap", "--key", self._key, "--quiet"]
-        self._guardian = Guardian(unwrap if self._options.restore else ())
+        # Forked before there are threads, locks and open files to inherit.
+        guardian = Guardian(unwrap if self._options.restore else ())
         try:
-            return asyncio.run(self._run())
+            return asyncio.run(self._run(guardian))
         finally:
-            self._guardian.dismiss()
+            guardian.dismiss()
 
-    async def _run(self) -> WrapReport:
-        listener = _listen(self._options.port)
-        governor = self._open_governor()
-        status, code = "FAILED", 2
+    async def _run(self, guardian: Guardian) -> WrapReport:
+        self._listen_for_signals()
         guard = Guard(
             self._plan,
             state=Path(self._state),
@@ -165,107 +135,106 @@ class Wrap:
             started_at=render_time(now()),
             restore_on_exit=self._options.restore,
         )
-        try:
-            with guard:
-                async with self._serve(listener, governor) as governance:
-                    done = guard.write(lambda plan: make_rewrite(plan, self._environ))
-                    self._warn(guard, done)
-                    code = await self._run_agent()
+        status, code = "FAILED", 2
+        with open_listener(self._options.port) as listener, guard:
+            governor = self._open_governor()
+            try:
+                async with self._governance(governor, listener) as governance:
+                    done = self._rewrite(guard)
+                    if not self._stop.is_set():
+                        code = await self._run_agent(governance, guardian)
+                    else:
+                        code = 128 + self._signal
                     status = _status(code, self._signal)
                     await self._drain(governance)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                Path(run_path(self._key, self._environ)).unlink()
-            governor.finish(status, now())
-        return WrapReport(code, dict(governor.tally.counts), tuple(self._problems))
+            finally:
+                governor.finish(status, now())
+        files = tuple(str(one.file.path) for one in done.files)
+        return WrapReport(code, dict(governor.tally.counts), files)
 
     def _open_governor(self) -> Governor:
-        governor = open_governor(self._loaded, self._environ, self._state)
+        around = self._around
+        governor = open_governor(self._loaded, around.environ, self._state, observe=around.observe)
         governor.start(now(), command="wrap", agent=self._plan.agent.type)
         return governor
 
     @contextlib.asynccontextmanager
-    async def _serve(
-        self, listener: socket.socket, governor: Governor
+    async def _governance(
+        self, governor: Governor, listener: socket.socket
     ) -> AsyncIterator[Governance]:
         """Run the governance service, and tell the shims where it is."""
-        settings = self._loaded.settings
+        settings, around = self._loaded.settings, self._around
+        port: int = listener.getsockname()[1]
         governance = Governance(governor, settings, secret_names(settings))
-        port = listener.getsockname()[1]
-        console, address = self._console(governance, port) if self._console else (None, "")
-        app = GovernanceApp(governance, self._token, console=console)
+        console, address = around.console(governance, port) if around.console else (None, "")
+        token = secrets.token_urlsafe(32)
+        app = GovernanceApp(governance, token, console=console, metrics=around.metrics)
         app.port = port
-        server = _Quiet(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                timeout_keep_alive=KEEP_ALIVE_S,
-                server_header=False,
-            )
+        profile = self._loaded.policy.profile
+        path = run_path(self._key, around.environ)
+        run = RunFile("127.0.0.1", port, token, profile, os.getpid())
+        self._watch = PolicyWatch(
+            governor, self._loaded, around.reload, self._say, governance.adopt
         )
-        run = RunFile("127.0.0.1", port, self._token, self._loaded.policy.profile, os.getpid())
-        write_run_file(run_path(self._key, self._environ), run)
-        serving = asyncio.ensure_future(server.serve([listener]))
-        watching = asyncio.ensure_future(governance.watch())
-        if address:
-            self._say(f"console   {address}")
-        try:
-            yield governance
-        finally:
-            watching.cancel()
-            server.should_exit = True
-            server.force_exit = True
-            await asyncio.gather(serving, watching, return_exceptions=True)
+        async with serve(app, listener):
+            watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
+            write_run_file(path, run)
+            try:
+                if address:
+                    self._say(f"console   {address}")
+                yield governance
+            finally:
+                remove_run_file(path, run)
+                await finish(*watching)
 
-    def _warn(self, guard: Guard, done: Rewrite) -> None:
+    def _rewrite(self, guard: Guard) -> Rewrite:
+        """Put the agent's servers behind the gate, and say which are not."""
+
+        def make(plan: Plan) -> Rewrite:
+            done = make_rewrite(plan, self._around.environ)
+            self._require(plan, done)
+            return done
+
+        done = guard.write(make)
         for warning in (*guard.plan.warnings, *guard.warnings):
             self._say(f"warning: {warning}")
-        free = [f"{entry.id} ({entry.url or entry.note})" for entry in done.ungoverned]
-        free += [str(outside) for outside in guard.plan.outside]
+        names = sorted({entry.id for entry in done.governed})
+        self._say(f"governed  {len(names)} server{'s' * (len(names) != 1)}: {', '.join(names)}")
+        return done
+
+    def _require(self, plan: Plan, done: Rewrite) -> None:
+        """Say what stays outside the gate; refuse when that is everything, or too much."""
+        free = ungoverned(plan, done)
         for one in free:
             self._say(f"NOT GOVERNED: {one}")
         if free and self._options.strict:
-            raise UsageError("--strict: the servers above would run ungoverned")
-        names = ", ".join(sorted({entry.id for entry in done.governed}))
-        self._say(f"governed  {names}")
-
-    async def _run_agent(self) -> int:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            loop.add_signal_handler(number, self._hear, number)
-        environ = {**self._environ, ACTIVE: "1"}
-        command = self._options.command
-        started = monotonic()
-        try:
-            self._agent = os.posix_spawnp(
-                command[0], list(command), environ, setsigdef=(signal.SIGINT, signal.SIGPIPE)
-            )
-        except OSError as error:
             raise UsageError(
-                f"the agent {command[0]!r} could not be started: {error.strerror}"
-            ) from None
-        if self._guardian is not None:
-            self._guardian.watch(self._agent, group=False)
-        ended = asyncio.ensure_future(asyncio.to_thread(os.waitpid, self._agent, 0))
-        stopping = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done():
-            await self._end_agent(ended)
-        stopping.cancel()
-        _, status = await ended
-        code = os.waitstatus_to_exitcode(status)
-        await self._wait_for_window(code, monotonic() - started)
-        return code if code >= 0 else 128 - code
+                "--strict: the servers above would run ungoverned; nothing was started"
+            )
+        if not done.governed:
+            where = str(plan.files[0].path) if plan.files else ""
+            problem = "no server in it can be put behind the gate; run the agent without wrap"
+            raise ConfigError([Problem("", problem, where)])
 
-    async def _end_agent(self, ended: "asyncio.Future[tuple[int, int]]") -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._agent, self._signal or signal.SIGTERM)
-        done, _ = await asyncio.wait({ended}, timeout=AGENT_GRACE_S)
-        if not done:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._agent, signal.SIGKILL)
+    async def _run_agent(self, governance: Governance, guardian: Guardian) -> int:
+        environ = {**self._around.environ, ACTIVE: "1"}
+        started = monotonic()
+        self._agent = agent = AgentProcess(self._options.command, environ)
+        guardian.watch(agent.pid, group=False)
+        ended, stopping = spawn(agent.wait()), spawn(self._stop.wait())
+        try:
+            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if agent.is_alive:
+                # The shims are told first: an idle one hears of it with its next heartbeat.
+                await governance.shut_down()
+                await agent.stop(self._signal or signal.SIGTERM)
+            code = await ended
+        finally:
+            agent.signal(signal.SIGKILL)
+            await finish(ended, stopping)
+        guardian.forget(agent.pid)
+        await self._wait_for_window(code, monotonic() - started)
+        return code
 
     async def _wait_for_window(self, code: int, lasted_s: float) -> None:
         """A window outlives its launcher: stay until the user says that it is closed."""
@@ -277,28 +246,6 @@ class Wrap:
         self._say("the agent went on in its own window; press Ctrl-C here once it is closed")
         await self._stop.wait()
 
-    def _hear(self, number: int) -> None:
-        if number == signal.SIGINT and sys.stdin.isatty() and self._signal != signal.SIGINT:
-            # The terminal has sent it to the agent as well, which may mean to go on.
-            # Only a second one ends the run.
-            self._signal = signal.SIGINT
-            asyncio.get_running_loop().call_later(2.0, self._forget_interrupt)
-            if self._agent_is_alive():
-                return
-        self._signal = number
-        self._stop.set()
-
-    def _forget_interrupt(self) -> None:
-        if not self._stop.is_set():
-            self._signal = 0
-
-    def _agent_is_alive(self) -> bool:
-        try:
-            os.kill(self._agent, 0)
-        except ProcessLookupError:
-            return False
-        return True
-
     async def _drain(self, governance: Governance) -> None:
         """Let the shims stop their servers; whoever does not is ended."""
         await governance.shut_down()
@@ -306,50 +253,45 @@ class Wrap:
             await asyncio.wait_for(governance.all_gone(), SHIM_GRACE_S)
         governance.end_leftovers()
 
+    async def _look_for_changes(self) -> None:
+        while True:
+            if self._watch is not None:
+                self._watch.look(now())
+            await asyncio.sleep(LOOK_EVERY_S)
 
-def _spawn(command: tuple[str, ...], environ: dict[str, str]) -> int:
-    """Start the agent with the user's own terminal, in the same process group.
+    def _listen_for_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
 
-    Raises:
-        UsageError: it cannot be started.
-    """
-    reset = (signal.SIGINT, signal.SIGPIPE)
-    try:
-        return os.posix_spawnp(command[0], list(command), environ, setsigdef=reset)
-    except OSError as error:
-        raise UsageError(
-            f"the agent {command[0]!r} could not be started: {error.strerror}"
-        ) from None
+    def _end(self, number: int) -> None:
+        self._signal = number
+        self._stop.set()
+
+    def _interrupt(self) -> None:
+        alive = self._agent is not None and self._agent.is_alive
+        if not alive or not sys.stdin.isatty() or self._signal == signal.SIGINT:
+            self._end(signal.SIGINT)
+            return
+        # The terminal has sent it to the agent as well, which may mean to go on.
+        self._signal = signal.SIGINT
+        asyncio.get_running_loop().call_later(INTERRUPT_S, self._forget_interrupt)
+
+    def _forget_interrupt(self) -> None:
+        if not self._stop.is_set():
+            self._signal = 0
+
+    def _reload(self) -> None:
+        """SIGHUP: read the config again. A terminal that hangs up tells the agent, too."""
+        if self._watch is not None:
+            self._watch.reload(now())
 
 
-class _Quiet(uvicorn.Server):
-    """Leaves signals to the wrap."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle none."""
-        yield
-
-
-def _listen(port: int) -> socket.socket:
-    """Open the service's socket on the loopback.
-
-    Raises:
-        UsageError: the port is taken.
-    """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if port:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        listener.close()
-        raise UsageError(
-            f"--governance-port {port} cannot be used: {error.strerror}; "
-            "choose another, or 0 for any free port"
-        ) from None
-    listener.listen(128)
-    return listener
+def ungoverned(plan: Plan, done: Rewrite) -> list[str]:
+    """Return what the agent may start without the gate, one line each."""
+    free = [f"{entry.id} ({entry.note or 'remote server'})" for entry in done.ungoverned]
+    return [*dict.fromkeys(free), *(str(outside) for outside in plan.outside)]
 
 
 def _status(code: int, number: int) -> str:
