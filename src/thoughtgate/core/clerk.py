@@ -60,6 +60,8 @@ class Asked(NamedTuple):
     """When people were asked; 0 for a request that was not held."""
     told: int = 0
     """Progress notifications sent while it is held."""
+    redact: bool = False
+    """A rule wants the answer without its secrets."""
     alive_at: float = 0.0
     """When the server last showed that it works on it."""
 

@@ -55,6 +55,14 @@ class ScreenList(NamedTuple):
     at: float
 
 
+class MaskAnswer(NamedTuple):
+    """A rule wants secrets out of this answer; comes back as ``AnswerMasked``."""
+
+    key: RequestId
+    body: dict[str, Json]
+    at: float
+
+
 class AskPeople(NamedTuple):
     """Hold this call and ask; a second ``CallJudged`` brings the outcome."""
 
@@ -101,6 +109,7 @@ Command: TypeAlias = (
     | WriteRecord
     | JudgeCall
     | ScreenList
+    | MaskAnswer
     | AskPeople
     | AskTask
     | EndTask

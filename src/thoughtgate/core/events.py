@@ -45,6 +45,14 @@ class ListScreened(NamedTuple):
     at: float
 
 
+class AnswerMasked(NamedTuple):
+    """An answer without its secrets; None when it could not be masked."""
+
+    key: RequestId
+    body: dict[str, Json] | None
+    at: float
+
+
 class TaskMade(NamedTuple):
     """A held call became a task, or could not: the body answers its request."""
 
@@ -109,6 +117,7 @@ Event: TypeAlias = (
     | ServerSent
     | CallJudged
     | ListScreened
+    | AnswerMasked
     | TaskMade
     | TaskAnswered
     | NotSent

@@ -211,7 +211,8 @@ class Judge:
         if again.action == DENY:
             kind = again.kind if again.kind in THROTTLES else "policy_drift"
             return again._replace(kind=kind)
-        return Verdict(FORWARD, "approval", "", decision.reason, held.verdict.rule)
+        rule, redact = held.verdict.rule, again.redact
+        return Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """In the development profile everything goes on, and the record says what would not have."""

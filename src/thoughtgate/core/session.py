@@ -9,12 +9,14 @@ alike.
 
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.core.answers import is_shown, outcome_of, says_error
 from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup
 from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
     Command,
     JudgeCall,
+    MaskAnswer,
     ScreenList,
     ToAgent,
     ToServer,
@@ -23,6 +25,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.events import (
     AgentGone,
     AgentSent,
+    AnswerMasked,
     CallerGone,
     CallJudged,
     Event,
@@ -95,6 +98,7 @@ class Session:
             ServerSent: self._server_sent,
             CallJudged: self._call_judged,
             ListScreened: self._list_screened,
+            AnswerMasked: self._answer_masked,
             TaskMade: self._task_made,
             TaskAnswered: self._task_answered,
             NotSent: self._not_sent,
@@ -287,10 +291,28 @@ class Session:
                 self._waiting[ident] = asked._replace(message=message)
                 return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
             return [seen, ToAgent(message.raw, ident)]
-        status, error = _outcome(message.body)
-        is_error = type(result) is dict and result.get("isError") is True
-        ended = self._clerk.ended(asked, at, status, len(message.raw), error, is_error=is_error)
-        return [*ended, ToAgent(message.raw, ident)]
+        if asked.redact:
+            self._waiting[ident] = asked._replace(message=message)
+            return [MaskAnswer(ident, message.body, at)]
+        return self._answer_call(ident, asked, message.body, message.raw, at)
+
+    def _answer_call(
+        self, ident: RequestId, asked: Asked, body: dict[str, Any], raw: bytes, at: float
+    ) -> list[Command]:
+        status, error = outcome_of(body)
+        failed = says_error(body)
+        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
+        return [*ended, ToAgent(raw, ident)]
+
+    def _answer_masked(self, event: AnswerMasked) -> list[Command]:
+        """A rule wants this answer without its secrets; no mask, no answer."""
+        key, body, at = event
+        asked = self._waiting.pop(key, None)
+        if asked is None:
+            return []
+        if body is None:
+            return self._clerk.failed(key, asked, "internal_error", at, text=UNREADABLE)
+        return self._answer_call(key, asked, body, render(body), at)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
         """Refuse a frame of the server; if it was an answer, its caller must not hang."""
@@ -333,7 +355,7 @@ class Session:
         if asked is None:
             return self._judged_too_late(event)
         verdict = event.verdict
-        asked = asked._replace(call_id=event.call_id)
+        asked = asked._replace(call_id=event.call_id, redact=verdict.redact)
         if verdict.action == APPROVE and not asked.held_since:
             return self._hold(event, asked)
         del self._waiting[event.key]
@@ -396,6 +418,7 @@ class Session:
 
     def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
         """A person has decided on a call whose caller polls for it: it runs now, or never."""
+        asked = asked._replace(redact=event.verdict.redact)
         ident, frame = self._tasked.run(asked)
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
             return self._clerk.denied(ident, asked, event.verdict, event.at)
@@ -411,7 +434,7 @@ class Session:
             return []
         message, listing = offered.message, offered.listing
         entries = message.body["result"][listing.member]
-        kept = [entry for entry in entries if _is_shown(entry, listing.key, event.hidden)]
+        kept = [entry for entry in entries if is_shown(entry, listing.key, event.hidden)]
         if len(kept) == len(entries):
             return [ToAgent(message.raw, event.key)]
         result = {**message.body["result"], listing.member: kept}
@@ -528,32 +551,6 @@ class Session:
                 self._waiting[key] = asked._replace(told=due)
                 commands.append(ToAgent(render_progress(asked.token, due, HOLD_TEXT), key))
         return commands
-
-
-def _outcome(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-    """Return the status of a call and, for an error, what the record keeps of it.
-
-    The server's own message may quote arguments or secrets; only its code is kept.
-    """
-    error = body.get("error")
-    if error is None:
-        return OK, None
-    kept: dict[str, Any] = {
-        "class": "upstream_error",
-        "message": "the server answered with an error",
-    }
-    code = error.get("code") if type(error) is dict else None
-    if type(code) is int:
-        kept["code"] = code
-    return ERROR, kept
-
-
-def _is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
-    """An entry without a readable name can be neither judged nor called: it is not shown."""
-    if type(entry) is not dict:
-        return False
-    name = entry.get(key)
-    return type(name) is str and name not in hidden
 
 
 def _is_about_our_task(method: str, params: dict[str, Any]) -> bool:

@@ -6,7 +6,15 @@ governance service of a wrap. The shim's loop knows only this.
 
 from typing import Protocol
 
-from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    EndTask,
+    JudgeCall,
+    MaskAnswer,
+    ScreenList,
+    Withdraw,
+)
 from thoughtgate.core.events import Event
 from thoughtgate.core.record import Record
 
@@ -22,6 +30,9 @@ class Authority(Protocol):
 
     def screen(self, command: ScreenList) -> list[Event]:
         """Say what a list must hide; an empty list means the answer comes later."""
+
+    def mask(self, command: MaskAnswer) -> list[Event]:
+        """Take the secrets out of an answer; an empty list means the answer comes later."""
 
     def ask(self, command: AskPeople) -> list[Event]:
         """Have people asked about a held call."""

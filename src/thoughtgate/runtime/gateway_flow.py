@@ -18,6 +18,7 @@ from thoughtgate.core.commands import (
     Command,
     EndTask,
     JudgeCall,
+    MaskAnswer,
     ScreenList,
     ToAgent,
     ToServer,
@@ -25,6 +26,7 @@ from thoughtgate.core.commands import (
     WriteRecord,
 )
 from thoughtgate.core.events import (
+    AnswerMasked,
     CallJudged,
     Event,
     ListScreened,
@@ -364,6 +366,10 @@ class Flow:
         )
         return self.feed(ListScreened(command.key, hidden, command.at), sink)
 
+    def _mask(self, command: MaskAnswer, sink: Sink | None) -> int:
+        masked = self._shared.governor.mask(command.body)
+        return self.feed(AnswerMasked(command.key, masked, command.at), sink)
+
     def _ask(self, command: AskPeople, sink: Sink | None) -> int:
         ruling = self._shared.governor.ask(command.call_id, command.workflow, command.at)
         if ruling is not None:
@@ -415,6 +421,7 @@ _CARRIERS: Final[dict[type[Command], Callable[[Flow, Any, Sink | None], int]]] =
     WriteRecord: Flow._record,  # noqa: SLF001  as above
     JudgeCall: Flow._judge,  # noqa: SLF001  as above
     ScreenList: Flow._screen,  # noqa: SLF001  as above
+    MaskAnswer: Flow._mask,  # noqa: SLF001  as above
     AskPeople: Flow._ask,  # noqa: SLF001  as above
     AskTask: Flow._ask_task,  # noqa: SLF001  as above
     EndTask: Flow._end_task,  # noqa: SLF001  as above

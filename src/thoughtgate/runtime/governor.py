@@ -21,6 +21,9 @@ from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
+_ENVELOPE = ("jsonrpc", "id")
+"""Members of an answer that belong to the line, not to what the server said."""
+
 
 class Writer(Protocol):
     """Where records go."""
@@ -195,6 +198,12 @@ class Governor:
         hidden, record = self.judge.screen(server, session, method, entries, at)
         self._put(record)
         return hidden
+
+    def mask(self, body: dict[str, Json]) -> dict[str, Json]:
+        """Return a server's answer without its secrets."""
+        said = {name: value for name, value in body.items() if name not in _ENVELOPE}
+        masked: dict[str, Json] = self.policy.redactor.mask_value(said)
+        return {**{name: body[name] for name in _ENVELOPE if name in body}, **masked}
 
     def note(self, record: Record) -> None:
         """Put an event on the record that a session reports."""

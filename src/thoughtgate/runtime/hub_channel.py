@@ -16,6 +16,7 @@ from thoughtgate.core.commands import (
     AskPeople,
     Command,
     JudgeCall,
+    MaskAnswer,
     ToAgent,
     ToServer,
     Withdraw,
@@ -117,6 +118,7 @@ class Channel:
             ToAgent: lambda command: self._replies.append((command.data, command.key)),
             WriteRecord: lambda command: gate.note(command.record),
             JudgeCall: lambda command: self.feed(gate.judge(self, command)),
+            MaskAnswer: lambda command: self.feed(gate.mask(command)),
             AskPeople: self._ask_people,
             Withdraw: gate.withdraw,
         }

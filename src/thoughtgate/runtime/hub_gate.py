@@ -7,8 +7,8 @@ it, and held calls stop nobody else.
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, Withdraw
-from thoughtgate.core.events import CallJudged
+from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, Withdraw
+from thoughtgate.core.events import AnswerMasked, CallJudged
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.errors import RecordError
@@ -54,6 +54,10 @@ class HubGate:
         )
         ruling = self.governor.rule(question)
         return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
+
+    def mask(self, command: MaskAnswer) -> AnswerMasked:
+        """Take the secrets out of a server's answer."""
+        return AnswerMasked(command.key, self.governor.mask(command.body), command.at)
 
     def ask(self, channel: "Channel", command: AskPeople) -> CallJudged | None:
         """Have people asked; None while they think."""

@@ -1,7 +1,15 @@
 """The shim as its own judge: a governor in the same process."""
 
-from thoughtgate.core.commands import AskPeople, AskTask, EndTask, JudgeCall, ScreenList, Withdraw
-from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    EndTask,
+    JudgeCall,
+    MaskAnswer,
+    ScreenList,
+    Withdraw,
+)
+from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.core.task_book import Caller
@@ -56,6 +64,10 @@ class LocalAuthority:
             self._server, self._session, command.method, command.entries, command.at
         )
         return [ListScreened(command.key, hidden, command.at)]
+
+    def mask(self, command: MaskAnswer) -> list[Event]:
+        """Mask now."""
+        return [AnswerMasked(command.key, self._governor.mask(command.body), command.at)]
 
     def ask(self, command: AskPeople) -> list[Event]:
         """Have the desk ask; the answer is often for later."""

@@ -18,6 +18,7 @@ from thoughtgate.core.commands import (
     AskTask,
     EndTask,
     JudgeCall,
+    MaskAnswer,
     ScreenList,
     ToAgent,
     ToServer,
@@ -101,6 +102,7 @@ class Shim:
             WriteRecord: self._write_record,
             JudgeCall: lambda command: self._feed_all(self._authority.judge(command)),
             ScreenList: lambda command: self._feed_all(self._authority.screen(command)),
+            MaskAnswer: lambda command: self._feed_all(self._authority.mask(command)),
             AskPeople: lambda command: self._feed_all(self._authority.ask(command)),
             AskTask: lambda command: self._feed_all(self._authority.about_task(command)),
             EndTask: lambda command: self._feed_all(self._authority.end_task(command)),
@@ -152,6 +154,7 @@ class Shim:
                 self._begin_stop("agent")
         elif self._to_server is not None and descriptor == self._to_server.descriptor:
             self._to_server.push(writable=True)
+            self._to_server.broken |= bool(mask & select.POLLERR)
         else:
             self._feed_all(self._authority.ready(descriptor, mask, now()))
 
@@ -175,8 +178,9 @@ class Shim:
             wanted[self._server.stdout] = select.POLLIN
         if self._to_agent.waiting and not self._to_agent.broken:
             wanted[self._to_agent.watched] = select.POLLOUT
-        if to_server is not None and to_server.waiting and not to_server.broken:
-            wanted[to_server.descriptor] = select.POLLOUT
+        if to_server is not None and not to_server.broken:
+            # Without anything to send, only the closing of the other end is reported.
+            wanted[to_server.descriptor] = select.POLLOUT if to_server.waiting else 0
         if wanted == self._masks:
             return
         for descriptor in self._masks.keys() - wanted.keys():

@@ -1,0 +1,37 @@
+"""Reading a server's answer: what became of a call, and which entries of a list may be shown."""
+
+from typing import Any
+
+from thoughtgate.core.record import ERROR, OK
+
+
+def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """Return the status of a call and, for an error, what the record keeps of it.
+
+    The server's own message may quote arguments or secrets; only its code is kept.
+    """
+    error = body.get("error")
+    if error is None:
+        return OK, None
+    kept: dict[str, Any] = {
+        "class": "upstream_error",
+        "message": "the server answered with an error",
+    }
+    code = error.get("code") if type(error) is dict else None
+    if type(code) is int:
+        kept["code"] = code
+    return ERROR, kept
+
+
+def says_error(body: dict[str, Any]) -> bool:
+    """Tell whether a tool's result says that the tool failed."""
+    result = body.get("result")
+    return type(result) is dict and result.get("isError") is True
+
+
+def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
+    """An entry without a readable name can be neither judged nor called: it is not shown."""
+    if type(entry) is not dict:
+        return False
+    name = entry.get(key)
+    return type(name) is str and name not in hidden
