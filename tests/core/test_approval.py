@@ -185,7 +185,6 @@ def test_each_state_says_why_it_is_too_late(status: str) -> None:
     assert ("because" in text) is (status in {EXPIRED, WITHDRAWN, VOID})
 
 
-@pytest.mark.requirement("S004-LIVE-3")
 def test_silence_denies_by_default() -> None:
     ended = time_out(an_approval(), NOW + 300)
     assert isinstance(ended, Approval)

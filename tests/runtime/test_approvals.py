@@ -91,7 +91,6 @@ def ask(desk: ApprovalDesk, call_id: str = "run.1", at: float = NOW) -> Decision
 # Asking, deciding, using.
 
 
-@pytest.mark.requirement("S004-LIVE-1")
 def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalStore) -> None:
     desk = a_desk(store)
     assert ask(desk) is None
@@ -108,7 +107,6 @@ def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalSto
     assert desk.poll(NOW + 4) == []
 
 
-@pytest.mark.requirement("S004-LIVE-5")
 def test_a_refused_call_never_runs(store: ApprovalStore, people: ApprovalStore) -> None:
     desk = a_desk(store)
     ask(desk)
@@ -120,7 +118,6 @@ def test_a_refused_call_never_runs(store: ApprovalStore, people: ApprovalStore) 
     assert not desk.use("run.1")
 
 
-@pytest.mark.requirement("S004-LIVE-3")
 def test_silence_is_a_timeout_on_time(store: ApprovalStore) -> None:
     desk = a_desk(store)
     ask(desk)
@@ -310,7 +307,6 @@ def test_a_source_of_ids_that_repeats_itself_refuses(store: ApprovalStore) -> No
 # Withdrawing.
 
 
-@pytest.mark.requirement("S004-LIVE-2", "EC-STDIO-031")
 def test_a_withdrawn_question_cannot_be_answered_any_more(
     store: ApprovalStore, people: ApprovalStore
 ) -> None:
@@ -341,7 +337,6 @@ def test_withdrawing_after_the_approval_voids_it(
     desk.withdraw("run.1", "again", NOW + 4)
 
 
-@pytest.mark.requirement("EC-STDIO-022")
 def test_a_desk_that_closes_withdraws_everything_but_tasks(store: ApprovalStore) -> None:
     desk = a_desk(store)
     ask(desk, "run.1")
