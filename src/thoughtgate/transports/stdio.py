@@ -8,12 +8,25 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from thoughtgate.wire.lines import MAX_LINE, LineSplitter
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Bytes that may wait for an agent that does not read; then it counts as gone."""
+
+
+class Splitter(Protocol):
+    """Another framing than one message a line."""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take bytes and return the frames they complete."""
+
+    def close(self) -> list[bytes]:
+        """Return what stands without its end."""
+
+    def frame(self, data: bytes) -> bytes:
+        """Return a message as it is written."""
 
 
 class StdioHost:
@@ -27,11 +40,13 @@ class StdioHost:
         stdin_fd: int = 0,
         stdout_fd: int = 1,
         max_line: int = MAX_LINE,
+        splitter: Splitter | None = None,
     ) -> None:
         self._on_line = on_line
         self._on_gone = on_gone
         self._fds = (stdin_fd, stdout_fd)
-        self._splitter = LineSplitter(max_line)
+        self._splitter: Splitter | LineSplitter = splitter or LineSplitter(max_line)
+        self._frame = splitter.frame if splitter is not None else _as_line
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
         self._gone = False
@@ -46,14 +61,14 @@ class StdioHost:
         self._reader, _ = await loop.connect_read_pipe(lambda: _Incoming(self), incoming)
 
     def send(self, line: bytes) -> None:
-        """Write one frame; the LF is added here."""
+        """Write one frame; its end, or its head, is added here."""
         writer = self._writer
         if writer is None or writer.is_closing():
             return
         if writer.get_write_buffer_size() > MAX_BACKLOG:
             writer.abort()
             return
-        writer.write(line + b"\n")
+        writer.write(self._frame(line))
 
     def pause(self) -> None:
         """Stop reading until ``resume``."""
@@ -91,6 +106,10 @@ class StdioHost:
         for line in self._splitter.close():
             self._on_line(line)
         self._on_gone()
+
+
+def _as_line(data: bytes) -> bytes:
+    return data + b"\n"
 
 
 class _Incoming(asyncio.Protocol):
