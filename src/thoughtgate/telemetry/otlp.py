@@ -1,0 +1,109 @@
+"""The OpenTelemetry SDK behind a small face: start a span, fail it, log, export, stop.
+
+The only module that imports the SDK; without the extra it cannot be imported. Uses
+providers of its own and sets no global ones: an embedding program keeps its own.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from thoughtgate import __version__
+
+TIMEOUT_S = 5.0
+"""How long one export may take; it happens on a thread of its own."""
+
+
+_KINDS = {"mcp.request": SpanKind.SERVER, "mcp.upstream": SpanKind.CLIENT}
+
+
+class Exporter:
+    """Spans and log records on their way to a collector."""
+
+    def __init__(
+        self, endpoint: str, headers: dict[str, str], sample_rate: float, facts: Mapping[str, Any]
+    ) -> None:
+        base = endpoint.rstrip("/")
+        resource = Resource.create(dict(facts))
+        sampler = ParentBased(TraceIdRatioBased(sample_rate))
+        self._spans = TracerProvider(sampler=sampler, resource=resource, shutdown_on_exit=False)
+        exporter = OTLPSpanExporter(f"{base}/v1/traces", headers=headers, timeout=TIMEOUT_S)
+        self._spans.add_span_processor(BatchSpanProcessor(exporter))
+        self._logs = LoggerProvider(resource=resource, shutdown_on_exit=False)
+        logs = OTLPLogExporter(f"{base}/v1/logs", headers=headers, timeout=TIMEOUT_S)
+        self._logs.add_log_record_processor(BatchLogRecordProcessor(logs))
+        self._tracer = self._spans.get_tracer("thoughtgate", __version__)
+        self._logger = self._logs.get_logger("thoughtgate", __version__)
+        self._w3c = TraceContextTextMapPropagator()
+
+    def parent(self, carrier: Mapping[str, str]) -> Context | None:
+        """Return the context a caller sent; None begins a new trace."""
+        return self._w3c.extract(dict(carrier)) if carrier else None
+
+    def below(self, span: Span) -> Context:
+        """Return the context in which children of a span start."""
+        return set_span_in_context(span, Context())
+
+    def carrier(self, span: Span) -> dict[str, str]:
+        """Return what to send so that the receiver belongs to a span."""
+        carrier: dict[str, str] = {}
+        self._w3c.inject(carrier, set_span_in_context(span, Context()))
+        return carrier
+
+    def start(
+        self,
+        name: str,
+        at: float,
+        attributes: Mapping[str, Any],
+        parent: Context | None,
+    ) -> Span:
+        """Start a span at a time."""
+        kind = _KINDS.get(name, SpanKind.INTERNAL)
+        context = Context() if parent is None else parent
+        return self._tracer.start_span(
+            name, context, kind, attributes, start_time=int(at * 1_000_000) * 1000
+        )
+
+    def fail(self, span: Span, kind: str, code: int | None) -> None:
+        """Mark a span as failed."""
+        span.set_status(Status(StatusCode.ERROR, kind))
+        span.set_attribute("error.type", kind)
+        if code is not None:
+            span.set_attribute("rpc.response.status_code", str(code))
+
+    def log(self, name: str, at: float, facts: Mapping[str, Any], span: Span | None = None) -> None:
+        """Send a log record, tied to a span if there is one."""
+        context = set_span_in_context(span, Context()) if span is not None else None
+        self._logger.emit(
+            timestamp=int(at * 1_000_000) * 1000,
+            severity_number=SeverityNumber.INFO,
+            severity_text="INFO",
+            body=name,
+            attributes=dict(facts),
+            event_name=f"thoughtgate.{name}",
+            context=context,
+        )
+
+    def now(self) -> int:
+        """Return the time in nanoseconds."""
+        return time.time_ns()
+
+    def close(self, timeout_ms: int) -> None:
+        """Export what is queued, within a time, and stop."""
+        self._spans.force_flush(timeout_ms)
+        self._logs.force_flush(timeout_ms)
+        self._spans.shutdown()
+        self._logs.shutdown()

@@ -1,0 +1,214 @@
+"""Traces and logs over OTLP, drawn from the record; the extra ``thoughtgate[otel]``.
+
+One span for a request (``mcp.request``), one below it for what the server did
+(``mcp.upstream``), one for a person's thinking (``thoughtgate.approval``), with the
+attributes of the MCP semantic conventions. Exporting happens on the SDK's own thread and
+never holds up a call: a full queue drops. Arguments and results are never exported.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from thoughtgate import __version__
+from thoughtgate.core import record as events
+from thoughtgate.core.record import Record
+from thoughtgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span
+
+MAX_OPEN: Final = 10_000
+"""Requests traced at once; beyond it the oldest are closed as they stand."""
+
+FLUSH_TIMEOUT_MS: Final = 3000
+"""How long a stop waits for the collector."""
+
+_NAMED: Final = {
+    "tool": "gen_ai.tool.name",
+    "resource": "mcp.resource.uri",
+    "prompt": "gen_ai.prompt.name",
+}
+"""The attribute of the semantic conventions that holds what a request names."""
+
+_OPERATIONS: Final = {"tools/call": "execute_tool"}
+
+
+class _Traced:
+    """The spans of one call."""
+
+    __slots__ = ("approval", "request", "upstream")
+
+    def __init__(self, request: "Span") -> None:
+        self.request = request
+        self.upstream: Span | None = None
+        self.approval: Span | None = None
+
+    def close(self, at: int) -> None:
+        for span in (self.approval, self.upstream, self.request):
+            if span is not None:
+                span.end(at)
+
+
+class Tracer:
+    """Turns records into spans and OTLP log records."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        service_name: str = "thoughtgate",
+        sample_rate: float = 1.0,
+        resource: Mapping[str, str] | None = None,
+    ) -> None:
+        """Begin to export to a collector's base URL, such as ``http://127.0.0.1:4318``.
+
+        Raises:
+            UsageError: the extra is not installed.
+        """
+        try:
+            from thoughtgate.telemetry.otlp import Exporter  # the extra's 20 MB, and only then
+        except ImportError:
+            raise UsageError(
+                "telemetry.otlp needs the OpenTelemetry SDK: pip install 'thoughtgate[otel]'"
+            ) from None
+        facts = {"service.name": service_name, "service.version": __version__, **(resource or {})}
+        self._otlp = Exporter(endpoint, dict(headers or {}), sample_rate, facts)
+        self._open: OrderedDict[str, _Traced] = OrderedDict()
+        self._parent: Context | None = None
+        self._augmented = False
+        self._observers = {
+            events.CALL_START: self._started,
+            events.CALL_DECISION: self._decided,
+            events.APPROVAL_REQUESTED: self._asked,
+            events.APPROVAL_DECIDED: self._answered,
+            events.CALL_END: self._ended,
+        }
+
+    @contextmanager
+    def incoming(self, carrier: Mapping[str, str], *, task: bool = False) -> Iterator[None]:
+        """Let calls that start within belong to the trace of their caller."""
+        self._parent, self._augmented = self._otlp.parent(carrier), task
+        try:
+            yield
+        finally:
+            self._parent, self._augmented = None, False
+
+    def outgoing(self, call_id: str) -> dict[str, str]:
+        """Return the trace context to send on with a call; empty when it is not traced."""
+        traced = self._open.get(call_id)
+        if traced is None:
+            return {}
+        return self._otlp.carrier(traced.upstream or traced.request)
+
+    def observe(self, record: Record) -> None:
+        """Draw an event of the record."""
+        observer = self._observers.get(record.type)
+        if observer is not None:
+            observer(record)
+        elif record.type != events.MESSAGE:
+            self._otlp.log(record.type, record.at, {"server_id": record.server})
+
+    def close(self) -> None:
+        """Export what is left, for as long as the collector may take."""
+        for traced in self._open.values():
+            traced.close(self._otlp.now())
+        self._open.clear()
+        self._otlp.close(FLUSH_TIMEOUT_MS)
+
+    def _started(self, record: Record) -> None:
+        call = record.body["call"]
+        attributes = {
+            "method": call["method"],
+            "correlation_id": call["call_id"],
+            "task_augmented": self._augmented,
+            "mcp.method.name": call["method"],
+            "mcp.session.id": record.session,
+            "gen_ai.operation.name": _OPERATIONS.get(call["method"], "mcp_request"),
+            "network.transport": "pipe" if call["transport"] == "mcp_stdio" else "tcp",
+            "thoughtgate.server": record.server,
+            "thoughtgate.principal": call["principal"],
+        }
+        attributes[_NAMED.get(call["kind"], "gen_ai.tool.name")] = call["tool_name"]
+        span = self._otlp.start("mcp.request", record.at, attributes, self._parent)
+        self._open[call["call_id"]] = _Traced(span)
+        if len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)[1].close(_ns(record.at))
+
+    def _decided(self, record: Record) -> None:
+        decision = record.body["decision"]
+        facts = {
+            "thoughtgate.action": decision["action"],
+            "thoughtgate.gate": decision["gate"],
+            "thoughtgate.rule": decision["rule_id"] or "",
+            "thoughtgate.reason_code": decision["explain"]["reason_code"],
+            "thoughtgate.enforced": decision["enforced"],
+        }
+        traced = self._open.get(record.body["call"]["call_id"])
+        self._otlp.log(
+            record.type,
+            record.at,
+            {"server_id": record.server, **facts},
+            traced.request if traced is not None else None,
+        )
+        if traced is None:
+            return
+        traced.request.add_event("thoughtgate.decision", facts, _ns(record.at))
+        if decision["action"] == "ALLOW" or decision["enforced"] is False:
+            self._forwarded(traced, record)
+
+    def _forwarded(self, traced: _Traced, record: Record) -> None:
+        name = record.body["call"]["tool_name"]
+        attributes = {"thoughtgate.server": record.server, "gen_ai.tool.name": name}
+        below = self._otlp.below(traced.request)
+        traced.upstream = self._otlp.start("mcp.upstream", record.at, attributes, below)
+
+    def _asked(self, record: Record) -> None:
+        traced = self._open.get(record.body["call"]["call_id"])
+        if traced is not None and traced.approval is None:
+            attributes = {"thoughtgate.workflow": record.body["approval"]["workflow"]}
+            below = self._otlp.below(traced.request)
+            traced.approval = self._otlp.start("thoughtgate.approval", record.at, attributes, below)
+
+    def _answered(self, record: Record) -> None:
+        approval = record.body["approval"]
+        traced = self._open.get(record.body["call"]["call_id"])
+        facts = {
+            "thoughtgate.approval.outcome": approval["outcome"],
+            "thoughtgate.approval.channel": approval["channel"],
+        }
+        self._otlp.log(
+            record.type,
+            record.at,
+            {"server_id": record.server, **facts},
+            traced.request if traced is not None else None,
+        )
+        if traced is None:
+            return
+        if traced.approval is not None:
+            traced.approval.set_attributes(facts)
+            traced.approval.end(_ns(record.at))
+            traced.approval = None
+        if approval["executes"]:
+            self._forwarded(traced, record)
+
+    def _ended(self, record: Record) -> None:
+        body = record.body
+        traced = self._open.pop(body["call"]["call_id"], None)
+        if traced is None:
+            return
+        error = body.get("error") or {}
+        if body["status"] != events.OK or body.get("is_error"):
+            kind = error.get("kind") or error.get("class") or "tool_error"
+            for span in (traced.request, traced.upstream):
+                if span is not None:
+                    self._otlp.fail(span, kind, error.get("code"))
+        traced.request.set_attribute("mcp.result.is_error", body.get("is_error") is True)
+        traced.close(_ns(record.at))
+
+
+def _ns(at: float) -> int:
+    return int(at * 1_000_000) * 1000
