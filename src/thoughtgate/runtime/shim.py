@@ -59,6 +59,9 @@ DRAIN: Final = 4 * 1024 * 1024
 MAX_COMPLAINT: Final = 4096
 """Bytes that a pipe which polls as writable takes without blocking."""
 
+CLOSED: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
+"""What a poll says of a way out that nobody reads from any more."""
+
 BY_SERVER: Final = "server"
 """What begins every reason to stop that is the server's doing."""
 
@@ -135,6 +138,9 @@ class Shim:
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
         self._flush()
+        if self._to_agent.broken and not self._stopping:
+            self._feed(AgentGone(at))
+            self._begin_stop("agent")
         self._check_server()
         self._advance_stop()
 
@@ -147,14 +153,11 @@ class Shim:
         elif server is not None and descriptor == server.stdout:
             self._read_server(server)
         elif descriptor == self._to_agent.watched:
-            if mask & select.POLLOUT:
-                self._to_agent.push(writable=True)
-            else:
-                self._to_agent.broken = True
-                self._begin_stop("agent")
+            self._to_agent.push(writable=bool(mask & select.POLLOUT))
+            self._to_agent.broken |= bool(mask & CLOSED)
         elif self._to_server is not None and descriptor == self._to_server.descriptor:
             self._to_server.push(writable=True)
-            self._to_server.broken |= bool(mask & select.POLLERR)
+            self._to_server.broken |= bool(mask & CLOSED)
         else:
             self._feed_all(self._authority.ready(descriptor, mask, now()))
 
@@ -176,10 +179,10 @@ class Shim:
             wanted[0] = select.POLLIN
         if self._server is not None and self._server_open and not agent_full:
             wanted[self._server.stdout] = select.POLLIN
-        if self._to_agent.waiting and not self._to_agent.broken:
-            wanted[self._to_agent.watched] = select.POLLOUT
+        # Without anything to send, only the closing of the other end is reported.
+        if not self._to_agent.broken:
+            wanted[self._to_agent.watched] = select.POLLOUT if self._to_agent.waiting else 0
         if to_server is not None and not to_server.broken:
-            # Without anything to send, only the closing of the other end is reported.
             wanted[to_server.descriptor] = select.POLLOUT if to_server.waiting else 0
         if wanted == self._masks:
             return
