@@ -23,9 +23,9 @@ from thoughtgate.cli.audit_query import (
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.core.folding import event_time, member, text
 from thoughtgate.core.record import MESSAGE
-from thoughtgate.errors import StoreError
 from thoughtgate.policy.globs import Glob
-from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
+from thoughtgate.stores.record_follower import Follower
+from thoughtgate.stores.record_reader import record_files
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -110,39 +110,6 @@ def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterat
         for event in reader.read():
             yield from _accepted(event, wanted)
         time.sleep(_POLL_S)
-
-
-class Follower:
-    """Reads on where it stopped, through every file that was put aside meanwhile."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._from_start = not path.exists()
-        self._inode = 0
-        self._offset = 0
-        self._number = 0
-
-    def read(self) -> Iterator[dict[str, Any]]:
-        """Give the events that came since the last time."""
-        for file in self._files():
-            inode = file.stat().st_ino
-            if inode != self._inode:
-                self._inode, self._offset, self._number = inode, 0, 0
-            for line in read_lines(file, self._offset, self._number):
-                if line.ended:
-                    self._offset += len(line.data) + 1
-                    self._number = line.number
-                    yield read_entry(line).event
-
-    def _files(self) -> list[Path]:
-        try:
-            files = record_files(self._path)
-            known = [file.stat().st_ino for file in files]
-        except (StoreError, FileNotFoundError):
-            return []  # not there yet, or removed at this very moment
-        if self._inode in known:
-            return files[known.index(self._inode) :]
-        return files if self._from_start else files[-1:]
 
 
 def _accepted(event: dict[str, Any], wanted: Wanted) -> Iterable[dict[str, Any]]:

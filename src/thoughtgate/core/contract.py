@@ -191,6 +191,7 @@ EVENTS: Final = (
             Member("list.offered", "integer", "entries the server sent"),
             Member("list.returned", "integer", "entries the agent got"),
             Member("list.hidden", "list of string", "names that were, or would have been, left out"),
+            Member("list.entries", "object", "what the server offered: each name with a digest of its entry", optional=True),
             Member("list.enforced", "boolean", "false when the development profile showed them"),
         ),
     ),
@@ -287,5 +288,5 @@ EVENTS: Final = (
 )  # fmt: skip
 """Every type of event."""
 
-FREE_FORM: Final = frozenset({"workload", "run.meta", "server", "policy"})
+FREE_FORM: Final = frozenset({"workload", "run.meta", "list.entries", "server", "policy"})
 """Members whose own members are not part of the contract."""

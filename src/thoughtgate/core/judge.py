@@ -38,6 +38,12 @@ THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
 
+MAX_LISTED: Final = 1000
+"""Entries of a list that the record names."""
+
+_DIGEST: Final = 16
+"""Characters of an entry's digest: enough to see that a server changed it."""
+
 
 class Question(NamedTuple):
     """A request that needs a verdict, and who asks."""
@@ -180,7 +186,8 @@ class Judge:
                 "method": method,
                 "offered": len(entries),
                 "returned": sum(name not in withheld for name in names),
-                "hidden": sorted(name[:MAX_NAME] for name in hidden)[:1000],
+                "hidden": sorted(name[:MAX_NAME] for name in hidden)[:MAX_LISTED],
+                "entries": _digests(entries, listing.key),
                 "enforced": self.policy.profile == PRODUCTION,
             }
         }
@@ -196,6 +203,11 @@ class Judge:
             if objection is None or (verdict.action == APPROVE and objection[1].action == FORWARD):
                 objection = (call, verdict)
         assert objection is not None
+        call, verdict = objection
+        if verdict.action == APPROVE and len(question.named) > 1:
+            # A person must see, and approve, everything the request names.
+            every = Named(call.kind, call.name, {"all": [named.name for named in question.named]})
+            return self._call(question, every), verdict
         return objection
 
     def _evaluate(self, call: Call, at: float) -> Verdict:
@@ -336,3 +348,16 @@ def _action_word(verdict: Verdict) -> str:
     if verdict.action == APPROVE:
         return "HOLD"
     return "THROTTLE" if verdict.kind in THROTTLES else "BLOCK"
+
+
+def _digests(entries: tuple[dict[str, Json], ...], key: str) -> dict[str, str]:
+    """Name what a server offers, each with a digest that changes when its description does."""
+    digests: dict[str, str] = {}
+    for entry in entries[:MAX_LISTED]:
+        name = entry.get(key)
+        if type(name) is str:
+            try:
+                digests[name[:MAX_NAME]] = args_hash(entry)[:_DIGEST]
+            except NotCanonical:
+                digests[name[:MAX_NAME]] = ""
+    return digests

@@ -1,0 +1,59 @@
+"""Reading a record on while it is being written, through every file that is put aside."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from thoughtgate.core.verification import Line
+from thoughtgate.errors import StoreError
+from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
+
+
+class Follower:
+    """Reads on where it stopped.
+
+    The first reading gives the current file, or with ``tail_bytes`` only its end: a line
+    that the cut goes through is left out.
+    """
+
+    def __init__(self, path: Path, *, tail_bytes: int = 0, rotated: bool = False) -> None:
+        """Follow the record at ``path``; with ``rotated`` begin with the oldest file there is."""
+        self._path = path
+        self._from_start = rotated or not path.exists()
+        self._tail_bytes = tail_bytes
+        self._inode = 0
+        self._offset = 0
+        self._number = 0
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Give the events that came since the last time; empty for a line that is none."""
+        for line in self.lines():
+            yield read_entry(line).event
+
+    def lines(self) -> Iterator[Line]:
+        """Give the whole lines that came since the last time."""
+        for file in self._files():
+            status = file.stat()
+            cut = False
+            if status.st_ino != self._inode:
+                self._inode, self._offset, self._number = status.st_ino, 0, 0
+                if self._tail_bytes and status.st_size > self._tail_bytes:
+                    self._offset, cut = status.st_size - self._tail_bytes, True
+                self._tail_bytes = 0
+            for line in read_lines(file, self._offset, self._number):
+                if line.ended:
+                    self._offset += len(line.data) + 1
+                    self._number = line.number
+                    if not cut:
+                        yield line
+                    cut = False
+
+    def _files(self) -> list[Path]:
+        try:
+            files = record_files(self._path)
+            known = [file.stat().st_ino for file in files]
+        except (StoreError, FileNotFoundError):
+            return []  # not there yet, or removed at this very moment
+        if self._inode in known:
+            return files[known.index(self._inode) :]
+        return files if self._from_start else files[-1:]
