@@ -26,6 +26,8 @@ class ServerSent(NamedTuple):
     at: float
     message: Message | Fault | None = None
     """What the line says, when the driver has read it already."""
+    message: Message | Fault | None = None
+    """What the line says, when the driver has read it already."""
 
 
 class CallJudged(NamedTuple):
