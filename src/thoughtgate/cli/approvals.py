@@ -30,7 +30,7 @@ from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
 
-INSIDE = "THOUGHTGATE_WRAPPED"
+INSIDE = "THOUGHTGATE_ACTIVE"
 """Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
 
 app = command_app("See what waits for a person, and answer it.")

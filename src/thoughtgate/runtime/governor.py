@@ -243,6 +243,7 @@ class Governor:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
             )
+            self.desk.withdraw(call_id, decision.reason, at)
         if decision.approved and not self.desk.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"

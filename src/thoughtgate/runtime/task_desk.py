@@ -108,8 +108,9 @@ class TaskDesk:
             ttl_s,
             command.modern,
         )
-        self._sessions[command.call_id] = session
         steps = self._book.create(Line(session, command.key), task, at)
+        if self._book.by_call(command.call_id) is not None:
+            self._sessions[command.call_id] = session
         return [
             (line.session, TaskMade(line.key, body, at)) for line, body in self._answers(steps, [])
         ]
@@ -181,7 +182,7 @@ class TaskDesk:
 
     def _stop(self, step: StopTask) -> list[Told]:
         """Nobody wants the call: it is not made, or the server is told to drop it."""
-        call_id, at = step.task.call_id, step.task.updated_at
+        call_id, at = step.task.call_id, step.at
         session = self._sessions.pop(call_id, None)
         if session is None:
             return []
