@@ -26,8 +26,6 @@ class ServerSent(NamedTuple):
     at: float
     message: Message | Fault | None = None
     """What the line says, when the driver has read it already."""
-    message: Message | Fault | None = None
-    """What the line says, when the driver has read it already."""
 
 
 class CallJudged(NamedTuple):

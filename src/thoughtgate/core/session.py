@@ -93,21 +93,6 @@ class Session:
         self._tasked = TaskedCalls()
         self._held = 0
         self._server_gone: ServerGone | None = None
-        self._handlers: dict[type, Any] = {
-            AgentSent: self._agent_sent,
-            ServerSent: self._server_sent,
-            CallJudged: self._call_judged,
-            ListScreened: self._list_screened,
-            AnswerMasked: self._answer_masked,
-            TaskMade: self._task_made,
-            TaskAnswered: self._task_answered,
-            NotSent: self._not_sent,
-            KeptAlive: self._kept_alive,
-            AgentGone: self._agent_left,
-            CallerGone: self._caller_left,
-            ServerGone: self._server_left,
-            Ticked: self._ticked,
-        }
 
     @property
     def is_idle(self) -> bool:
@@ -126,7 +111,7 @@ class Session:
 
     def receive(self, event: Event) -> list[Command]:
         """Take what happened and return what to do about it, in order."""
-        commands: list[Command] = self._handlers[type(event)](event)
+        commands: list[Command] = _HANDLERS[type(event)](self, event)
         return self._tasked.divert(commands, event.at) if self._tasked else commands
 
     # Frames from the agent.
@@ -551,6 +536,23 @@ class Session:
                 self._waiting[key] = asked._replace(told=due)
                 commands.append(ToAgent(render_progress(asked.token, due, HOLD_TEXT), key))
         return commands
+
+
+_HANDLERS: Final[dict[type, Any]] = {
+    AgentSent: Session._agent_sent,  # noqa: SLF001  the table of the class above
+    ServerSent: Session._server_sent,  # noqa: SLF001  the table of the class above
+    CallJudged: Session._call_judged,  # noqa: SLF001  the table of the class above
+    ListScreened: Session._list_screened,  # noqa: SLF001  the table of the class above
+    AnswerMasked: Session._answer_masked,  # noqa: SLF001  the table of the class above
+    TaskMade: Session._task_made,  # noqa: SLF001  the table of the class above
+    TaskAnswered: Session._task_answered,  # noqa: SLF001  the table of the class above
+    NotSent: Session._not_sent,  # noqa: SLF001  the table of the class above
+    KeptAlive: Session._kept_alive,  # noqa: SLF001  the table of the class above
+    AgentGone: Session._agent_left,  # noqa: SLF001  the table of the class above
+    CallerGone: Session._caller_left,  # noqa: SLF001  the table of the class above
+    ServerGone: Session._server_left,  # noqa: SLF001  the table of the class above
+    Ticked: Session._ticked,  # noqa: SLF001  the table of the class above
+}
 
 
 def _is_about_our_task(method: str, params: dict[str, Any]) -> bool:
