@@ -76,8 +76,7 @@ audit-dependencies: $(READY) ## Known vulnerabilities in what the package instal
 	@$(BIN)/pip-audit --skip-editable
 
 build: $(READY) ## The wheel and the sdist, into dist/
-	@$(RUN) -m pip install --quiet --disable-pip-version-check build
-	@$(RUN) -m build --outdir dist . >/dev/null && ls dist
+	@$(RUN) -m build --no-isolation --outdir dist . >/dev/null && ls dist
 
 node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, into .node/
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from tests.support.commands import thoughtgate
 
+from thoughtgate.cli.demo import _as_json
+from thoughtgate.runtime.demo import Outcome, Row
+
 
 def _run(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -28,11 +31,12 @@ def test_it_shows_a_table_the_record_and_its_check(tmp_path: Path) -> None:
     assert "sound" in run.stdout
 
 
-def test_it_tells_the_same_as_json(tmp_path: Path) -> None:
-    run = _run("--folder", str(tmp_path), "--json")
+def test_it_tells_the_same_as_json() -> None:
+    row = Row("env()", "hidden", "visibility", "-32015", "hidden")
+    outcome = Outcome((row,), Path("record.jsonl"), Path("c.yaml"), 7, True, "sound")
 
-    told = json.loads(run.stdout)
-    assert run.returncode == 0, run.stderr
+    told = json.loads(json.dumps(_as_json(outcome)))
+
     assert told["as_expected"] is True
-    assert told["record_is_sound"] is True
-    assert Path(told["record"]).is_file()
+    assert told["calls"][0]["verdict"] == "hidden"
+    assert (told["record"], told["reached_the_server"]) == ("record.jsonl", 7)
