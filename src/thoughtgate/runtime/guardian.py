@@ -93,4 +93,5 @@ def _become(command: list[str]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.execv(command[0], command)  # noqa: S606 - our own command; a shell is what we never want

@@ -53,6 +53,8 @@ WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "
 
 ACTIVE: Final = "THOUGHTGATE_ACTIVE"
 
+_HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 @dataclass(frozen=True, slots=True)
 class WrapOptions:
@@ -119,12 +121,17 @@ class Wrap:
         """
         ensure_directory(self._state)
         unwrap = [*shim_command(), "unwrap", "--key", self._key, "--quiet"]
-        # Forked before there are threads, locks and open files to inherit.
-        guardian = Guardian(unwrap if self._options.restore else ())
+        # A signal that comes before there is somebody to handle it waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         try:
-            return asyncio.run(self._run(guardian))
+            # Forked before there are threads, locks and open files to inherit.
+            guardian = Guardian(unwrap if self._options.restore else ())
+            try:
+                return asyncio.run(self._run(guardian))
+            finally:
+                guardian.dismiss()
         finally:
-            guardian.dismiss()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     async def _run(self, guardian: Guardian) -> WrapReport:
         self._listen_for_signals()
@@ -264,6 +271,7 @@ class Wrap:
         loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
 
     def _end(self, number: int) -> None:
         self._signal = number
