@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+PIP := $(RUN) -m pip --quiet --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
 ISSUE ?=
@@ -30,13 +32,17 @@ help: ## Print the targets
 
 setup: $(READY) ## Create .venv with everything the other targets need
 
-# Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@$(PIP) install --editable .
+	@touch $@
+
+# Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
+$(READY): $(INSTALLED)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group dev --editable .
 	@touch $@
 
 lint: $(READY) ## ruff: rules and format
@@ -49,7 +55,7 @@ types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
 test: lint types ## Lint, types and all tests; the last line is pytest's
 	@$(RUN) -m pytest $(PYTEST_ARGS)
 
-demo: $(READY) ## See calls forwarded, hidden, denied, limited and held
+demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
 
 bench: $(READY) ## Measure; the table is printed and written to bench/results/
