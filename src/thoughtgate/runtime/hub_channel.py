@@ -288,12 +288,12 @@ class Channel:
 
     def _reply(self, data: bytes, key: RequestId | None) -> None:
         if key is None or data.startswith(_NOTICE):
-            self.client.send(data, key if key is not None else self._about)
+            self.client.tell(data, key if key is not None else self._about)
             return
         call = self._drop(key)
         if call is not None and not self._from_server:
             data = self._explain(data, call)
-        self.client.send(data, key)
+        self.client.reply(data, key)
 
     def _drop(self, key: RequestId) -> Carried | None:
         """A request is over; what is still done for it is not needed."""

@@ -13,8 +13,8 @@ from thoughtgate.wire.message import RequestId
 if TYPE_CHECKING:
     from thoughtgate.runtime.hub_channel import Channel
 
-Send: TypeAlias = Callable[[bytes, RequestId | None], None]
-"""Takes a frame, and the id of the client's request that it belongs to."""
+Send: TypeAlias = Callable[[bytes, RequestId | None, bool], None]
+"""Takes a frame, the id of the client's request that it belongs to, and whether it answers it."""
 
 MAX_OPEN: Final = 10_000
 """Requests of one client without an answer."""
@@ -79,6 +79,14 @@ class Client:
         """Return a new id for something that a server asks this client."""
         self.asked += 1
         return f"thoughtgate-{self.asked}"
+
+    def reply(self, data: bytes, ident: RequestId | None) -> None:
+        """Answer a request of the client."""
+        self.send(data, ident, True)
+
+    def tell(self, data: bytes, about: RequestId | None) -> None:
+        """Send a notification, or a request of a server."""
+        self.send(data, about, False)
 
     def introduce(self, capabilities: Any, info: Any) -> None:
         """The client said who it is."""

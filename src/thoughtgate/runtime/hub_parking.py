@@ -37,6 +37,10 @@ class Inflight:
     reply: "asyncio.Future[Message] | None" = None
     asked: dict[str, tuple[Upstream, Message]] = field(default_factory=dict)
     """Questions that the client has been told of and not answered."""
+    declared: dict[str, Any] = field(default_factory=dict)
+    """What the client can be asked."""
+    log_level: str = ""
+    """Which logs a modern request wants; empty for none."""
     bound: str = ""
     """What the parked call may be taken up by."""
     count: int = 0

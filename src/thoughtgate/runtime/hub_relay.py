@@ -53,9 +53,6 @@ class ServerRelay:
             PeerGone: the server went away.
         """
         supervisor = self.supervisor
-        supervisor.declared = supervisor.declared or carried_capabilities(
-            channel.client.capabilities
-        )
         if call.method == "resources/subscribe":
             return await self._follow(channel, call)
         self._check_offered(call)
@@ -84,7 +81,7 @@ class ServerRelay:
         return _response(call.key, {})
 
     async def _plainly(self, channel: Channel, call: Carried, upstream: Upstream) -> Message:
-        inflight = Inflight(channel.client, channel, call.key)
+        inflight = _inflight(channel, call)
         self.inflight.append(inflight)
         params = call.params
         try:
@@ -104,15 +101,12 @@ class ServerRelay:
     async def _ask(
         self, channel: Channel, call: Carried, upstream: Upstream, params: dict[str, Any]
     ) -> Message:
-        meta = call.params.get(META)
-        said = meta if type(meta) is dict else {}
-        declared = said.get(CAPABILITIES_KEY) if call.modern else channel.client.capabilities
-        level = said.get(LOG_LEVEL_KEY) if call.modern else channel.client.log_level
+        inflight = _inflight(channel, call)
         return await upstream.ask(
             call.method,
             params,
-            capabilities=carried_capabilities(declared),
-            log_level=level if type(level) is str else "",
+            capabilities=inflight.declared,
+            log_level=inflight.log_level if call.modern else channel.client.log_level,
             on_progress=(lambda told: channel.progress(call, told))
             if call.token is not None
             else None,
@@ -124,7 +118,8 @@ class ServerRelay:
         bound = binding(channel.client.principal, self.supervisor.id, call.method, params)
         inflight = self._parking.take(params.get("requestState"), bound)
         if inflight is None:
-            inflight = Inflight(channel.client, channel, call.key, asyncio.Queue(), bound=bound)
+            inflight = _inflight(channel, call)
+            inflight.inbox, inflight.bound = asyncio.Queue(), bound
             inflight.reply = asyncio.ensure_future(self._ask(channel, call, upstream, params))
             inflight.reply.add_done_callback(lambda _: self._forget(inflight))
             self.inflight.append(inflight)
@@ -166,6 +161,24 @@ class ServerRelay:
             self.inflight.remove(inflight)
         if inflight.reply is not None and not inflight.reply.cancelled():
             inflight.reply.exception()
+
+
+def _inflight(channel: Channel, call: Carried) -> Inflight:
+    """Return what is known of whom a call is made for."""
+    client = channel.client
+    if not call.modern:
+        declared = carried_capabilities(client.capabilities)
+        return Inflight(client, channel, call.key, declared=declared)
+    meta = call.params.get(META)
+    said = meta if type(meta) is dict else {}
+    level = said.get(LOG_LEVEL_KEY)
+    return Inflight(
+        client,
+        channel,
+        call.key,
+        declared=carried_capabilities(said.get(CAPABILITIES_KEY)),
+        log_level=level if type(level) is str else "",
+    )
 
 
 def _note(inflight: Inflight, upstream: Upstream, message: Message) -> None:

@@ -91,6 +91,7 @@ class Supervisor:
         """What the server could do when it was last up; None before."""
         self.used_at = monotonic()
         self.calls = 0
+        self.was_listed = settings.enabled
         self._carry = carry
         self._owner = owner
         self._upstream: Upstream | None = None
@@ -114,6 +115,20 @@ class Supervisor:
     def known(self, method: str) -> Offer | None:
         """Return a list as it was last seen; None when it never was."""
         return self._offers.get(method)
+
+    def is_fresh(self, method: str) -> bool:
+        """Tell whether a list is in memory and good."""
+        return method in self._offers and method not in self._stale
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether clients see what it offers: it is up, or will come up when it is called."""
+        return self.standing.state not in {HALTED, DISABLED, FAILED}
+
+    def declare(self, capabilities: dict[str, Any]) -> None:
+        """Say what clients can be asked; a running server has been told already."""
+        if not self.standing.is_up:
+            self.declared = capabilities
 
     # Up.
 
@@ -259,7 +274,8 @@ class Supervisor:
             return False
         self.standing = moved
         level = logging.WARNING if event == BROKE else logging.INFO
-        _log.log(level, "server %s %s", moved.state, moved.reason, extra={"server": self.id})
+        facts = {"server": self.id, "reason": moved.reason or None}
+        _log.log(level, "server %s", moved.state, extra=facts)
         self._owner.server_changed(self, event)
         return True
 

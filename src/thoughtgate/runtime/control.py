@@ -1,0 +1,129 @@
+"""A socket by which commands of the same user look after a running hub: one line, one answer.
+
+It lies in the state directory, which only its owner can enter; where the system tells who
+is at the other end, that is checked too.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from thoughtgate.errors import PeerError, PeerGone, ThoughtGateError
+
+MAX_LINE: Final = 1024 * 1024
+MAX_PATH: Final = 100
+"""Characters that the address of a local socket may have, with some to spare."""
+
+ANSWER_S: Final = 30.0
+"""How long a command waits: a server may take its time to start."""
+
+Operation: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class ControlServer:
+    """Answers on the socket."""
+
+    def __init__(self, path: Path, operations: dict[str, Operation]) -> None:
+        self.path = path
+        self._operations = operations
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: the socket cannot be made.
+        """
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.setblocking(False)
+        with _reachable(self.path) as address:
+            listening.bind(address)
+        self.path.chmod(0o600)
+        self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=MAX_LINE)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if _is_own(writer.get_extra_info("socket")):
+                while line := await reader.readline():
+                    writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
+                    await writer.drain()
+        except (OSError, ValueError):
+            pass  # Whoever asked has left, or sent a line without end.
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            asked = json.loads(line)
+            operation = self._operations[asked["op"]]
+        except (ValueError, KeyError, TypeError):
+            return {"ok": False, "error": f"say one of: {', '.join(sorted(self._operations))}"}
+        try:
+            return {"ok": True, "result": await operation(asked)}
+        except ThoughtGateError as error:
+            return {"ok": False, "error": str(error)}
+
+
+def ask_control(path: Path, op: str, timeout_s: float = ANSWER_S, **arguments: Any) -> Any:
+    """Ask a running hub something and return its answer.
+
+    Raises:
+        PeerGone: there is nobody at the socket.
+        PeerError: the hub says no, and why.
+    """
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as link:
+        link.settimeout(timeout_s)
+        try:
+            with _reachable(path) as address:
+                link.connect(address)
+            link.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
+            with link.makefile("rb") as answers:
+                line = answers.readline(MAX_LINE * 8)
+            answer = json.loads(line)
+        except (OSError, ValueError):
+            raise PeerGone("the gate does not answer; is it still running?") from None
+    if not answer.get("ok"):
+        raise PeerError("service_unavailable", str(answer.get("error")))
+    return answer.get("result")
+
+
+@contextlib.contextmanager
+def _reachable(path: Path) -> Iterator[str]:
+    """Give an address for a socket; a path that is too long is reached through its directory."""
+    if len(os.fsencode(path)) <= MAX_PATH or sys.platform != "linux":
+        yield str(path)
+        return
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{directory}/{path.name}"
+    finally:
+        os.close(directory)
+
+
+def _is_own(link: Any) -> bool:
+    """Tell whether the other end runs as the same user, where the system tells."""
+    if sys.platform != "linux":
+        return True
+    try:
+        told = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except OSError:
+        return False
+    uid = struct.unpack("3i", told)[1]
+    return bool(uid == os.geteuid())

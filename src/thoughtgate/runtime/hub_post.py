@@ -1,0 +1,134 @@
+"""Answers over HTTP: one POST, which becomes a stream when it must; one GET stream a session."""
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from thoughtgate.runtime.clock import monotonic
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.sse import render_event
+
+JSON: Final = b"content-type: application/json\r\n"
+STREAM: Final = (
+    b"content-type: text/event-stream\r\ncache-control: no-cache, no-transform\r\n"
+    b"x-accel-buffering: no\r\n"
+)
+
+SILENCE_S: Final = 15.0
+"""After so much silence a stream carries a comment; proxies cut silent streams."""
+
+MAX_WAITING: Final = 1000
+"""Messages kept for a client whose stream is not open; the oldest are dropped."""
+
+_COMMENT: Final = b": still here\n\n"
+_STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
+"""2026-07-28: statuses of errors; every other answer is 200."""
+
+
+class HttpPost:
+    """One request of a client, until it is answered."""
+
+    def __init__(
+        self, exchange: Exchange, accepts_stream: bool, *, modern: bool, headers: bytes = b""
+    ) -> None:
+        self._exchange = exchange
+        self._accepts_stream = accepts_stream
+        self._modern = modern
+        self._headers = headers
+        self._spoke_at = monotonic()
+        self._over = False
+        self.on_end: Callable[[], None] = lambda: None
+
+    def take(self, data: bytes, about: RequestId | None, final: bool) -> None:
+        """Send a frame that belongs to this request; the final one answers it."""
+        del about
+        if self._over:
+            return
+        if not final:
+            if self._accepts_stream:
+                self._stream(render_event(data))
+            return
+        if self._exchange.is_streaming:
+            self._exchange.write(render_event(data))
+            self._exchange.end()
+        else:
+            status = status_of(data) if self._modern else 200
+            self._exchange.respond(status, self._headers + JSON, data)
+        self._end()
+
+    def keep_alive(self) -> None:
+        """Say something if nothing was said for long."""
+        if self._accepts_stream and not self._over and monotonic() - self._spoke_at > SILENCE_S:
+            self._stream(_COMMENT)
+
+    def gone(self) -> None:
+        """The client left."""
+        if not self._over:
+            self._end()
+
+    def _stream(self, chunk: bytes) -> None:
+        self._spoke_at = monotonic()
+        if not self._exchange.is_streaming:
+            self._exchange.start(200, self._headers + STREAM)
+        self._exchange.write(chunk)
+
+    def _end(self) -> None:
+        self._over = True
+        self.on_end()
+
+
+class HttpStream:
+    """What a legacy client is told unasked: on its GET stream, or kept until there is one."""
+
+    def __init__(self) -> None:
+        self._exchange: Exchange | None = None
+        self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
+        self._spoke_at = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client listens."""
+        return self._exchange is not None
+
+    def attach(self, exchange: Exchange) -> None:
+        """The client listens from now on."""
+        self._exchange = exchange
+        exchange.on_gone = self._left
+        exchange.start(200, STREAM)
+        self._spoke_at = monotonic()
+        while self._waiting:
+            exchange.write(render_event(self._waiting.popleft()))
+
+    def put(self, data: bytes) -> None:
+        """Tell the client something."""
+        if self._exchange is None:
+            self._waiting.append(data)
+        elif not self._exchange.is_stalled:
+            self._spoke_at = monotonic()
+            self._exchange.write(render_event(data))
+
+    def keep_alive(self) -> None:
+        """Say something if nothing was said for long."""
+        if self._exchange is not None and monotonic() - self._spoke_at > SILENCE_S:
+            self._spoke_at = monotonic()
+            self._exchange.write(_COMMENT)
+
+    def close(self) -> None:
+        """End the stream from our side."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.end()
+
+    def _left(self) -> None:
+        self._exchange = None
+
+
+def status_of(data: bytes) -> int:
+    """Return the HTTP status that 2026-07-28 prescribes for an answer."""
+    if b'"error"' not in data:
+        return 200
+    error = json.loads(data).get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return _STATUS.get(code, 200) if isinstance(code, int) else 200

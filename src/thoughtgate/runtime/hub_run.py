@@ -1,0 +1,191 @@
+"""Running ``serve``: from a loaded config to a hub, and to an exit code.
+
+The order matters: the guardian is forked before anything else runs, stdout is taken out
+of reach before anything can print, the record is closed last.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import uvloop
+
+from thoughtgate.core.namespace import NoSelection, select_namespace
+from thoughtgate.core.tally import FAILED, SUCCEEDED, TERMINATED
+from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
+from thoughtgate.runtime.clock import now
+from thoughtgate.runtime.configuration import Loaded
+from thoughtgate.runtime.control import ControlServer
+from thoughtgate.runtime.governing import open_governor, record_place
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.hub import Hub, hide_nowhere
+from thoughtgate.runtime.hub_control import operations
+from thoughtgate.runtime.hub_http import HttpFront
+from thoughtgate.runtime.hub_log import open_log
+from thoughtgate.runtime.hub_servers import Surroundings, named
+from thoughtgate.runtime.hub_stdio import StdioFront
+from thoughtgate.runtime.presence import DIRECTORY, announce
+from thoughtgate.runtime.reload import Reloader
+from thoughtgate.runtime.supervisor_guardian import GroupGuardian
+from thoughtgate.runtime.tasks import finish, spawn
+from thoughtgate.transports.stdio import protect_stdout
+
+_log: Final = logging.getLogger("thoughtgate.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class ServePlan:
+    """Everything that is settled before anything runs."""
+
+    loaded: Loaded
+    environ: Mapping[str, str]
+    state: str
+    namespace: str = ""
+    eager: bool = False
+    http: tuple[str, int] | None = None
+    """Host and port; None for stdio."""
+    log_level: str = ""
+    audit: str = ""
+    profile: str = ""
+
+
+class Front(Protocol):
+    """How clients reach the hub."""
+
+    signalled: int
+
+    async def serve(self, *, eager: bool) -> None:
+        """Serve until it is over."""
+
+
+def check_plan(plan: ServePlan) -> None:
+    """Find what would make this run fail, before anything is started.
+
+    Raises:
+        ConfigError: an unknown namespace, no server at all, or a record that would go to stdout.
+    """
+    settings, file = plan.loaded.settings, plan.loaded.path or ""
+    problems = []
+    if plan.namespace:
+        ids = [server.id for server in named(settings)]
+        chosen = select_namespace(plan.namespace, "", settings.namespaces, ids)
+        if isinstance(chosen, NoSelection):
+            problems.append(Problem("namespaces", chosen.reason, file))
+    if plan.http is None and record_place(plan.loaded, plan.state, plan.audit) == "stdout":
+        text = "stdout carries MCP in stdio mode; use file or stderr"
+        problems.append(Problem("audit.sink", text, file))
+    if problems:
+        raise ConfigError(problems)
+
+
+def run_serve(plan: ServePlan) -> int:
+    """Serve, and return the exit code.
+
+    Raises:
+        ConfigError: the config does not fit what was asked; nothing was started.
+        RecordError: the record cannot be written; nothing was started.
+    """
+    check_plan(plan)
+    guardian = GroupGuardian()
+    stdout_fd = protect_stdout() if plan.http is None else 1
+    settings = plan.loaded.settings
+    log = open_log(
+        plan.log_level or settings.telemetry.log_level,
+        settings.telemetry.log_format,
+        plan.loaded.policy.redactor,
+    )
+    status = FAILED
+    try:
+        loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
+        governor = open_governor(
+            loaded, plan.environ, plan.state, audit=plan.audit, observe=log.record
+        )
+        governor.start(now(), command="serve")
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                status = runner.run(_serve(plan, governor, guardian, stdout_fd))
+        finally:
+            governor.finish(status, now())
+    finally:
+        guardian.dismiss()
+    return EXIT_FAILURE if status == FAILED else EXIT_OK
+
+
+async def _serve(
+    plan: ServePlan, governor: Governor, guardian: GroupGuardian, stdout_fd: int
+) -> str:
+    loaded = plan.loaded
+    hub = Hub(
+        loaded.settings,
+        governor,
+        Surroundings(plan.environ, _base(loaded), guardian),
+        namespace=plan.namespace,
+    )
+    reloader = Reloader(loaded, plan.environ, governor, hub, profile=plan.profile)
+    hub.reloader = reloader
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGHUP, lambda: spawn(reloader.try_reload())
+    )
+    watching = spawn(reloader.watch()) if loaded.settings.reload and loaded.path else None
+    run = governor.run
+    principal = run.principal or run.agent_id
+    front: Front
+    if plan.http is None:
+        front = StdioFront(hub, principal, stdout_fd)
+    else:
+        front = await _open_http(plan, hub, principal)
+    control = await _open_control(plan.state, hub, reloader)
+    presence = announce(plan.state, "serve", **_facts(plan, hub, governor))
+    try:
+        await front.serve(eager=plan.eager)
+    finally:
+        await finish(watching)
+        await hub.close()
+        if control is not None:
+            await control.close()
+        if presence is not None:
+            presence.withdraw()
+    return TERMINATED if front.signalled == signal.SIGINT else SUCCEEDED
+
+
+async def _open_http(plan: ServePlan, hub: Hub, principal: str) -> Front:
+    host, port = plan.http or ("127.0.0.1", 0)
+    front = HttpFront(hub, plan.loaded, plan.environ, principal)
+    bound = await front.listen(host, port)
+    _log.info("serving on http://%s:%d/mcp", host, bound)
+    return front
+
+
+async def _open_control(state: str, hub: Hub, reloader: Reloader) -> ControlServer | None:
+    """Open the control socket; a hub without one still serves."""
+    control = ControlServer(
+        Path(state, DIRECTORY, f"{os.getpid()}.sock"), operations(hub, reloader)
+    )
+    try:
+        await control.open()
+    except OSError as error:
+        _log.warning("no control socket: %s", error.strerror)
+        return None
+    return control
+
+
+def _base(loaded: Loaded) -> str:
+    """Return the directory that relative paths of the config stand for."""
+    return str(Path(loaded.path).absolute().parent if loaded.path is not None else Path.cwd())
+
+
+def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:
+    selection = hub.selection
+    return {
+        "run_id": governor.run.run_id,
+        "config": plan.loaded.path,
+        "profile": plan.loaded.policy.profile,
+        "record": record_place(plan.loaded, plan.state, plan.audit),
+        "namespace": None if isinstance(selection, NoSelection) else selection.name,
+        "transport": "stdio" if plan.http is None else "http",
+    }
