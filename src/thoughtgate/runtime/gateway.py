@@ -41,8 +41,8 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
-from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.quick import read_quickly
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import version_in
 
@@ -176,6 +176,10 @@ class Gateway:
         self.active = 0
         """POSTs that are not answered yet."""
         self.is_draining = False
+        self._setup = Setup(
+            options.server, "", options.enforce, options.timeout_s, options.max_held
+        )
+        """The last setup of a session; most differ only in their label, if at all."""
         self._flows: dict[Flow, int] = {}
         """Flows with POSTs under way, and how many."""
         self._entries: dict[Flow, Entry] = {}
@@ -255,10 +259,10 @@ class Gateway:
     def _post(self, exchange: Exchange, who: Identity) -> None:
         at = now()
         body = exchange.body
-        if is_batch(body):
+        if body[:1] != b"{" and is_batch(body):
             self._batch(exchange, who, at)
             return
-        message = read_frame(one_line(body))
+        message = read_quickly(one_line(body))
         if isinstance(message, Fault):
             flow = self._passing_flow(who, is_modern=False)
             post = Post(self, exchange, flow, key=None, method="", accepts_stream=False, at=at)
@@ -429,8 +433,9 @@ class Gateway:
         return self._flow(who.principal, who, is_modern=is_modern)
 
     def _flow(self, label: str, who: Identity, *, is_modern: bool) -> Flow:
-        options = self.options
-        setup = Setup(options.server, label, options.enforce, options.timeout_s, options.max_held)
+        setup = self._setup
+        if setup.session != label:
+            setup = self._setup = setup._replace(session=label)
         return Flow(self._shared, setup, who.principal, is_modern=is_modern)
 
     # What posts and batches need.

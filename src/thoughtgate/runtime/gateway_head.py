@@ -6,6 +6,7 @@ body is judged elsewhere.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -96,23 +97,28 @@ def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable
 
 def wrong_place(exchange: Exchange, expected: Expected) -> int:
     """Return 421 or 403 for a request that was meant for somebody else; 0 when it was not."""
-    host = exchange.headers.get(b"host", b"").decode("latin-1").lower()
-    name, port = _split_host(host)
+    headers = exchange.headers
+    if b"origin" in exchange.repeated:
+        return 403
+    return _wrong_names(headers.get(b"host", b""), headers.get(b"origin"), expected)
+
+
+@lru_cache(maxsize=1024)
+def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
+    """Compare Host and Origin with what they may say; the same few come again and again."""
+    name, port = _split_host(host.decode("latin-1").lower())
     if expected.hosts and name not in expected.hosts:
         return 421
     if name in LOOPBACK and name in expected.hosts and port not in {None, expected.port}:
         return 421
-    origin = exchange.headers.get(b"origin")
     if origin is None:
         return 0
     text = origin.decode("latin-1").lower()
-    if b"origin" not in exchange.repeated:
-        if text in expected.origins:
-            return 0
-        page, page_port = _split_host(text.partition("://")[2])
-        if page in expected.hosts and page in LOOPBACK and page_port == expected.port:
-            return 0
-    return 403
+    if text in expected.origins:
+        return 0
+    page, page_port = _split_host(text.partition("://")[2])
+    is_own = page in expected.hosts and page in LOOPBACK and page_port == expected.port
+    return 0 if is_own else 403
 
 
 def wrong_post(exchange: Exchange) -> int:
@@ -120,20 +126,24 @@ def wrong_post(exchange: Exchange) -> int:
     headers = exchange.headers
     if exchange.repeated and not exchange.repeated.isdisjoint(SINGLE):
         return 400
-    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != b"application/json" or b"content-encoding" in headers:
+    if b"content-encoding" in headers or not _is_json(headers.get(b"content-type", b"")):
         return 415
-    return 0 if accepts_json(headers) or accepts_stream(headers) else 406
+    return 0 if accepts_stream(headers) or accepts_json(headers) else 406
 
 
 def accepts_stream(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the agent can read server-sent events."""
-    return _accepts(headers, b"text/event-stream", b"text/*")
+    return _accepts(headers.get(b"accept"), b"text/event-stream", b"text/*")
 
 
 def accepts_json(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the agent can read JSON."""
-    return _accepts(headers, b"application/json", b"application/*")
+    return _accepts(headers.get(b"accept"), b"application/json", b"application/*")
+
+
+@lru_cache(maxsize=256)
+def _is_json(content_type: bytes) -> bool:
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
 def is_modern_request(exchange: Exchange, params: Any) -> bool:
@@ -153,6 +163,8 @@ def header_mismatch(exchange: Exchange, message: Message) -> mirror.Mismatch | N
     headers = exchange.headers
     params = message.body.get("params") or {}
     version = version_in(params)
+    if version is None and mirror.METHOD not in headers and mirror.NAME not in headers:
+        return None
     if version is not None:
         stated = headers.get(mirror.VERSION)
         if stated is None:
@@ -201,8 +213,8 @@ _IDENTITY: Final = (b"accept-encoding", b"identity")
 """The gate reads every answer; a compressed one would only cost both sides time."""
 
 
-def _accepts(headers: Mapping[bytes, bytes], exact: bytes, family: bytes) -> bool:
-    accept = headers.get(b"accept")
+@lru_cache(maxsize=256)
+def _accepts(accept: bytes | None, exact: bytes, family: bytes) -> bool:
     if accept is None:
         return True
     accept = accept.lower()

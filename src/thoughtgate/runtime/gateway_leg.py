@@ -16,6 +16,7 @@ from thoughtgate.transports.http_client import ClientExchange, Headers
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.quick import read_quickly
 from thoughtgate.wire.sse import Event, EventSplitter, EventTooLongError, replace_data
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
@@ -181,7 +182,7 @@ class HttpLeg:
             outbox.later(self.owner.stream_wrote, event.raw)
             return
         self._event = event
-        frames = self.flow.feed(ServerSent(event.data, now()), self)
+        frames = self.flow.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
         if not frames and event.id is not None:
             # The message was dropped, but a reader that resumes must not ask for it again.
             outbox.later(self.owner.stream_wrote, replace_data(event, None))
@@ -203,7 +204,9 @@ class HttpLeg:
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._is_json() or not self.flow.feed(ServerSent(line, now()), self):
+        elif not self._is_json() or not self.flow.feed(
+            ServerSent(line, now(), read_quickly(line)), self
+        ):
             self.owner.failed("upstream_connection_failed")
 
     def _take_error(self, line: bytes) -> None:
