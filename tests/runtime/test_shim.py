@@ -14,6 +14,7 @@ from tests.support.commands import sample_server, shim
 from tests.support.frames import call, envelope, initialize, notification, request, result
 from tests.support.frames import line as frame
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
+from tests.support.waiting import wait_for
 
 from thoughtgate.wire.lines import MAX_LINE
 
@@ -444,3 +445,42 @@ def test_a_socket_as_standard_output_works_too(tmp_path: Path) -> None:
         ours.shutdown(socket.SHUT_WR)
         assert process.wait(10) == 0
     assert len(json.loads(data)["result"]["content"][0]["text"]) == 3_000_000
+
+
+FLOOD = """\
+import sys
+note = '{"jsonrpc":"2.0","method":"notifications/n","params":{"x":"' + 'y' * 100000 + '"}}\\n'
+sys.stdin.readline()
+for n in range(2000): sys.stdout.write(note)
+"""
+
+
+def test_a_server_that_floods_the_agent_does_not_bloat_the_shim(tmp_path: Path) -> None:
+    """An agent that does not read holds the server back, not the shim's memory."""
+    (tmp_path / "c.yaml").write_text(ALLOW_ALL)
+    record = tmp_path / "state" / "audit.jsonl"
+    env = {**os.environ, "THOUGHTGATE_STATE_DIR": str(record.parent)}
+    process = subprocess.Popen(
+        shim([sys.executable, "-c", FLOOD], "-c", str(tmp_path / "c.yaml")),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=env,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/go"}\n')
+        process.stdin.flush()
+        wait_for(lambda: record.exists() and record.read_bytes().count(b"\n") > 300)
+        size = sum(len(process.stdout.read(1 << 20)) for _ in range(150))
+        status = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+        while chunk := process.stdout.read(1 << 20):
+            size += len(chunk)
+    finally:
+        process.stdin.close()
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+    assert size > 200_000_000
+    assert peak_kb < 200_000
