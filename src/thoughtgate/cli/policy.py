@@ -11,6 +11,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
+from thoughtgate.cli.policy_diff import DIFF_EXAMPLES, diff_command
+from thoughtgate.cli.policy_learn import LEARN_EXAMPLES, learn_command
+from thoughtgate.cli.policy_replay import REPLAY_EXAMPLES, replay_command
+from thoughtgate.cli.policy_test import TEST_EXAMPLES, expectations_command
 from thoughtgate.config.lint import ERROR, Finding, lint
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, UsageError
 from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
@@ -48,6 +52,12 @@ _METHODS = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get
 @app.callback()
 def policy() -> None:
     """Explain what the rules say of a call; find mistakes in the rules."""
+
+
+app.command("replay", epilog=REPLAY_EXAMPLES)(replay_command)
+app.command("test", epilog=TEST_EXAMPLES)(expectations_command)
+app.command("learn", epilog=LEARN_EXAMPLES)(learn_command)
+app.command("diff", epilog=DIFF_EXAMPLES)(diff_command)
 
 
 _EXPLAIN_EXAMPLES = examples(

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import Done, command, sample_record
+
+OLD = """\
+schema: 1
+default: deny
+rules:
+  - {tool: read_file, action: forward}
+  - {tool: "delete_*", action: approve, approval: ops}
+limits:
+  - {id: slow, tool: read_file, rate: 10/m}
+approval:
+  ops: {channel: console, timeout: 5m, required: 2, approvers: [kim, ada]}
+"""
+NEW = """\
+schema: 1
+default: deny
+rules:
+  - {tool: read_file, action: deny}
+  - {tool: "delete_*", action: forward}
+limits:
+  - {id: slow, tool: read_file, rate: 90/m}
+approval:
+  ops: {channel: console, timeout: 9m, required: 1, on_timeout: approve, remember: false}
+"""
+
+
+def diff(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, *flags: str
+) -> Done:
+    (tmp_path / "old.yaml").write_text(old)
+    (tmp_path / "new.yaml").write_text(new)
+    return command(
+        capsys, "policy", "diff", str(tmp_path / "old.yaml"), str(tmp_path / "new.yaml"), *flags
+    )
+
+
+def test_what_loosens_and_what_tightens_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = diff(tmp_path, capsys, OLD, NEW)
+    assert done.code == 0
+    loosened, _, tightened = done.out.partition("TIGHTENS")
+    for part in (
+        "tool delete_x: HOLD (ops) -> ALLOW",
+        "limit slow",
+        "approval.ops.on_timeout: deny -> approve",
+        "approval.ops.required: 2 -> 1",
+        "approval.ops.approvers",
+    ):
+        assert part in loosened
+    assert "tool read_file: ALLOW -> BLOCK" in tightened
+    assert "approval.ops.remember: True -> False" in tightened
+
+
+def test_the_other_way_round_it_tightens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = diff(tmp_path, capsys, NEW, OLD, "--json").json
+    effects = {change["subject"]: change["effect"] for change in changes}
+    assert effects["approval.ops.required"] == "tightens"
+    assert effects["approval.ops.approvers"] == "tightens"
+    assert effects["approval.ops.on_timeout"] == "tightens"
+    assert effects["approval.ops.timeout_s"] == "changes"
+
+
+def test_a_change_that_loosens_can_fail_a_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert diff(tmp_path, capsys, OLD, NEW, "--fail-on-loosen").code == 1
+    same = diff(tmp_path, capsys, OLD, OLD, "--fail-on-loosen")
+    assert same.code == 0
+    assert same.out.startswith("no change")
+
+
+def test_tools_on_record_are_probed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = "schema: 1\ndefault: deny\n"
+    new = "schema: 1\ndefault: deny\nrules:\n  - {words: [wipe], kind: tool, action: forward}\n"
+    record = str(sample_record(tmp_path))
+    done = diff(tmp_path, capsys, old, new, "--record", record)
+    assert "files: tool wipe: BLOCK -> ALLOW" in done.out

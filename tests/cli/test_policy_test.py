@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import Done, command
+
+CONFIG = """\
+schema: 1
+default: deny
+rules:
+  - {id: large, tool: transfer, when: {amount: {gt: 100}}, action: approve}
+  - {id: small, tool: transfer, action: forward}
+"""
+
+
+def run_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *flags: str) -> Done:
+    config, tests = tmp_path / "thoughtgate.yaml", tmp_path / "tests.yaml"
+    config.write_text(CONFIG)
+    tests.write_text(text)
+    return command(capsys, "policy", "test", str(tests), "-c", str(config), *flags)
+
+
+def test_expectations_that_hold_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """\
+tests:
+  - {name: large ones ask, tool: transfer, arguments: {amount: 500}, expect: approve, rule: large, workflow: default}
+  - {server: bank, tool: transfer, arguments: {amount: 5}, expect: forward, gate: rules}
+  - {resource: "file:///etc/passwd", expect: deny}
+  - {prompt: hello, expect: deny}
+"""
+    done = run_tests(tmp_path, capsys, text)
+    assert done.code == 0
+    assert "4 of 4 as expected" in done.out
+    assert "ok    large ones ask" in done.out
+
+
+def test_expectations_that_fail_are_named_with_their_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "tests:\n  - {tool: transfer, expect: deny}\n  - {tool: other, expect: deny}\n"
+    done = run_tests(tmp_path, capsys, text)
+    assert done.code == 1
+    assert "FAIL  tool transfer of any server" in done.out
+    assert "tests.yaml:2: action is forward, not deny" in done.out
+    assert "1 of 2 as expected" in done.out
+    listed = run_tests(tmp_path, capsys, text, "--json")
+    assert listed.code == 1
+    assert [one["passed"] for one in listed.json] == [False, True]
+
+
+def test_a_wrong_file_lists_every_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+tests:
+  - {tool: a, prompt: b, expect: deny}
+  - {tool: a, expect: maybe}
+  - {tool: a, expect: deny, argumentz: {}}
+  - {tool: a, expect: deny, arguments: [], server: 7}
+  - nothing
+"""
+    done = run_tests(tmp_path, capsys, text)
+    assert done.code == 1
+    assert done.out == ""
+    for key in (
+        "tests[0]: name one of",
+        "tests[1].expect",
+        "tests[2].argumentz",
+        "tests[3].arguments",
+        "tests[3].server",
+        "tests[4]",
+    ):
+        assert key in done.err
+    assert "tests.yaml:3" in done.err
+
+
+@pytest.mark.parametrize("text", ["tests: []\n", "other: 1\n", "tests: {}\n", "", "{{\n"])
+def test_a_file_without_tests_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    done = run_tests(tmp_path, capsys, text)
+    assert done.code == 1
+    assert "Traceback" not in done.err
+
+
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "thoughtgate.yaml"
+    config.write_text(CONFIG)
+    missing = command(capsys, "policy", "test", str(tmp_path / "no.yaml"), "-c", str(config))
+    assert missing.code == 1
+    assert "no.yaml" in missing.err
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
+    odd = command(capsys, "policy", "test", str(tmp_path / "bytes.yaml"), "-c", str(config))
+    assert odd.code == 1
+    assert "UTF-8" in odd.err
