@@ -51,6 +51,8 @@ MAX_QUEUED: Final = 20_000
 
 BATCH: Final = 500
 
+GONE: Final = "the governance service is gone"
+
 NOT_RECORDED: Final = 503
 """The service's answer to events that it could not write."""
 
@@ -342,7 +344,7 @@ class ServiceAuthority:
     def _felt(self, status: int, body: bytes) -> list[Event]:
         reply = read_object(status, body)
         if reply is None:
-            self.stop_reason = "the governance service is gone"
+            self.stop_reason = GONE
         elif reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
         return []
@@ -361,7 +363,9 @@ class ServiceAuthority:
         def answer(status: int, body: bytes) -> list[Event]:
             del body
             self._recording = status == SUCCESS
-            if status not in {SUCCESS, NOT_RECORDED}:
+            if not status:
+                self.stop_reason = self.stop_reason or GONE
+            elif status not in {SUCCESS, NOT_RECORDED}:
                 self.stop_reason = self.stop_reason or "the governance service does not take events"
             return []
 
