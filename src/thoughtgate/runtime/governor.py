@@ -6,12 +6,20 @@ here and nowhere else. ``rule``, ``screen`` and ``note`` queue what must be on r
 ``flush`` raises it refuses what it was about to send.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
-from thoughtgate.core.record import CALL_DECISION, CALL_END, CALL_START, Record
+from thoughtgate.core.record import (
+    AGENT_TO_SERVER,
+    CALL_DECISION,
+    CALL_END,
+    CALL_START,
+    Record,
+    frame_refused,
+)
 from thoughtgate.core.tally import Tally, run_ended, run_started
 from thoughtgate.core.task_book import TaskBook
 from thoughtgate.errors import RecordError, StoreError
@@ -138,7 +146,9 @@ class Governor:
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Close the run on the record; always its last event."""
-        self.desk.close(at)
+        with contextlib.suppress(StoreError):
+            # Questions that cannot be taken back now expire; the run must still end on record.
+            self.desk.close(at)
         self.flush_quietly()
         ended = run_ended(
             at, self._started_at, status, self.tally, server=self._server, reason=reason
@@ -152,6 +162,18 @@ class Governor:
         try:
             ruling = self.judge.judge(question)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not let through
+            self._put(
+                frame_refused(
+                    question.at,
+                    question.server,
+                    question.session,
+                    direction=AGENT_TO_SERVER,
+                    check="judge_failed",
+                    kind="internal_error",
+                    size=question.size,
+                    method=question.method,
+                )
+            )
             verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")
             return Ruling(verdict, "", ())
         for record in ruling.records:
