@@ -1,0 +1,67 @@
+"""Putting policy, record and desk together from a loaded config."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from thoughtgate.errors import ConfigError, RecordError
+from thoughtgate.runtime.configuration import Loaded, load_configuration
+from thoughtgate.runtime.governing import open_governor, record_place
+from thoughtgate.runtime.governor import NoDesk
+
+BASE = "schema: 1\ndefault: forward\n"
+
+
+def _load(tmp_path: Path, text: str = BASE) -> Loaded:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    return load_configuration(str(path), dict(os.environ), str(tmp_path))
+
+
+def test_the_flag_goes_before_the_config_and_the_config_before_the_default(tmp_path: Path) -> None:
+    named = _load(tmp_path, BASE + "audit: {file: here.jsonl}\n")
+
+    assert record_place(named, "/state", "/x/y") == "/x/y"
+    assert record_place(named, "/state") == str(tmp_path / "here.jsonl")
+    assert record_place(_load(tmp_path), "/state") == "/state/audit.jsonl"
+    assert record_place(_load(tmp_path, BASE + "audit: {sink: stderr}\n"), "/s") == "stderr"
+    starter = load_configuration(None, {"HOME": str(tmp_path)}, str(tmp_path))
+    assert record_place(starter, "/state") == "/state/audit.jsonl"
+
+
+def test_a_governor_records_where_it_was_told(tmp_path: Path) -> None:
+    governor = open_governor(_load(tmp_path), {"SUB_RUN_ID": "r1"}, str(tmp_path), desk=False)
+    governor.start(1.0)
+    governor.finish("SUCCEEDED", 2.0)
+    lines = (tmp_path / "audit.jsonl").read_text().splitlines()
+
+    assert [json.loads(line)["type"] for line in lines] == ["run_start", "run_end"]
+    assert {json.loads(line)["run_id"] for line in lines} == {"r1"}
+    assert isinstance(governor.desk, NoDesk)
+
+
+def test_with_a_desk_people_can_be_asked(tmp_path: Path) -> None:
+    governor = open_governor(_load(tmp_path), {}, str(tmp_path))
+
+    assert not isinstance(governor.desk, NoDesk)
+    governor.finish("SUCCEEDED", 2.0)
+
+
+def test_a_signing_key_that_is_named_must_be_set(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, BASE + "audit: {sign_key_env: RECORD_KEY}\n")
+
+    with pytest.raises(ConfigError, match="RECORD_KEY"):
+        open_governor(loaded, {}, str(tmp_path), desk=False)
+    governor = open_governor(loaded, {"RECORD_KEY": "k"}, str(tmp_path), desk=False)
+    governor.start(1.0)
+    governor.finish("SUCCEEDED", 2.0)
+    assert '"checkpoint"' in (tmp_path / "audit.jsonl").read_text()
+
+
+def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="no-dir"):
+        open_governor(
+            _load(tmp_path), {}, str(tmp_path), audit="/proc/no-dir/audit.jsonl", desk=False
+        )

@@ -1,0 +1,229 @@
+"""The governor: judge, record and people in one hand, and what happens when one of them fails."""
+
+from typing import Any
+
+import pytest
+from tests.support.shim_bench import Ledger, SlowDesk
+
+from thoughtgate.core.envelope import Run
+from thoughtgate.core.judge import Decision, Judge, OpenCall, Question
+from thoughtgate.core.record import OK, Record, call_ended
+from thoughtgate.errors import RecordError, StoreError
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
+from thoughtgate.policy.globs import compile_globs
+from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.selectors import Selector
+from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
+from thoughtgate.runtime.governor import Desk, Governor
+from thoughtgate.wire.methods import Named
+
+ASK = Rule("ask", APPROVE, Selector(names=compile_globs(["ask"])))
+POLICY = Policy(
+    default=FORWARD,
+    rules=RuleSet([ASK]),
+    visibility=Visibility({"*": Exposure.of(BLOCK, ["hidden"])}),
+)
+
+
+def _governor(desk: Desk | None = None, policy: Policy = POLICY, **more: Any) -> Governor:
+    return Governor(Judge(policy, "run"), Ledger(), Run("run"), desk=desk, **more)
+
+
+def _ledger(governor: Governor) -> Ledger:
+    assert isinstance(governor._writer, Ledger)
+    return governor._writer
+
+
+def _kinds(governor: Governor) -> list[str]:
+    return [record.type for _, record in _ledger(governor).entries]
+
+
+def _question(name: str = "echo") -> Question:
+    named = (Named("tool", name, {}),)
+    return Question("srv", "1", "agent", "tools/call", named, 10, "mcp_stdio", 1.0)
+
+
+def _ended(call_id: str) -> Record:
+    return call_ended(2.0, "srv", "1", call_id=call_id, tool="t", status=OK, latency_ms=1, size=1)
+
+
+def test_a_run_begins_and_ends_on_the_record_with_its_sums() -> None:
+    governor = _governor()
+    governor.start(1.0, server="srv", command="shim")
+    ruling = governor.rule(_question())
+    governor.note(_ended(ruling.call_id))
+    governor.finish("SUCCEEDED", 3.0, reason="done")
+    records = [record for _, record in _ledger(governor).entries]
+
+    assert _kinds(governor) == [
+        "run_start", "tool_call_start", "tool_call_decision", "tool_call_end", "run_end",
+    ]  # fmt: skip
+    assert {records[0].server, records[-1].server} == {"srv"}
+    assert records[-1].body["run"]["summary"]["calls_total"] == 1
+    assert records[-1].body["run"]["reason"] == "done"
+    assert governor.policy is POLICY
+
+
+def test_nothing_is_written_before_the_flush_and_an_empty_flush_writes_nothing() -> None:
+    governor = _governor()
+    governor.flush()
+    governor.rule(_question())
+    assert _kinds(governor) == []
+    governor.flush()
+    assert _kinds(governor) == ["tool_call_start", "tool_call_decision"]
+
+
+def test_a_judge_that_fails_denies_and_that_is_on_the_record() -> None:
+    class Broken(Judge):
+        def judge(self, question: Question) -> Any:
+            raise ZeroDivisionError(question)
+
+    governor = Governor(Broken(POLICY, "run"), Ledger(), Run("run"))
+    ruling = governor.rule(_question())
+    governor.flush()
+
+    assert (ruling.verdict.action, ruling.verdict.kind) == (DENY, "internal_error")
+    ((_, record),) = _ledger(governor).entries
+    assert record.body["frame"]["check"] == "judge_failed"
+
+
+def test_what_goes_on_the_record_can_be_observed() -> None:
+    seen: list[Record] = []
+    governor = _governor(observe=seen.append)
+    governor.rule(_question())
+
+    assert [record.type for record in seen] == ["tool_call_start", "tool_call_decision"]
+
+
+def test_an_unwritable_record_refuses_unless_the_operator_chose_otherwise() -> None:
+    observing = Policy(profile=DEVELOPMENT, default=FORWARD)
+    for governor, raises in (
+        (_governor(), True),
+        (_governor(on_failure="continue"), False),
+        (_governor(policy=observing), False),
+    ):
+        governor.rule(_question())
+        _ledger(governor).broken = True
+        if raises:
+            with pytest.raises(RecordError):
+                governor.flush()
+        else:
+            governor.flush()
+        governor.rule(_question())
+        governor.flush_quietly()
+        assert _kinds(governor) == []
+
+
+# People.
+
+
+def _hold(governor: Governor) -> str:
+    ruling = governor.rule(_question("ask"))
+    assert ruling.verdict.action == APPROVE
+    assert governor.ask(ruling.call_id, "default", 1.0) is None
+    return ruling.call_id
+
+
+def test_without_a_desk_whatever_needs_a_person_is_refused() -> None:
+    governor = _governor()
+    ruling = governor.rule(_question("ask"))
+    settled = governor.ask(ruling.call_id, "default", 1.0)
+
+    assert settled is not None
+    assert settled.verdict.kind == "approval_timeout"
+    assert governor.settled(2.0) == []
+    assert governor.desk.use("x") is False
+    governor.withdraw(ruling.call_id, "gone", 3.0)
+    governor.finish("SUCCEEDED", 4.0)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_decision_settles_the_call_once(*, approved: bool) -> None:
+    desk = SlowDesk()
+    governor = _governor(desk)
+    call_id = _hold(governor)
+    desk.decide(0, approved=approved)
+    (ruling,) = governor.settled(2.0)
+    desk.decide(0, approved=True)
+    (again,) = governor.settled(3.0)
+    governor.flush()
+
+    assert ruling.call_id == call_id
+    assert (ruling.verdict.action == FORWARD) is approved
+    if approved:
+        assert again.verdict.kind == "approval_withdrawn"
+    assert _kinds(governor)[2:4] == ["approval_requested", "approval_decided"]
+
+
+def test_a_withdrawn_question_is_on_the_record() -> None:
+    governor = _governor(SlowDesk())
+    call_id = _hold(governor)
+    governor.withdraw(call_id, "the caller is gone", 2.0)
+    governor.flush()
+    record = _ledger(governor).entries[-1][1]
+
+    assert record.body["approval"]["outcome"] == "withdrawn"
+    assert record.body["approval"]["executes"] is False
+
+
+def test_nobody_is_asked_about_a_call_that_is_not_open() -> None:
+    desk = SlowDesk()
+
+    assert _governor(desk).ask("run.99", "default", 1.0) is None
+    assert desk.asked == []
+
+
+def test_an_approval_that_cannot_be_stored_is_a_refusal() -> None:
+    class Full(SlowDesk):
+        def ask(
+            self, call_id: str, open_call: OpenCall, workflow: str, at: float
+        ) -> Decision | None:
+            raise StoreError(f"no room for {call_id}, {open_call}, {workflow}, {at}")
+
+        def close(self, at: float) -> None:
+            raise StoreError(f"no room at {at}")
+
+    governor = _governor(Full())
+    ruling = governor.rule(_question("ask"))
+    settled = governor.ask(ruling.call_id, "default", 1.0)
+    governor.finish("FAILED", 2.0)
+
+    assert settled is not None
+    assert settled.verdict.kind == "service_unavailable"
+    assert _kinds(governor)[-1] == "run_end"
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_held_call_that_is_not_on_the_record_is_not_run_whoever_approves(*, ends: bool) -> None:
+    desk = SlowDesk()
+    governor = _governor(desk)
+    call_id = _hold(governor)
+    _ledger(governor).broken = True
+    with pytest.raises(RecordError):
+        governor.flush()
+    _ledger(governor).broken = False
+    if ends:
+        governor.note(_ended(call_id))
+        assert governor._unrecorded == set()
+    desk.decide(0, approved=True)
+    (ruling,) = governor.settled(2.0)
+
+    assert ruling.verdict.action == DENY
+
+
+def test_lists_are_screened_and_recorded() -> None:
+    governor = _governor()
+    hidden = governor.screen("srv", "1", "tools/list", ({"name": "hidden"}, {"name": "x"}), 1.0)
+    governor.flush()
+
+    assert hidden == {"hidden"}
+    assert _kinds(governor) == ["tools_list"]
+
+
+def test_an_answer_is_masked_without_its_envelope() -> None:
+    body = {"jsonrpc": "2.0", "id": "ghp_abcdefgh1234", "result": {"text": "ghp_abcdefgh1234"}}
+    masked = _governor().mask(body)
+
+    assert masked["id"] == "ghp_abcdefgh1234"
+    assert masked["result"] == {"text": "[REDACTED]"}

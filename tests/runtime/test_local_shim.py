@@ -1,0 +1,95 @@
+"""Opening a shim that judges by itself."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from thoughtgate.core.record import CALL_DECISION, Record, frame_refused
+from thoughtgate.errors import ConfigError, UsageError
+from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.runtime.local_shim import _tell, govern_locally, refuse_stdout, secret_names
+from thoughtgate.runtime.shim_command import Options
+
+CONFIG = """\
+schema: 1
+default: forward
+servers:
+  git: {command: x, timeout: 7s}
+  web: {url: "https://example.com/mcp", auth: {type: bearer, token_env: WEB_TOKEN}}
+approval:
+  ops: {channel: slack, slack: {channel: "#ops", token_env: SLACK_TOKEN}}
+  hook: {channel: webhook, webhook: {url: "https://example.com/h", secret_env: HOOK_SECRET}}
+listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}
+audit: {sign_key_env: SIGN_KEY}
+"""
+SECRETS = {"WEB_TOKEN", "SLACK_TOKEN", "HOOK_SECRET", "AGENT_TOKEN", "SIGN_KEY"}
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    secrets = {name: f"value-of-{name}" for name in SECRETS}
+    return {**os.environ, "THOUGHTGATE_STATE_DIR": str(tmp_path / "state"), **secrets}
+
+
+def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    options = Options(("x",), config=str(tmp_path / "c.yaml"))
+    authority, setup, withheld = govern_locally("git", options, environ)
+    authority.finish("SUCCEEDED", 1.0)
+    other, plain, _ = govern_locally("other", options._replace(profile="development"), environ)
+    other.finish("SUCCEEDED", 1.0)
+
+    assert (setup.server, setup.timeout_s, setup.enforce, setup.max_held) == ("git", 7.0, True, 32)
+    assert (plain.timeout_s, plain.enforce) == (600.0, False)
+    assert set(withheld) == SECRETS
+
+
+def test_secrets_are_known_by_the_variables_that_hold_them(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    loaded = load_configuration(str(tmp_path / "c.yaml"), environ, str(tmp_path))
+
+    assert secret_names(loaded.settings) == SECRETS
+
+
+def test_the_record_may_go_anywhere_but_to_stdout(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text("")
+    refuse_stdout("stderr", "stderr")
+    refuse_stdout(str(path), "")
+    refuse_stdout(str(tmp_path / "missing"), "")
+    refuse_stdout("/dev/null", "")
+    with pytest.raises(UsageError, match="stdout carries MCP"):
+        refuse_stdout("stdout", "stdout")
+    with pytest.raises(ConfigError, match=r"audit\.sink"):
+        refuse_stdout("stdout", "")
+
+
+@pytest.mark.requirement("EC-STDIO-017", "EC-STDIO-033")
+def test_what_production_would_have_refused_is_told_in_words(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    decision = {"outcome": "WOULD_BLOCK", "gate": "rules", "explain": {"reason_code": "X_Y"}}
+    body = {"decision": decision, "call": {"tool_name": "drop\n"}}
+    _tell(Record(CALL_DECISION, 1.0, "s", "1", body))
+    _tell(Record(CALL_DECISION, 1.0, "s", "1", {**body, "decision": {}}))
+    for enforced in (True, False):
+        _tell(
+            frame_refused(
+                1.0,
+                "s",
+                "1",
+                direction="agent_to_server",
+                check="raw_cr",
+                kind="invalid_request",
+                size=1,
+                enforced=enforced,
+            )
+        )
+
+    assert capfd.readouterr().err.splitlines() == [
+        "thoughtgate: WOULD_BLOCK: 'drop\\n', rules gate, x_y",
+        "thoughtgate: WOULD_REJECT: a frame agent_to_server, raw_cr",
+    ]
