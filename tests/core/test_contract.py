@@ -15,6 +15,10 @@ from thoughtgate.core.evidence import (
     record_repaired,
     torn_bytes,
 )
+from thoughtgate.core.judge import Decision, Judge, Question
+from thoughtgate.policy.call import APPROVE
+from thoughtgate.policy.policy import Policy
+from thoughtgate.wire.methods import Named
 
 BY_NAME = {event.name: event for event in EVENTS}
 OWN = [
@@ -57,3 +61,53 @@ def test_every_type_that_exists_is_in_the_contract() -> None:
     }
     others = {record.AGENT_TO_SERVER, record.SERVER_TO_AGENT}
     assert {name for name in named if name.islower()} - others <= set(BY_NAME)
+
+
+SECRET = "hunter2-hunter2-hunter2"
+
+
+def judged() -> list[record.Record]:
+    """What the real judge puts on record for a call that is held, approved and answered."""
+    policy = Policy(default=APPROVE, version="v1")
+    judge = Judge(policy, "run-1")
+    named = (Named("tool", "transfer", {"amount": 5, "token": SECRET}),)
+    question = Question("bank", "1", "local", "tools/call", named, 90, "mcp_stdio", T0)
+    ruling = judge.judge(question)
+    asked = judge.asked(ruling.call_id, "default", {"approval_id": "a1"}, T0)
+    decision = Decision(approved=True, by="kim", channel="console", reason=f"token={SECRET}")
+    settled = judge.settle(ruling.call_id, decision, T0 + 1)
+    end = record.call_ended(
+        T0 + 2,
+        "bank",
+        "1",
+        call_id=ruling.call_id,
+        tool="transfer",
+        status=record.OK,
+        latency_ms=2000,
+        size=10,
+    )
+    assert asked is not None
+    return [*ruling.records, asked, *settled.records, judge.note(end)]
+
+
+@pytest.mark.requirement("SEC-002")
+def test_what_the_judge_records_keeps_the_contract_and_no_secret() -> None:
+    envelope = Envelope(RUN)
+    seen = []
+    for one in judged():
+        line = envelope.wrap(one) + ',"chain":""}'
+        assert SECRET not in line
+        found = paths(json.loads(line))
+        members = (*ENVELOPE, *BY_NAME[one.type].members)
+        assert found <= {member.path for member in members}
+        assert {member.path for member in members if not member.optional} <= found
+        seen.append(one.type)
+    assert seen == [
+        record.CALL_START,
+        record.CALL_DECISION,
+        record.APPROVAL_REQUESTED,
+        record.APPROVAL_DECIDED,
+        record.CALL_END,
+    ]
+    start = next(one for one in judged() if one.type == record.CALL_START)
+    assert '"token":"[REDACTED]"' in start.body["call"]["preview"]["args_preview"]

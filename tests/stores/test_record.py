@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.commands import sample_server, shim
 from tests.support.records import RUN, T0, call, ended, started, write_run
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.record import Record
 from thoughtgate.core.verification import GAP, REPAIRED, TORN
 from thoughtgate.errors import RecordError
+from thoughtgate.stores.ledger import Ledger, ledger_path
 from thoughtgate.stores.record import CONTINUE, RecordWriter
 from thoughtgate.stores.record_reader import read_record, record_files, verify_record
 
@@ -267,3 +269,45 @@ def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_from_where(
     events = lines_of(path)
     assert [event["type"] for event in events] == ["record_opened", "tool_call_end"]
     assert verify_record(path).findings[0].kind == "begins"
+
+
+@pytest.mark.requirement("NFR-P2")
+def test_whoever_reads_or_asks_the_record_does_not_hold_up_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write(call(1))
+    ledger = Ledger(ledger_path(path))
+    ledger.connection.execute("BEGIN EXCLUSIVE")
+    with path.open("rb") as reader:
+        reader.readline()
+        writer.write(call(2))
+    ledger.connection.execute("ROLLBACK")
+    ledger.close()
+    writer.close()
+    assert verify_record(path).lines == 6
+
+
+@pytest.mark.requirement("FR19")
+def test_no_setting_of_the_record_suppresses_a_decision(tmp_path: Path) -> None:
+    path, config = tmp_path / "audit.jsonl", tmp_path / "thoughtgate.yaml"
+    config.write_text(
+        "schema: 1\nprofile: development\ndefault: forward\n"
+        f"audit: {{file: {path}, ledger: false, preview: 0, on_failure: continue}}\n"
+        "telemetry: {log_level: error, metrics: false}\n"
+    )
+    frame = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "echo", "arguments": {"text": "x"}},
+    }
+    subprocess.run(
+        shim(sample_server(), "-c", str(config)),
+        input=json.dumps(frame) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    decisions = [event for event in lines_of(path) if event["type"] == "tool_call_decision"]
+    assert [event["call"]["tool_name"] for event in decisions] == ["echo"]

@@ -103,7 +103,6 @@ def test_people_get_one_line_that_cannot_be_forged(pipe: Pipe) -> None:
     ]
 
 
-@pytest.mark.requirement("SEC-002")
 @pytest.mark.parametrize("form", ["human", "json"])
 def test_secrets_are_masked(pipe: Pipe, form: str) -> None:
     log = Log("gateway", form=form, descriptor=pipe.writer)
