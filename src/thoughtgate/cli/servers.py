@@ -1,0 +1,168 @@
+"""``thoughtgate servers``: the servers of a config, listed, added and removed."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.runtime.configuration import find_config, load_configuration
+from thoughtgate.runtime.server_entries import (
+    MAX_PASTED,
+    ServerFile,
+    known_fields,
+    parse_pasted,
+)
+
+app = command_app("List, add and remove the servers of a config.")
+
+
+@app.callback()
+def servers() -> None:
+    """List, add and remove the servers of a config."""
+
+
+@app.command("list", epilog=examples("thoughtgate servers list", "thoughtgate servers list --json"))
+def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
+    """List the servers of the config, without starting any."""
+    loaded = load_configuration(config, os.environ, os.getcwd())  # noqa: PTH109  a path as the shell has it
+    settings = loaded.settings
+    found: list[dict[str, Any]] = [
+        {
+            "id": server.id,
+            "name": server.name or server.id,
+            "kind": "http" if server.url else "stdio",
+            "target": server.url or server.command,
+            "enabled": server.enabled,
+            "eager": server.eager,
+            "namespaces": [name for name, ids in settings.namespaces.items() if server.id in ids],
+        }
+        for ident, server in settings.servers.items()
+        if ident != "*"
+    ]
+    if json_:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        return
+    if not found:
+        sys.stderr.write("No servers are configured; thoughtgate servers add puts one in.\n")
+    width = max((len(one["id"]) for one in found), default=0)
+    for one in found:
+        state = "" if one["enabled"] else "  (disabled)"
+        sys.stdout.write(f"{one['id']:<{width}}  {one['kind']:<5}  {one['target']}{state}\n")
+
+
+@app.command(
+    "add",
+    epilog=examples(
+        "thoughtgate servers add --id git -- uvx mcp-server-git",
+        "thoughtgate servers add --id search --url https://example.com/mcp",
+        "thoughtgate servers add --from ~/.cursor/mcp.json",
+        "pbpaste | thoughtgate servers add --from -",
+    ),
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
+def add_command(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The server's command.")
+    ] = None,
+    *,
+    config: ConfigOption = None,
+    ident: Annotated[
+        str, typer.Option("--id", metavar="ID", help="Its id; generated when left out.")
+    ] = "",
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Its name for people.")] = "",
+    url: Annotated[
+        str, typer.Option("--url", metavar="URL", help="Address of an HTTP server.")
+    ] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="A variable for it; may be repeated."),
+    ] = None,
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="FILE|-", help="A pasted mcpServers block, - for stdin."),
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace entries that have the same id.")
+    ] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Add a server to the config file, keeping its comments, or import a pasted block."""
+    given = [bool(command), bool(url), bool(source)]
+    if sum(given) != 1:
+        raise UsageError("name one of: -- COMMAND, --url URL, --from FILE")
+    file = _open(config)
+    if source:
+        added = [_take(file, *one, replace=replace) for one in parse_pasted(_read(source)).items()]
+    else:
+        added = [file.add(ident, _entry(command or [], name, url, env or []), replace=replace)]
+    file.save()
+    if json_:
+        sys.stdout.write(json.dumps({"file": str(file.path), "added": added}) + "\n")
+    else:
+        sys.stdout.write("".join(f"Added {one} to {file.path}\n" for one in added))
+
+
+@app.command("remove", epilog=examples("thoughtgate servers remove git"))
+def remove_command(
+    ident: Annotated[str, typer.Argument(metavar="ID", help="The server's id.")],
+    *,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Remove a server from the config file and from its namespaces."""
+    file = _open(config)
+    spaces = file.remove(ident)
+    file.save()
+    if json_:
+        told = {"file": str(file.path), "removed": ident, "namespaces": spaces}
+        sys.stdout.write(json.dumps(told) + "\n")
+        return
+    left = f", and from {', '.join(spaces)}" if spaces else ""
+    sys.stdout.write(f"Removed {ident} from {file.path}{left}\n")
+
+
+def _open(config: str | None) -> ServerFile:
+    path = find_config(config, os.environ, os.getcwd())  # noqa: PTH109  a path as the shell has it
+    if path is None:
+        raise ConfigError([Problem("", "no config file found; run 'thoughtgate init' first")])
+    return ServerFile(Path(path), os.environ)
+
+
+def _take(file: ServerFile, ident: str, entry: dict[str, Any], *, replace: bool) -> str:
+    """Add a pasted entry, and say what of it has no meaning here."""
+    kept, left = known_fields(entry)
+    if left:
+        sys.stderr.write(f"Left out of {ident}: {', '.join(left)}\n")
+    return file.add(ident, kept, replace=replace)
+
+
+def _entry(command: list[str], name: str, url: str, env: list[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": name} if name else {}
+    if url:
+        entry["url"] = url
+    else:
+        entry["command"] = command[0]
+        if command[1:]:
+            entry["args"] = command[1:]
+    variables = {}
+    for pair in env:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--env needs NAME=VALUE (got {pair!r})")
+        variables[key] = value
+    return {**entry, "env": variables} if variables else entry
+
+
+def _read(source: str) -> str:
+    try:
+        if source == "-":
+            return sys.stdin.read(MAX_PASTED)
+        with Path(source).expanduser().open(encoding="utf-8") as file:
+            return file.read(MAX_PASTED)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{source} cannot be read: {error}") from None

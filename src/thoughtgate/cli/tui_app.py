@@ -1,0 +1,253 @@
+"""The terminal interface: three tables, a log, and keys to act with. Never imported by ``serve``."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Footer, Header, Input, Label, RichLog, TabbedContent, TabPane
+
+from thoughtgate.errors import ThoughtGateError
+from thoughtgate.runtime.tui_source import ServerKey, TuiSource
+
+LOOK_S: Final = 1.0
+
+_COLOURS: Final = {
+    "running": "green",
+    "starting": "yellow",
+    "waiting": "yellow",
+    "stopping": "yellow",
+    "failed": "red",
+    "halted": "grey50",
+    "OK": "green",
+    "ERROR": "red",
+    "TIMEOUT": "red",
+    "OPEN": "cyan",
+    "BLOCK": "red",
+    "THROTTLE": "yellow",
+    "HOLD": "yellow",
+}
+_SERVERS: Final = ("server", "status", "tools", "calls", "gate", "note")
+_CALLS: Final = ("when", "server", "tool", "decision", "status", "ms", "error")
+_APPROVALS: Final = ("id", "server", "tool", "arguments", "principal", "expires")
+
+
+class ReasonScreen(ModalScreen[str | None]):
+    """Asks why a call is denied."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Back")]
+    CSS = """
+    ReasonScreen { align: center middle; }
+    #box { width: 60; height: auto; border: round $primary; padding: 1 2; background: $surface; }
+    """
+
+    def __init__(self, approval: str) -> None:
+        super().__init__()
+        self._approval = approval
+
+    def compose(self) -> ComposeResult:
+        """Lay the question out."""
+        with Vertical(id="box"):
+            yield Label(f"Why is {self._approval} denied? (Enter to deny, Esc to go back)")
+            yield Input(placeholder="reason, for the record", max_length=500)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Deny with what was typed."""
+        self.dismiss(event.value or "denied in the terminal interface")
+
+    def action_give_up(self) -> None:
+        """Do not deny."""
+        self.dismiss(None)
+
+
+class GateApp(App[None]):
+    """Shows and looks after the gates of this user."""
+
+    TITLE = "ThoughtGate"
+    CSS = """
+    DataTable { height: 1fr; }
+    #log { height: 12; border-top: solid $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "show('servers')", "Servers"),
+        Binding("2", "show('calls')", "Calls"),
+        Binding("3", "show('approvals')", "Approvals"),
+        Binding("s", "server('start')", "Start"),
+        Binding("x", "server('stop')", "Stop"),
+        Binding("r", "server('restart')", "Restart"),
+        Binding("l", "logs", "Logs"),
+        Binding("a", "approve", "Approve"),
+        Binding("d", "deny", "Deny"),
+        Binding("q", "quit", "Quit"),
+    ]
+
+    def __init__(self, source: TuiSource) -> None:
+        super().__init__()
+        self._source = source
+        self._servers: list[ServerKey] = []
+        self._approvals: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """Lay the tables out."""
+        yield Header(show_clock=False)
+        with TabbedContent(initial="servers"):
+            for name in ("servers", "calls", "approvals"):
+                with TabPane(name.capitalize(), id=name):
+                    yield DataTable(id=f"{name}-table", cursor_type="row", zebra_stripes=True)
+        yield RichLog(id="log", wrap=True, max_lines=1000)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        columns = {"servers": _SERVERS, "calls": _CALLS, "approvals": _APPROVALS}
+        for name, titles in columns.items():
+            self._table(name).add_columns(*titles)
+        self.look()
+        self.set_interval(LOOK_S, self.look)
+
+    # Looking.
+
+    def look(self) -> None:
+        """Fetch how things are, off the interface's loop."""
+        self.run_worker(self._look, thread=True, exclusive=True, group="look", exit_on_error=False)
+
+    def _look(self) -> None:
+        told = self._source.look()
+        self.call_from_thread(self.show_status, told)
+
+    def show_status(self, told: dict[str, Any]) -> None:
+        """Fill the tables."""
+        servers = [(gate, server) for gate in told["gates"] for server in gate.get("servers", ())]
+        self._servers = [ServerKey(gate["pid"], server["id"]) for gate, server in servers]
+        self._fill("servers", [_server_row(gate, server) for gate, server in servers])
+        self._fill("calls", [_call_row(call) for call in told["calls"]])
+        self._approvals = [one["id"] for one in told["approvals"]]
+        self._fill("approvals", [_approval_row(one) for one in told["approvals"]])
+        waiting = len(self._approvals)
+        self.sub_title = (
+            f"{len(told['gates'])} gates, {len(servers)} servers, "
+            f"{waiting} {'approval' if waiting == 1 else 'approvals'} pending"
+        )
+
+    def _fill(self, name: str, rows: list[tuple[Any, ...]]) -> None:
+        """Replace a table's rows, leaving the cursor where it was."""
+        table = self._table(name)
+        at = table.cursor_row
+        table.clear()
+        for row in rows:
+            table.add_row(*(_cell(value) for value in row))
+        if rows:
+            table.move_cursor(row=min(at, len(rows) - 1))
+
+    def _table(self, name: str) -> DataTable[Any]:
+        return self.query_one(f"#{name}-table", DataTable)
+
+    # Acting.
+
+    def action_show(self, name: str) -> None:
+        """Turn to a table."""
+        self.query_one(TabbedContent).active = name
+        self._table(name).focus()
+
+    def action_server(self, operation: str) -> None:
+        """Start, stop or restart the server under the cursor."""
+        key = self._chosen("servers", self._servers)
+        if key is not None:
+            self.say(f"{operation} {key.server}…")
+            self._do(lambda: self._source.act(operation, key))
+
+    def action_logs(self) -> None:
+        """Show the last lines of the server under the cursor."""
+        key = self._chosen("servers", self._servers)
+        if key is not None:
+            self._do(lambda: "\n".join([f"log of {key.server}:", *self._source.logs(key)[-200:]]))
+
+    def action_approve(self) -> None:
+        """Approve the call under the cursor."""
+        approval = self._chosen("approvals", self._approvals)
+        if approval is not None:
+            self._do(lambda: self._source.decide(approval, approve=True))
+
+    def action_deny(self) -> None:
+        """Deny the call under the cursor, after asking why."""
+        approval = self._chosen("approvals", self._approvals)
+        if approval is None:
+            return
+
+        def decided(reason: str | None) -> None:
+            if reason is not None:
+                self._do(lambda: self._source.decide(approval, approve=False, reason=reason))
+
+        self.push_screen(ReasonScreen(approval), decided)
+
+    def _chosen(self, name: str, keys: list[Any]) -> Any:
+        if self.query_one(TabbedContent).active != name:
+            self.action_show(name)
+            return None
+        row = self._table(name).cursor_row
+        return keys[row] if 0 <= row < len(keys) else None
+
+    def _do(self, work: Callable[[], str]) -> None:
+        """Do something that may take a while, and tell what came of it."""
+
+        def run() -> None:
+            try:
+                told = work()
+            except ThoughtGateError as error:
+                told = f"not done: {error}"
+            self.call_from_thread(self.say, told)
+            self._look()
+
+        self.run_worker(run, thread=True, exit_on_error=False)
+
+    def say(self, text: str) -> None:
+        """Put a line, or several, into the log."""
+        log = self.query_one("#log", RichLog)
+        for line in text.splitlines():
+            log.write(_cell(line))
+
+
+def _server_row(gate: dict[str, Any], server: dict[str, Any]) -> tuple[Any, ...]:
+    note = server.get("reason") or "; ".join(server.get("warnings", ())[:2])
+    return (
+        server["id"],
+        server["status"],
+        server["tools"],
+        server["calls"],
+        f"{gate['kind']} {gate['pid']}",
+        note,
+    )
+
+
+def _call_row(call: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        call["ts"],
+        call["server"],
+        call["tool"],
+        call["decision"],
+        call["status"],
+        call["latency_ms"],
+        call.get("error"),
+    )
+
+
+def _approval_row(approval: dict[str, Any]) -> tuple[Any, ...]:
+    arguments = ", ".join(f"{key}={value!r}" for key, value in approval["arguments"].items())
+    return (
+        approval["id"],
+        approval["server"],
+        approval["tool"],
+        arguments[:80],
+        approval["principal"],
+        approval["expires_at"],
+    )
+
+
+def _cell(value: Any) -> Text:
+    """Return a value as text that cannot steer the terminal: names are the peers' to choose."""
+    text = "" if value is None else str(value)
+    plain = "".join(char if char.isprintable() else "�" for char in text)
+    return Text(plain, style=_COLOURS.get(text, ""))
