@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.agents.atomic import digest, read_or_none, replace_file, write_private
+from thoughtgate.agents.atomic import digest, read_or_none, replace_file, sweep, write_private
 
 
 def test_new_content_keeps_the_mode(tmp_path: Path) -> None:
@@ -105,3 +105,10 @@ def test_a_missing_file_reads_as_nothing(tmp_path: Path) -> None:
 
 def test_a_digest_is_sha256_in_hex() -> None:
     assert digest(b"").startswith("e3b0c44298fc1c14")
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    for name in (".thoughtgate-12-ab.tmp", ".thoughtgate-123-ab.tmp", "c.json"):
+        (tmp_path / name).touch()
+    sweep(tmp_path, 12)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".thoughtgate-123-ab.tmp", "c.json"]

@@ -80,7 +80,8 @@ def write_private(path: Path, content: bytes) -> None:
 def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result | None) -> Path:
     """Write a temporary file next to ``path``, synced to the disk."""
     # The name stays short: a config's own name may be near the limit already.
-    descriptor, name = tempfile.mkstemp(prefix=".thoughtgate-", suffix=".tmp", dir=path.parent)
+    prefix = _prefix(os.getpid())
+    descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -95,6 +96,17 @@ def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result |
         temporary.unlink(missing_ok=True)
         raise
     return temporary
+
+
+def sweep(directory: Path, pid: int) -> None:
+    """Remove the temporary files that a process left in a directory when it was killed."""
+    for litter in directory.glob(f"{_prefix(pid)}*.tmp"):
+        with contextlib.suppress(OSError):
+            litter.unlink()
+
+
+def _prefix(pid: int) -> str:
+    return f".thoughtgate-{pid}-"
 
 
 def _copy_attributes(source: Path, target: Path) -> None:

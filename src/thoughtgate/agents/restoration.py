@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from thoughtgate.agents.atomic import digest, read_or_none, replace_file
+from thoughtgate.agents.atomic import digest, read_or_none, replace_file, sweep
 from thoughtgate.agents.journal import FileRecord, Journal, remove_journal, save_journal
 from thoughtgate.agents.locks import agent_lock
 from thoughtgate.agents.revert import revert
@@ -49,6 +49,9 @@ def restore_files(journal: Journal) -> Outcome:
         else:
             with contextlib.suppress(OSError):
                 record.backup.unlink()
+        for directory in {record.path.parent, record.real.parent}:
+            sweep(directory, journal.pid)
+    sweep(journal.file.parent, journal.pid)
     # A journal that cannot be changed says too much, which is harmless: files that are back are
     # known by their digest.
     with contextlib.suppress(OSError):

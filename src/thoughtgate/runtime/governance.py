@@ -109,16 +109,13 @@ class Governance:
         """Return how a held call stands, waiting a while for news; None when it is unknown."""
         deadline = monotonic() + min(wait_s, MAX_WAIT_S)
         async with self._news:
-            while call_id in self._held and not self.shutting_down:
+            while call_id in self._held:
                 left = deadline - monotonic()
                 if left <= 0:
                     return {"task_id": call_id, "status": "pending", "shutdown": False}
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
         ruling = self._rulings.pop(call_id, None)
-        if ruling is None and call_id in self._held:
-            verdict = Verdict(DENY, "approval", "approval_withdrawn", "the run is over")
-            ruling = Ruling(verdict, call_id, ())
         if ruling is None:
             return None
         return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
@@ -180,9 +177,7 @@ class Governance:
             return
         for ruling in rulings:
             if self._held.pop(ruling.call_id, None) is not None:
-                decided = self._rulings[ruling.call_id] = self._recorded(ruling)
-                if decided.verdict.action == FORWARD:
-                    self._tell(self.governor.tasks.started(ruling.call_id, now()))
+                self._rulings[ruling.call_id] = self._recorded(ruling)
         while len(self._rulings) > KEEP_RULINGS:
             del self._rulings[next(iter(self._rulings))]
         async with self._news:
@@ -207,8 +202,15 @@ class Governance:
         self.settings = settings
 
     async def shut_down(self) -> None:
-        """Tell every shim, with its next question or heartbeat, to stop."""
+        """Withdraw what people were asked, and tell every shim, when it next asks, to stop."""
         self.shutting_down = True
+        reason = "the run is over"
+        for call_id in self._held:
+            self.governor.withdraw(call_id, reason, now())
+            verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
+            self._rulings[call_id] = Ruling(verdict, call_id, ())
+        self._held.clear()
+        self.governor.flush_quietly()
         async with self._news:
             self._news.notify_all()
 

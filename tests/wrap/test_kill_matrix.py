@@ -1,0 +1,134 @@
+"""The kill matrix: each signal, to each process of a wrapped run, at each moment.
+
+Whatever happens, the config comes back, no process stays, the record is sound, and every
+call on it has an end or is named as unfinished. The cases do not touch one another, so
+they run a few at a time and the tests look at what came of them.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from tests.support.waiting import wait_for
+from tests.support.wraps import HOLD, Machine, WrappedAgent
+
+SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGKILL")
+VICTIMS: Final = ("wrap", "agent", "shim", "server")
+MOMENTS: Final = ("start", "idle", "call", "approval")
+AT_ONCE: Final = 4
+
+
+class Case(NamedTuple):
+    """One cell of the matrix."""
+
+    signal: str
+    victim: str
+    moment: str
+
+    def __str__(self) -> str:
+        return "-".join(self)
+
+
+CASES: Final = [Case(*cell) for cell in itertools.product(SIGNALS, VICTIMS, MOMENTS)]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Future[None]]]:
+    """Every case, running or done."""
+    top = tmp_path_factory.mktemp("matrix")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {case: pool.submit(_play, case, Machine(top / str(case), HOLD)) for case in CASES}
+
+
+@pytest.mark.requirement("S000-NFR-003")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_signal_leaves_no_trace_but_the_record(
+    outcomes: dict[Case, Future[None]], case: Case
+) -> None:
+    outcomes[case].result(300)
+
+
+def _play(case: Case, machine: Machine) -> None:
+    original = machine.write_sample("--start-delay", "0.2" if case.moment == "start" else "0")
+    with machine.wrap() as run:
+        victim = _lead_up(case, run)
+        os.kill(victim, getattr(signal, case.signal))
+        if case.victim in {"wrap", "agent"}:
+            run.wait(20.0)
+        else:
+            wait_for(lambda: not _lives(victim), what=f"the end of the {case.victim}")
+            run.finish(20.0)
+        run.assert_nothing_left()
+        wait_for(lambda: machine.config.read_bytes() == original, what="the config to come back")
+    assert machine.left_in(machine.project) == []
+    assert machine.run("doctor").returncode == 0
+    _check_record(case, machine)
+
+
+def _lead_up(case: Case, run: WrappedAgent) -> int:
+    """Bring a run to the moment of a case and return the process to be hit."""
+    if case.victim == "wrap" and case.moment == "start":
+        # The files are being rewritten; the agent does not run yet.
+        wraps = run.machine.state / "wraps"
+        wait_for(lambda: wraps.exists() and list(wraps.iterdir()), what="the journal")
+        return run.peer.pid
+    run.wait_until_ready()
+    if case.victim == "agent" and case.moment == "start":
+        return run.agent_pid
+    said = run.order("open", greet=case.moment != "start")["said"]
+    shim = int(said["sample"]["pid"])
+    if case.moment == "call":
+        run.tell_call("slow", {"seconds": 60})
+        run.machine.wait_for_event("tool_call_decision")
+    elif case.moment == "approval":
+        run.tell_call("delete_note", {"name": "draft"})
+        run.machine.wait_for_event("approval_requested")
+    if case.victim == "server":
+        return run.pid_of_server()
+    return {"wrap": run.peer.pid, "agent": run.agent_pid, "shim": shim}[case.victim]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in {"Z", "X"}
+
+
+def _check_record(case: Case, machine: Machine) -> None:
+    if not machine.record.exists():
+        assert (case.victim, case.moment) == ("wrap", "start")
+        return
+    machine.assert_record_is_sound()
+    unfinished = machine.unfinished_calls()
+    if case.victim == "wrap" and case.signal == "SIGKILL":
+        listed = json.loads(machine.run("audit", "query", "--json").stdout)
+        named = {one["call_id"] for one in listed if not one["status"]}
+        assert unfinished <= named
+        return
+    assert unfinished == set()
+    ends = [one["run"] for one in machine.events("run_end")]
+    assert len(ends) == 1
+    for call in machine.events("tool_call_start"):
+        assert _end_of(machine, call["call"]["call_id"]) in {"CANCELLED", "ERROR"}
+    if case.moment == "approval":
+        (decided,) = machine.events("approval_decided")
+        assert decided["approval"]["outcome"] == "withdrawn"
+
+
+def _end_of(machine: Machine, call_id: str) -> str:
+    with contextlib.suppress(StopIteration):
+        return next(
+            str(one["status"])
+            for one in machine.events("tool_call_end")
+            if one["call"]["call_id"] == call_id
+        )
+    return "no end"
