@@ -195,6 +195,8 @@ class Child:
         """Report the end once both the process and its output have ended."""
         if self._code is not None and not self._stdout_open and not self._told:
             self._told = True
+            if self._transport is not None:
+                self._transport.close()
             self._on_exit(self._code)
 
 

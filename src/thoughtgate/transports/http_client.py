@@ -30,6 +30,8 @@ MAX_IDLE: Final = 256
 MAX_HEAD: Final = 65_536
 """Bytes of a response's head."""
 
+MAX_HEADERS: Final = 512
+
 MAX_BODY: Final = 10 * 1024 * 1024
 """Bytes that ``request`` collects."""
 
@@ -126,7 +128,7 @@ class HttpPool:
         self.options = options or PoolOptions()
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting: dict[asyncio.Task[None], ClientExchange] = {}
         self._closed = False
         own = _render_headers(self.options.headers)
         self._shared = b"host: %b\r\n%b" % (self.origin.authority.encode("idna"), own)
@@ -167,8 +169,8 @@ class HttpPool:
             connection.begin(exchange)
         else:
             task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
-            self._connecting.add(task)
-            task.add_done_callback(self._connecting.discard)
+            self._connecting[task] = exchange
+            task.add_done_callback(self._connected)
         return exchange
 
     async def request(
@@ -211,12 +213,18 @@ class HttpPool:
     async def close(self) -> None:
         """Close every connection; waiting receivers are told."""
         self._closed = True
-        for task in list(self._connecting):
+        connecting = dict(self._connecting)
+        for task in connecting:
             task.cancel()
-        await asyncio.gather(*self._connecting, return_exceptions=True)
+        await asyncio.gather(*connecting, return_exceptions=True)
+        for exchange in connecting.values():
+            exchange.fail("upstream_connection_failed", "the gate is closing")
         for connection in [*self._idle, *self._busy]:
             connection.close()
         self._idle.clear()
+
+    def _connected(self, task: asyncio.Task[None]) -> None:
+        self._connecting.pop(task, None)
 
     def _take_idle(self) -> "_Connection | None":
         oldest = time.monotonic() - self.options.idle_s
@@ -248,9 +256,6 @@ class HttpPool:
             exchange.fail("upstream_connection_failed", "the server cannot be reached in time")
         except (OSError, ValueError):
             exchange.fail("upstream_connection_failed", "the server cannot be reached")
-        except asyncio.CancelledError:
-            exchange.fail("upstream_connection_failed", "the gate is closing")
-            raise
         else:
             if exchange.is_over or self._closed:
                 protocol.close()
@@ -410,7 +415,7 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._broken("the server's answer is not HTTP")
             return
-        if self._in_head and self._head_bytes > MAX_HEAD:
+        if len(self._headers) > MAX_HEADERS or (self._in_head and self._head_bytes > MAX_HEAD):
             self._broken("the server's answer has too many headers")
         elif self._complete:
             self._finish()
@@ -436,12 +441,12 @@ class _Connection(asyncio.Protocol):
             self._desynced = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._desynced:
+        if not self._desynced and len(self._headers) <= MAX_HEADERS:
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if self._desynced or status in _INFORMATIONAL:
+        if self._desynced or status in _INFORMATIONAL or len(self._headers) > MAX_HEADERS:
             return
         self._in_head = False
         self._keep_alive = self._parser.should_keep_alive()

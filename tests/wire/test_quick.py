@@ -1,0 +1,69 @@
+"""The quick reader says what the strict one says."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.quick import MAX_QUICK, read_quickly
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(_JSON, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_both_readers_agree(params: Any, separators: tuple[str, str], ascii_only: bool) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"arguments": params}}
+    text = json.dumps(body, separators=separators, ensure_ascii=ascii_only)
+    line = text.encode("utf-8", "surrogatepass")
+    assert read_quickly(line) == read_frame(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":1}}',
+        b'{"jsonrpc":"2.0","id":1e400,"method":"x"}',
+        b'{"jsonrpc":"2.0","id":18446744073709551616,"method":"x"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x"} trailing',
+        b'{"jsonrpc":"2.0",\r"id":1,"method":"x"}',
+        b"\xff",
+        b"[]",
+        b"",
+        b'{"a":' * 200 + b"1" + b"}" * 200,
+    ],
+)
+def test_what_has_two_readings_is_refused_alike(line: bytes) -> None:
+    assert read_quickly(line) == read_frame(line)
+
+
+def test_a_duplicate_key_cannot_be_hidden_by_a_longer_number() -> None:
+    fault = read_quickly(b'{"jsonrpc":"2.0","id":1,"id":100000,"method":"x","params":{"n":1E5}}')
+    assert isinstance(fault, Fault)
+    assert fault.check == "duplicate_key"
+
+
+def test_line_separators_are_escaped_as_the_strict_reader_does() -> None:
+    line = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"t":"\u2028"}}'.encode()
+    message = read_quickly(line)
+    assert isinstance(message, Message)
+    assert b"\\u2028" in message.raw
+
+
+def test_a_long_text_is_read_too() -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"t": "y" * MAX_QUICK}}
+    line = json.dumps(body, separators=(",", ":")).encode()
+    assert read_quickly(line) == read_frame(line)
