@@ -177,9 +177,9 @@ def test_nobody_is_asked_about_a_call_that_is_not_open() -> None:
 def test_an_approval_that_cannot_be_stored_is_a_refusal() -> None:
     class Full(SlowDesk):
         def ask(
-            self, call_id: str, open_call: OpenCall, workflow: str, at: float
+            self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
         ) -> Decision | None:
-            raise StoreError(f"no room for {call_id}, {open_call}, {workflow}, {at}")
+            raise StoreError(f"no room for {call_id}, {open_call}, {workflow}, {at}, {owner}")
 
         def close(self, at: float) -> None:
             raise StoreError(f"no room at {at}")

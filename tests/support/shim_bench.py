@@ -76,9 +76,11 @@ class SlowDesk:
         self._decided: list[tuple[str, Decision]] = []
         self._used: set[str] = set()
 
-    def ask(self, call_id: str, open_call: OpenCall, workflow: str, at: float) -> Decision | None:
+    def ask(
+        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
+    ) -> Decision | None:
         """Let it wait."""
-        del open_call, workflow, at
+        del open_call, workflow, at, owner
         self.asked.append(call_id)
         return None
 

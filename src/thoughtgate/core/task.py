@@ -120,9 +120,11 @@ def requested_ttl(params: dict[str, Any]) -> float | None:
     return ttl / 1000
 
 
-def clamp_ttl(seconds: float | None, default_s: float = DEFAULT_TTL_S) -> float:
+def clamp_ttl(
+    seconds: float | None, default_s: float = DEFAULT_TTL_S, max_s: float = MAX_TTL_S
+) -> float:
     """Return the life a task really gets."""
-    return min(max(seconds if seconds is not None else default_s, MIN_TTL_S), MAX_TTL_S)
+    return min(max(seconds if seconds is not None else default_s, MIN_TTL_S), max_s)
 
 
 def poll_interval(ttl_s: float) -> float:

@@ -133,6 +133,26 @@ class TaskBook:
             (t for t in self._tasks.values() if t.call_id == call_id and not t.is_over), None
         )
 
+    def unfinished(self) -> list[Task]:
+        """Return every task that is not over."""
+        return [task for task in self._tasks.values() if not task.is_over]
+
+    def waits_for(self, task_id: str) -> bool:
+        """Tell whether a caller blocks on a task's result."""
+        return bool(self._waiters.get(task_id))
+
+    def mirror(self, task: Task) -> list[TaskStep]:
+        """Show a task as the process that carries it keeps it; who blocks on it may be answered."""
+        self._tasks[task.id] = task
+        if not task.is_over:
+            return []
+        waiting = self._waiters.pop(task.id, [])
+        return [AnswerTask(key, codec.result_of(task)) for key in waiting]
+
+    def drop(self, task_id: str) -> None:
+        """A task could not be kept: there is none."""
+        self._forget(task_id)
+
     def recover(self, at: float) -> list[TaskStep]:
         """After a restart: what was held is asked again, what ran is never run twice."""
         steps: list[TaskStep] = self.ticked(at)

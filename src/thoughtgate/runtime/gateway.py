@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeAlias
 
+from thoughtgate.core import task_codec
 from thoughtgate.core.clerk import Setup
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.record import (
@@ -23,6 +24,7 @@ from thoughtgate.core.record import (
 )
 from thoughtgate.runtime.authentication import NONE, Entrance, Identity, KeySet, Rejection
 from thoughtgate.runtime.clock import now
+from thoughtgate.runtime.gateway_alone import Alone, LoneCalls
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
 from thoughtgate.runtime.gateway_head import (
@@ -43,7 +45,7 @@ from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.quick import read_quickly
-from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import version_in
 
 PATHS: Final = frozenset({b"/mcp", b"/mcp/v1"})
@@ -108,9 +110,9 @@ class Upstream(Protocol):
         """Send a frame that belongs to no POST."""
 
     def send_alone(
-        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
     ) -> None:
-        """Send a call that no caller waits for."""
+        """Send a frame that no caller waits for."""
 
     def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
         """Open the stream on which the server speaks unasked."""
@@ -164,6 +166,8 @@ class Gateway:
         self.outbox = Outbox(governor)
         self.desk = Desk(governor)
         self._tools = ToolHeaders()
+        self._entries: dict[Flow, Entry] = {}
+        self.alone = LoneCalls(upstream, sessions, self._entries, self._tools)
         self._shared = Shared(
             governor,
             self.outbox,
@@ -171,7 +175,7 @@ class Gateway:
             self._tools,
             entrance.method != NONE,
             self._notify,
-            self._run_alone,
+            self.alone.run,
         )
         self.active = 0
         """POSTs that are not answered yet."""
@@ -182,7 +186,6 @@ class Gateway:
         """The last setup of a session; most differ only in their label, if at all."""
         self._flows: dict[Flow, int] = {}
         """Flows with POSTs under way, and how many."""
-        self._entries: dict[Flow, Entry] = {}
         self._streams: set[OpenStream] = set()
         self._opened = 0
         self._ticks = 0
@@ -426,7 +429,9 @@ class Gateway:
 
     def _session_flow(self, who: Identity) -> Flow:
         self._opened += 1
-        return self._flow(str(self._opened), who, is_modern=False)
+        flow = self._flow(str(self._opened), who, is_modern=False)
+        flow.wants_session = True
+        return flow
 
     def _passing_flow(self, who: Identity, *, is_modern: bool) -> Flow:
         """A flow for one request: where there are no sessions, limits go by the principal."""
@@ -468,8 +473,20 @@ class Gateway:
     def _notify(self, flow: Flow, data: bytes) -> None:
         self._upstream.notify(flow, self._entries.get(flow), data)
 
-    def _run_alone(self, flow: Flow, data: bytes, key: RequestId) -> None:
-        self._upstream.send_alone(flow, self._entries.get(flow), data, key, self._tools)
+    def resume_tasks(self) -> None:
+        """Carry on the tasks that an earlier run of this gate left behind.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        at = now()
+        for task in self._governor.tasks.recover(at):
+            who = Identity(task.principal, self._entrance.method)
+            modern = task.modern
+            flow = self._passing_flow(who, is_modern=True) if modern else self._session_flow(who)
+            flow.resumes = task.id
+            flow.feed(AgentSent(render(task_codec.forwarded(task, task.id)), at), None)
+        self.outbox.schedule()
 
     # Answers of the gate itself.
 
@@ -530,6 +547,7 @@ class Gateway:
         at = now()
         for flow in list(self._flows):
             flow.tick(at)
+        self.alone.tick(at)
         self.desk.tell(self._governor.tasks.tick(at))
         if self._ticks % EXPIRE_EVERY == 0:
             self._expire(at)

@@ -1,21 +1,34 @@
 """Calls that no agent waits for on a line: tasks that run once their approval has landed.
 
 Their answers go through the session like any other; the session knows that they belong
-to a task and says so.
+to a task and says so. A call whose session is gone, with its agent or with an earlier run
+of the gate, gets a session of the gate's own first.
 """
 
-from thoughtgate.core.events import NotSent
+import json
+import uuid
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from thoughtgate import __version__
+from thoughtgate.core.events import AgentSent, NotSent
 from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.gateway_flow import Flow
+from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
+from thoughtgate.runtime.gateway_sessions import Entry, SessionTable
 from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import LATEST_LEGACY
+
+OPENING: Final = "tg-open"
+"""The id of the gate's own handshake."""
 
 
 class Alone:
     """Owns the server's side of a call without a caller."""
 
-    def __init__(self, flow: Flow, key: RequestId) -> None:
-        self._flow = flow
-        self._key = key
+    def __init__(self, flow: Flow, key: RequestId | None) -> None:
+        self.flow = flow
+        self.key = key
 
     def stream_started(self, status: int, headers: bytes) -> None:
         """Only the answer matters."""
@@ -38,9 +51,167 @@ class Alone:
     def failed(self, kind: str, status: int = 200) -> None:
         """There is no answer."""
         del status
-        self._flow.feed(NotSent(self._key, kind, now()), None)
+        if self.key is not None:
+            self.flow.feed(NotSent(self.key, kind, now()), None)
 
     def session_named(self, upstream: str) -> str:
         """No session begins with a tool call."""
         del upstream
         return ""
+
+
+class Opening(Alone):
+    """Opens a session with the server, as an agent of revisions before 2026-07-28 does."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        send: "Callable[[Opening, bytes], None]",
+        *,
+        named: Callable[[str], None],
+        opened: Callable[[], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        """Send with ``send``; call ``named`` with the session's id, then ``opened``, or ``lost``."""
+        super().__init__(flow, OPENING)
+        self._send = send
+        self._named = named
+        self._opened = opened
+        self._lost = lost
+        self._error = ""
+        self._is_over = False
+
+    def start(self) -> None:
+        """Say hello to the server."""
+        client = {"name": "thoughtgate", "version": __version__}
+        params = {"protocolVersion": LATEST_LEGACY, "capabilities": {}, "clientInfo": client}
+        self._say({"id": OPENING, "method": "initialize", "params": params})
+
+    # As the sink of the session.
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """The session refuses the handshake in the server's place."""
+        del data, key
+        self._fail("upstream_connection_failed")
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """A frame of the handshake may go to the server."""
+        del key
+        self._send(self, data)
+
+    # As the owner of the server's side.
+
+    def stream_wrote(self, data: bytes) -> None:
+        """The answer, as an event."""
+        if b'"error"' in data and b'"result"' not in data:
+            self._error = "upstream_connection_failed"
+
+    def stream_ended(self) -> None:
+        """The answer is complete."""
+        self._welcomed()
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The server has answered."""
+        del status, headers
+        if "result" not in json.loads(data):
+            self._error = "upstream_connection_failed"
+        self._welcomed()
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """The server knows that the handshake is complete."""
+        del status, headers, body
+        if not self._is_over:
+            self._is_over = True
+            self._opened()
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """There is no answer."""
+        super().failed(kind, status)
+        self._fail(kind)
+
+    def session_named(self, upstream: str) -> str:
+        """The server named the session."""
+        self._named(upstream)
+        return ""
+
+    def _welcomed(self) -> None:
+        if self._error:
+            self._fail(self._error)
+            return
+        self.key = None
+        self._say({"method": "notifications/initialized"})
+
+    def _fail(self, kind: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._lost(kind)
+
+    def _say(self, body: dict[str, object]) -> None:
+        self.flow.feed(AgentSent(render({"jsonrpc": "2.0", **body}), now()), self)
+
+
+class Server(Protocol):
+    """A server behind the gateway, as far as these calls need it."""
+
+    @property
+    def mints_sessions(self) -> bool:
+        """Whether the gateway, not the server, names the sessions."""
+
+    def send_alone(
+        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+    ) -> None:
+        """Send a frame that no caller waits for."""
+
+
+class LoneCalls:
+    """The calls under way that nobody waits for."""
+
+    def __init__(
+        self,
+        server: Server,
+        sessions: SessionTable,
+        entries: dict[Flow, Entry],
+        tools: ToolHeaders,
+    ) -> None:
+        self._server = server
+        self._sessions = sessions
+        self._entries = entries
+        self._tools = tools
+        self._flows: set[Flow] = set()
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def run(self, flow: Flow, data: bytes, key: RequestId) -> None:
+        """Make a call; if its session is gone, the server is asked for another first."""
+        self._flows.add(flow)
+        if flow in self._entries or not flow.wants_session:
+            self._send(Alone(flow, key), data)
+            return
+
+        def opened() -> None:
+            if self._server.mints_sessions:
+                self._enter(flow, uuid.uuid4().hex)
+            self._send(Alone(flow, key), data)
+
+        Opening(
+            flow,
+            self._send,
+            named=lambda session: self._enter(flow, session),
+            opened=opened,
+            lost=lambda kind: flow.feed(NotSent(key, kind, now()), None),
+        ).start()
+
+    def tick(self, at: float) -> None:
+        """Time passed; what the server does not answer in time ends."""
+        for flow in list(self._flows):
+            flow.tick(at)
+            if flow.session.is_idle:
+                self._flows.discard(flow)
+
+    def _send(self, alone: Alone, data: bytes) -> None:
+        self._server.send_alone(alone, self._entries.get(alone.flow), data, self._tools)
+
+    def _enter(self, flow: Flow, session: str) -> None:
+        if session and flow not in self._entries:
+            self._entries[flow] = self._sessions.open(session, flow.principal, flow)

@@ -99,11 +99,14 @@ class ChildUpstream:
             mux.send_notice(flow, message)
 
     def send_alone(
-        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
     ) -> None:
-        """Send a call that no caller waits for."""
+        """Send a frame that no caller waits for."""
         del entry, tools
-        self._dispatch(ChildLine(Alone(flow, key), flow, key, self), data)
+        self._dispatch(ChildLine(alone, alone.flow, alone.key, self), data)
+        if alone.key is None:
+            # A pipe keeps the order: what follows may be sent now.
+            alone.passed(202, b"", b"")
 
     def open_stream(self, exchange: Exchange, entry: Entry) -> "ChildStream":
         """Open the stream on which the server speaks unasked."""

@@ -31,13 +31,14 @@ from thoughtgate.core.events import (
     Event,
     ListScreened,
     NotSent,
+    TaskMade,
     Ticked,
 )
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import Question, Ruling
 from thoughtgate.core.session import Session
 from thoughtgate.core.task_book import Caller as TaskCaller
 from thoughtgate.errors import RecordError
-from thoughtgate.policy.call import DENY, FORWARD, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
@@ -164,11 +165,14 @@ class Desk:
         self._held.pop(call_id, None)
 
     def withdraw_all(self, reason: str) -> None:
-        """The gate stops: whatever waits is not made."""
+        """The gate stops: whatever waits is not made, but for tasks that the next gate carries on."""
         at = now()
         verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
         for call_id, (flow, key) in list(self._held.items()):
             self.drop(call_id)
+            if self._governor.tasks.survives(call_id):
+                self._governor.suspend(call_id, at)
+                continue
             self._governor.withdraw(call_id, reason, at)
             flow.feed(CallJudged(key, verdict, call_id, at), None)
 
@@ -203,8 +207,6 @@ class Desk:
             held = self._held.pop(ruling.call_id, None)
             if held is not None:
                 flow, key = held
-                if ruling.verdict.action == FORWARD:
-                    self.tell(self._governor.tasks.started(ruling.call_id, at))
                 flow.feed(CallJudged(key, ruling.verdict, ruling.call_id, at), None)
                 flow.outbox.schedule()
             elif ruling.verdict.action == FORWARD:
@@ -279,7 +281,9 @@ class Flow:
         "name",
         "outbox",
         "principal",
+        "resumes",
         "session",
+        "wants_session",
     )
 
     def __init__(self, shared: Shared, setup: Setup, principal: str, *, is_modern: bool) -> None:
@@ -291,6 +295,10 @@ class Flow:
         self.callers: dict[RequestId, Caller] = {}
         self.name = ""
         """How tasks know this flow, once it has to do with any."""
+        self.resumes = ""
+        """The task whose call this flow makes in place of a caller that asked before a restart."""
+        self.wants_session = False
+        """Whether the server knows, or may want, a session behind this flow."""
 
     @property
     def desk(self) -> Desk:
@@ -356,7 +364,27 @@ class Flow:
                 command.at,
             )
         )
+        if self.resumes:
+            return self._resume(command, ruling)
         return self.feed(CallJudged(command.key, ruling.verdict, ruling.call_id, command.at), sink)
+
+    def _resume(self, command: JudgeCall, ruling: Ruling) -> int:
+        """Go on where a dead gate stopped: the call is a task, and waits for a person as promised.
+
+        That the rules would forward it today makes no difference: a person may have refused it.
+        """
+        governor, key, at = self._shared.governor, command.key, command.at
+        call_id, verdict = ruling.call_id, ruling.verdict
+        governor.tasks.resumed(self.resumes, call_id, self.desk.name_of(self))
+        self.feed(CallJudged(key, verdict._replace(action=APPROVE), call_id, at), None)
+        if verdict.action != DENY:
+            owner = governor.tasks.owner_of(self.resumes)
+            decided = governor.ask(call_id, verdict.workflow, at, owner=owner)
+            if decided is None:
+                self.desk.hold(call_id, self, key)
+                return 0
+            verdict = decided.verdict
+        return self.feed(CallJudged(key, verdict, call_id, at), None)
 
     def _screen(self, command: ScreenList, sink: Sink | None) -> int:
         setup, shared = self.session.setup, self._shared
@@ -371,7 +399,11 @@ class Flow:
         return self.feed(AnswerMasked(command.key, masked, command.at), sink)
 
     def _ask(self, command: AskPeople, sink: Sink | None) -> int:
-        ruling = self._shared.governor.ask(command.call_id, command.workflow, command.at)
+        if self.resumes:
+            # The caller has its task since before the restart.
+            return self.feed(TaskMade(command.key, {}, command.at), None)
+        name = self.desk.name_of(self) if command.params is not None else ""
+        ruling, told = self._shared.governor.hold(name, command)
         if ruling is not None:
             verdict = ruling.verdict
             return self.feed(CallJudged(command.key, verdict, command.call_id, command.at), sink)
@@ -380,11 +412,7 @@ class Flow:
         caller = self._caller(command.key)
         if caller is not None:
             caller.held(command.key)
-        opened = self._shared.governor.judge.open_call(command.call_id)
-        if command.params is None or opened is None:
-            return 0
-        name = self.desk.name_of(self)
-        self.desk.tell(self._shared.governor.tasks.make(name, command, opened.call))
+        self.desk.tell(told)
         return 0
 
     def _ask_task(self, command: AskTask, sink: Sink | None) -> int:

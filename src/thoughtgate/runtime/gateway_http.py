@@ -94,9 +94,10 @@ class HttpUpstream:
         self._pool.send(b"POST", headers, data, notice)
 
     def send_alone(
-        self, flow: Flow, entry: Entry | None, data: bytes, key: RequestId, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
     ) -> None:
-        """Send a call that no caller waits for."""
+        """Send a frame that no caller waits for."""
+        flow = alone.flow
         headers = list(_NOTICE)
         if entry is not None:
             headers.append((mirror.SESSION, entry.upstream.encode("latin-1")))
@@ -105,7 +106,7 @@ class HttpUpstream:
             params = message.body.get("params") or {}
             wanted = tools.of(str(params.get("name")))
             headers += mirror.mirrored(message.method, params, version_in(params) or "", wanted)
-        leg = PausableLeg(Alone(flow, key), flow, key)
+        leg = PausableLeg(alone, flow, alone.key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)
 
     def forget(self, entry: Entry) -> None:

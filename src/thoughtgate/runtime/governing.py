@@ -9,6 +9,7 @@ from pathlib import Path
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record import Record
+from thoughtgate.core.task_book import TaskLimits
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.runtime.approvals import open_desk
 from thoughtgate.runtime.configuration import Loaded
@@ -16,7 +17,10 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.stores.approvals import Limits
+from thoughtgate.stores.database import open_database
+from thoughtgate.stores.owner import own_name
 from thoughtgate.stores.record import RecordWriter
+from thoughtgate.stores.tasks import TaskStore
 
 RECORD_FILE = "audit.jsonl"
 """The record's name in the state directory when the config names none."""
@@ -52,15 +56,29 @@ def open_governor(
     if desk:
         held = Limits(settings.holds.principal, settings.holds.total)
         asks = open_desk(state, settings.approval, policy, limits=held)
+    wished = settings.tasks
     return Governor(
         Judge(policy, run.run_id),
         writer,
         run,
         desk=asks,
         tasks=tasks,
+        task_limits=TaskLimits(wished.per_principal, wished.total),
+        task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
         observe=observe,
         on_failure=settings.audit.on_failure,
     )
+
+
+def open_tasks(state: str, gate: str) -> TaskStore:
+    """Open the store for the tasks of a gate whose callers are known by name.
+
+    ``gate`` names the gate from one run to the next, so that it finds its tasks again.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    return TaskStore(open_database(Path(state)), gate, own_name())
 
 
 def record_place(loaded: Loaded, state: str, audit: str = "") -> str:

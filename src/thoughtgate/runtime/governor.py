@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from thoughtgate.core.commands import AskPeople
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import (
@@ -17,20 +18,25 @@ from thoughtgate.core.record import (
     CALL_DECISION,
     CALL_END,
     CALL_START,
+    CANCELLED,
     Record,
+    call_ended,
     frame_refused,
 )
 from thoughtgate.core.tally import Tally, run_ended, run_started
-from thoughtgate.core.task_book import TaskBook
+from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
+from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
-from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk
+from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk, Told
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
 _ENVELOPE = ("jsonrpc", "id")
 """Members of an answer that belong to the line, not to what the server said."""
+
+SUSPENDED = "the gate stopped; the task waits for the next one"
 
 
 class Writer(Protocol):
@@ -46,8 +52,10 @@ class Writer(Protocol):
 class Desk(Protocol):
     """Where people are asked."""
 
-    def ask(self, call_id: str, open_call: OpenCall, workflow: str, at: float) -> Decision | None:
-        """Ask; return a decision if there is one already."""
+    def ask(
+        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
+    ) -> Decision | None:
+        """Ask in the name of ``owner``; return a decision if there is one already."""
 
     def facts(self, call_id: str) -> dict[str, Any]:
         """Return what the record says about the question: its id, workflow, expiry."""
@@ -68,9 +76,11 @@ class Desk(Protocol):
 class NoDesk:
     """There is nobody to ask: whatever needs a person is refused."""
 
-    def ask(self, call_id: str, open_call: OpenCall, workflow: str, at: float) -> Decision | None:
+    def ask(
+        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
+    ) -> Decision | None:
         """Refuse at once."""
-        del call_id, open_call, workflow, at
+        del call_id, open_call, workflow, at, owner
         return Decision(approved=False, kind="approval_timeout", reason="nobody can be asked here")
 
     def facts(self, call_id: str) -> dict[str, Any]:
@@ -106,17 +116,22 @@ class Governor:
         *,
         desk: Desk | None = None,
         tasks: Keeper | None = None,
+        task_limits: TaskLimits | None = None,
+        task_ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
         observe: Callable[[Record], None] | None = None,
         on_failure: str = "refuse",
     ) -> None:
+        """Judge by ``judge``, record with ``writer``; ``task_ttl_s`` is the default and the maximum."""
         self.judge = judge
         self.run = run
         self.desk: Desk = desk if desk is not None else NoDesk()
         self.tasks = TaskDesk(
-            TaskBook(),
+            TaskBook(limits=task_limits),
             tasks if tasks is not None else NoKeeper(),
             new_id=new_task_id,
             withdraw=self.withdraw,
+            default_ttl_s=task_ttl_s[0],
+            max_ttl_s=task_ttl_s[1],
         )
         self.tally = Tally()
         self._writer = writer
@@ -149,6 +164,7 @@ class Governor:
         with contextlib.suppress(StoreError):
             # Questions that cannot be taken back now expire; the run must still end on record.
             self.desk.close(at)
+        self.tasks.close()
         self.flush_quietly()
         ended = run_ended(
             at, self._started_at, status, self.tally, server=self._server, reason=reason
@@ -180,13 +196,29 @@ class Governor:
             self._put(record)
         return ruling
 
-    def ask(self, call_id: str, workflow: str, at: float) -> Ruling | None:
-        """Ask people about a held call; None while they think."""
+    def hold(self, session: str, command: AskPeople) -> tuple[Ruling | None, list[Told]]:
+        """Ask people about a held call, and make it a task when its caller takes one.
+
+        Returns a ruling if there is one at once; otherwise what the task's maker is told.
+        """
+        task_id = self.tasks.reserve(command)
+        owner = self.tasks.owner_of(task_id)
+        ruling = self.ask(command.call_id, command.workflow, command.at, owner=owner)
+        held = self.judge.open_call(command.call_id)
+        if ruling is not None or not task_id or held is None:
+            return ruling, []
+        return None, self.tasks.make(session, command, held.call, task_id)
+
+    def ask(self, call_id: str, workflow: str, at: float, *, owner: str = "") -> Ruling | None:
+        """Ask people about a held call, in the name of ``owner`` or of this process.
+
+        Returns None while they think.
+        """
         held = self.judge.open_call(call_id)
         if held is None:
             return None
         try:
-            decision = self.desk.ask(call_id, held, workflow, at)
+            decision = self.desk.ask(call_id, held, workflow, at, owner=owner)
         except StoreError:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the approvals cannot be stored"
@@ -207,6 +239,26 @@ class Governor:
         decision = Decision(approved=False, kind="approval_withdrawn", reason=reason)
         for record in self.judge.settle(call_id, decision, at).records:
             self._put(record)
+
+    def suspend(self, call_id: str, at: float) -> None:
+        """The gate stops while a task waits: this run's part of the call has an end on the record."""
+        held = self.judge.open_call(call_id)
+        if held is None:
+            return
+        error = {"class": "transport", "kind": "service_unavailable", "message": SUSPENDED}
+        self.note(
+            call_ended(
+                at,
+                held.call.server,
+                held.call.session,
+                call_id=call_id,
+                tool=held.call.name,
+                status=CANCELLED,
+                latency_ms=round((at - held.at) * 1000),
+                size=0,
+                error=error,
+            )
+        )
 
     def screen(
         self,
@@ -269,6 +321,10 @@ class Governor:
         if decision.approved and not self.desk.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"
+            )
+        if decision.approved and not self.tasks.started(call_id, at):
+            decision = Decision(
+                approved=False, kind="approval_withdrawn", reason="the task waits no more"
             )
         ruling = self.judge.settle(call_id, decision, at)
         for record in ruling.records:

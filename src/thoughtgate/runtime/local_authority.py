@@ -14,7 +14,6 @@ from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import RecordError
-from thoughtgate.policy.call import FORWARD
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.message import RequestId
@@ -71,14 +70,11 @@ class LocalAuthority:
 
     def ask(self, command: AskPeople) -> list[Event]:
         """Have the desk ask; the answer is often for later."""
-        ruling = self._governor.ask(command.call_id, command.workflow, command.at)
+        ruling, told = self._governor.hold(self._session, command)
         if ruling is not None:
             return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
         self._held[command.call_id] = command.key
-        held = self._governor.judge.open_call(command.call_id)
-        if command.params is None or held is None:
-            return []
-        return self._of_ours(self._governor.tasks.make(self._session, command, held.call))
+        return self._of_ours(told)
 
     def about_task(self, command: AskTask) -> list[Event]:
         """Answer from the book."""
@@ -122,8 +118,6 @@ class LocalAuthority:
         for ruling in self._governor.settled(at):
             key = self._held.pop(ruling.call_id, None)
             if key is not None:
-                if ruling.verdict.action == FORWARD:
-                    events += self._of_ours(self._governor.tasks.started(ruling.call_id, at))
                 events.append(CallJudged(key, ruling.verdict, ruling.call_id, at))
         return events
 

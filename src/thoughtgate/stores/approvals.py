@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core import approval as lifecycle
 from thoughtgate.core.approval import (
     APPROVED,
+    DURABLE,
     OPEN,
     PENDING,
     USED,
@@ -38,12 +39,22 @@ KEEP_S: Final = 7 * 86_400.0
 MAX_CLOSED: Final = 10_000
 """Closed approvals kept whatever their age, so that the file stays small."""
 
+ORPHAN_AFTER_S: Final = 30.0
+"""A task's question is stored an instant before the task; after this long the task will not come."""
+
 GONE: Final = "the gate that asked is gone"
 STALE: Final = "it was approved too long ago"
 
 _LATE: Final = (
     "((status = 'pending' AND expires_at <= ?) OR (status = 'approved' AND decided_at < ?))"
 )
+
+_ORPHANS: Final = (
+    "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved') "
+    "AND substr(owner, 1, 5) = 'task:' AND created_at < ? "
+    "AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = substr(owner, 6) AND phase = 'held')"
+)
+"""Tasks that no longer wait for their question: cancelled, ended, forgotten."""
 
 _ANY_LATE: Final = f"SELECT 1 FROM approvals WHERE {_LATE} LIMIT 1"  # noqa: S608 - a constant
 
@@ -189,7 +200,7 @@ class ApprovalStore:
             found = self._one(connection, "WHERE id = ?", (ident,))
             if found is None:
                 return Refusal("unknown", f"there is no approval {ident}")
-            is_gone = found.status in OPEN and not self._alive(found.owner)
+            is_gone = found.status in OPEN and self._is_gone(found.owner, now)
             found = self._settle_one(connection, found, now, is_gone=is_gone)
             counted, refusals = lifecycle.vote_all(found, given, now)
             if counted == found:
@@ -206,11 +217,11 @@ class ApprovalStore:
         """Tell whether ``settle_due`` would change anything; reads only."""
         if self._database.read(_ANY_LATE, _late(now)):
             return True
-        return bool(self._dead_owners())
+        return bool(self._dead_owners(now))
 
     def settle_due(self, now: float) -> list[Approval]:
         """Time out what is due, close what dead processes asked, void what nobody ran."""
-        dead = self._dead_owners()
+        dead = self._dead_owners(now)
         with self._database.write() as connection:
             return self._settle_all(connection, dead, now)
 
@@ -303,11 +314,20 @@ class ApprovalStore:
             return None
         return self._save(connection, found._replace(owner=asked.owner, call_id=asked.call_id))
 
-    def _dead_owners(self) -> list[str]:
+    def _dead_owners(self, now: float) -> list[str]:
         rows = self._database.read(
             "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved')"
         )
-        return [owner for (owner,) in rows if not self._alive(owner)]
+        dead = [owner for (owner,) in rows if not self._alive(owner)]
+        if any(owner.startswith(DURABLE) for (owner,) in rows):
+            orphans = self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
+            dead += [owner for (owner,) in orphans]
+        return dead
+
+    def _is_gone(self, owner: str, now: float) -> bool:
+        if owner.startswith(DURABLE):
+            return (owner,) in self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
+        return not self._alive(owner)
 
     def _settle_all(
         self, connection: sqlite3.Connection, dead: list[str], now: float
@@ -344,7 +364,7 @@ class ApprovalStore:
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if total < limits.total and own < limits.per_principal:
             return None
-        self._settle_all(connection, self._dead_owners(), now)
+        self._settle_all(connection, self._dead_owners(now), now)
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if own >= limits.per_principal:
             return Refusal("limit_principal", "too many approvals of this agent are pending")

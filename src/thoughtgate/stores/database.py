@@ -57,7 +57,14 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_principal ON tasks (principal);
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1,)
+_V2: Final = """
+ALTER TABLE tasks ADD COLUMN gate TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX tasks_gate ON tasks (gate);
+"""
+"""Which gate a task belongs to, and which of that gate's processes carries it now."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2)
 """Scripts that take an older file to the next version; the version is how many have run."""
 
 

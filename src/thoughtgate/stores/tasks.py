@@ -1,36 +1,62 @@
 """Tasks in the shared SQLite file: they belong to a principal and outlive the gate.
 
 A save that would take a task somewhere its life does not lead is refused, so two
-gates on one file cannot run or end the same task twice.
+gates on one file cannot run or end the same task twice. Each task is carried by one
+living process; when that has died, another process of the same gate takes it over.
 """
 
 import json
 import os
 from base64 import b32encode
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from thoughtgate.core.task import ID_PREFIX, TRANSITIONS, Task
 from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.owner import is_alive
 
 _RANDOM_BYTES: Final = 20
 """160 random bits: on a line without authentication the id is the only key to a task."""
 
+MAX_READ: Final = 1000
+"""Tasks of one principal that a list looks at; far more than are kept of one."""
+
 
 class TaskStore:
-    """The tasks of every gate of the user."""
+    """The tasks of one gate, as all of its processes see them."""
 
-    def __init__(self, database: Database) -> None:
+    is_durable = True
+    """What is saved here outlives the process."""
+
+    def __init__(
+        self,
+        database: Database,
+        gate: str = "",
+        owner: str = "",
+        *,
+        alive: Callable[[str], bool] = is_alive,
+    ) -> None:
+        """Keep tasks of ``gate``; ``owner`` names the process that carries those saved here."""
         self._database = database
+        self._gate = gate
+        self._owner = owner
+        self._alive = alive
+        self._seen: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
 
     def save(self, task: Task) -> bool:
-        """Keep a task as it is now; False when another gate has taken it elsewhere."""
+        """Keep a task as it is now; False when another process has taken it elsewhere."""
         body = json.dumps(task)
         with self._database.write(through_power_loss=task.phase == "running") as connection:
             row = connection.execute("SELECT phase FROM tasks WHERE id = ?", (task.id,)).fetchone()
             if row is not None and not (row[0] == task.phase or task.phase in TRANSITIONS[row[0]]):
                 return False
             connection.execute(
-                "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                "INSERT INTO tasks (id, principal, server, phase, expires_at, body, rev, gate, "
+                "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                 "phase = excluded.phase, body = excluded.body, rev = excluded.rev",
                 (
                     task.id,
@@ -40,6 +66,8 @@ class TaskStore:
                     task.expires_at,
                     body,
                     next_rev(connection),
+                    self._gate,
+                    self._owner,
                 ),
             )
         return True
@@ -49,11 +77,49 @@ class TaskStore:
         with self._database.write() as connection:
             connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
 
+    def take_over(self, now: float) -> list[Task]:
+        """Become the carrier of this gate's tasks whose process is gone; return them, oldest first."""
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM tasks WHERE expires_at <= ?", (now,))
+            rows = connection.execute(
+                "SELECT id, owner, body FROM tasks WHERE gate = ? ORDER BY rev", (self._gate,)
+            ).fetchall()
+            living: dict[str, bool] = {}
+            taken = []
+            for ident, owner, body in rows:
+                if owner not in living:
+                    living[owner] = bool(owner) and self._alive(owner)
+                if not living[owner]:
+                    taken.append(_task(body))
+                    connection.execute(
+                        "UPDATE tasks SET owner = ? WHERE id = ?", (self._owner, ident)
+                    )
+        return taken
+
+    def changed(self) -> bool:
+        """Tell whether anything was written since the last time this was asked; very cheap."""
+        state = self._database.state()
+        changed, self._seen = state != self._seen, state
+        return changed
+
+    def find(self, task_id: str) -> Task | None:
+        """Return a task of this gate, whichever process carries it."""
+        query = "SELECT body FROM tasks WHERE id = ? AND gate = ?"
+        rows = self._database.read(query, (task_id, self._gate))
+        return _task(rows[0][0]) if rows else None
+
+    def of_principal(self, principal: str) -> list[Task]:
+        """Return the newest tasks of one principal at this gate, whichever process carries them."""
+        query = "SELECT body FROM tasks WHERE principal = ? AND gate = ? ORDER BY rev DESC LIMIT ?"
+        return [
+            _task(row[0]) for row in self._database.read(query, (principal, self._gate, MAX_READ))
+        ]
+
     def load(self, server: str | None = None) -> list[Task]:
         """Return the tasks kept, of one server or of all, oldest first."""
         where, values = ("", ()) if server is None else (" WHERE server = ?", (server,))
         rows = self._database.read(f"SELECT body FROM tasks{where} ORDER BY rev", values)  # noqa: S608 - a constant
-        return [Task(*json.loads(body)) for (body,) in rows]
+        return [_task(row[0]) for row in rows]
 
     def purge(self, now: float) -> int:
         """Drop tasks that have lived their time."""
@@ -64,3 +130,7 @@ class TaskStore:
 def new_task_id() -> str:
     """Return a new task id that nobody can guess; fit for a header."""
     return ID_PREFIX + b32encode(os.urandom(_RANDOM_BYTES)).decode("ascii").lower()
+
+
+def _task(body: Any) -> Task:
+    return Task(*json.loads(body))
