@@ -43,6 +43,7 @@ COMMANDS: Final = (
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "See what waits for a person, and answer it."),
+    Command("console", "console", "Answer approvals and watch traffic in the browser."),
     Command("audit", "audit", "Follow, query, verify and export the record."),
     Command("demo", "demo", "See calls forwarded, hidden, denied, limited and held."),
     Command("policy", "policy", "Explain a verdict; find mistakes in the rules."),

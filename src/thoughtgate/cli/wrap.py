@@ -15,6 +15,8 @@ from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.runtime.configuration import Loaded, load_configuration
+from thoughtgate.runtime.governance import Governance
+from thoughtgate.runtime.governance_http import App
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.wrap import (
@@ -27,6 +29,7 @@ from thoughtgate.runtime.wrap import (
 )
 from thoughtgate.runtime.wrapping import make_rewrite, shim_command
 from thoughtgate.telemetry.metrics import Metrics
+from thoughtgate.web.mounting import MountedConsole
 
 app = command_app()
 
@@ -130,7 +133,19 @@ def _surroundings(
         if verbose:
             _tell(record)
 
-    return Surroundings(environ, _say, read_again, observe=observe, metrics=metrics.render)
+    def console(governance: Governance, port: int) -> tuple[App, str]:
+        state = state_directory(environ)
+        mounted = MountedConsole(loaded, environ, state, governance.governor, port)
+        return mounted, mounted.new_link()
+
+    return Surroundings(
+        environ,
+        _say,
+        read_again,
+        console=console if loaded.settings.console.enabled else None,
+        observe=observe,
+        metrics=metrics.render,
+    )
 
 
 def _show(plan: Plan, environ: dict[str, str]) -> None:

@@ -1,0 +1,40 @@
+"""The secrets of the channels, read from the variables that the settings name."""
+
+from collections.abc import Mapping
+
+from thoughtgate.config.settings import Settings, WorkflowSettings
+from thoughtgate.errors import ConfigError, Problem
+
+
+def webhook_keys(settings: Settings, environ: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the keys that sign decisions, by workflow; those whose variable is set."""
+    return {
+        name: environ[workflow.webhook.secret_env].encode()
+        for name, workflow in settings.approval.items()
+        if workflow.webhook is not None and environ.get(workflow.webhook.secret_env)
+    }
+
+
+def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = "") -> None:
+    """Check that every workflow can reach whom it asks.
+
+    Raises:
+        ConfigError: a variable that holds a token or key is not set.
+    """
+    problems = [
+        Problem(f"approval.{name}.{key}", f"the variable {variable} is not set", file)
+        for name, workflow in settings.approval.items()
+        for key, variable in secret_variables(workflow)
+        if not environ.get(variable)
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def secret_variables(workflow: WorkflowSettings) -> list[tuple[str, str]]:
+    """Return the key and the variable of each secret that a workflow's channel needs."""
+    if workflow.channel == "slack" and workflow.slack is not None:
+        return [("slack.token_env", workflow.slack.token_env)]
+    if workflow.channel == "webhook" and workflow.webhook is not None:
+        return [("webhook.secret_env", workflow.webhook.secret_env)]
+    return []

@@ -1,0 +1,114 @@
+"""Small plots as SVG, drawn on the server: no script, no style of their own, a text for each."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from thoughtgate.web.arguments import visible
+from thoughtgate.web.templating import shown_day
+
+WIDTH: Final = 960
+HEIGHT: Final = 190
+BASE: Final = 168
+"""Where the bars stand; below it is the axis."""
+TOP: Final = 14
+
+BAR_WIDTH: Final = 420
+ROW: Final = 30
+MAX_NAME: Final = 42
+
+ORDER: Final = (
+    ("ALLOW", "forwarded"),
+    ("HOLD", "held"),
+    ("BLOCK", "refused"),
+    ("THROTTLE", "limited"),
+)
+"""From the ground up, with the words of the legend."""
+
+
+def plot_over_time(
+    counts: Sequence[tuple[float, str, int]], since: float, until: float, step_s: int
+) -> Markup:
+    """Draw calls by verdict as stacked bars."""
+    first = int(since // step_s)
+    slots = int(until // step_s) - first + 1
+    stacks: list[dict[str, int]] = [{} for _ in range(slots)]
+    for at, word, count in counts:
+        slot = int(at // step_s) - first
+        if 0 <= slot < slots:
+            stacks[slot][word] = stacks[slot].get(word, 0) + count
+    top = max((sum(stack.values()) for stack in stacks), default=0) or 1
+    width = WIDTH / slots
+    bars = Markup("").join(
+        _stack(stack, index * width, width, top, (first + index) * step_s)
+        for index, stack in enumerate(stacks)
+        if stack
+    )
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {w} {h}" role="img" aria-label="calls over time">'
+        '<line class="grid" x1="0" x2="{w}" y1="{t}" y2="{t}"/>'
+        '<line class="axis" x1="0" x2="{w}" y1="{b}" y2="{b}"/>{bars}'
+        '<text class="tick" x="4" y="{ty}">{top}</text>'
+        '<text class="tick" x="0" y="{h1}">{start}</text>'
+        '<text class="tick end" x="{w}" y="{h1}">{end}</text></svg>'
+    ).format(
+        w=WIDTH, h=HEIGHT, t=TOP, b=BASE, bars=bars, top=f"{top:,}", ty=TOP - 3, h1=HEIGHT - 6,
+        start=shown_day(since)[:16], end=shown_day(until)[:16],
+    )  # fmt: skip
+
+
+def _stack(stack: dict[str, int], left: float, width: float, top: int, at: float) -> Markup:
+    pieces, base = [], float(BASE)
+    gap = min(2.0, width / 4)
+    known = [word for word, _ in ORDER]
+    for word in (*known, *sorted(set(stack) - set(known))):
+        count = stack.get(word, 0)
+        if not count:
+            continue
+        height = (BASE - TOP) * count / top
+        base -= height
+        pieces.append(
+            Markup(
+                '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
+            ).format(
+                f"v-{word.lower()}" if word in known else "v-other",
+                left + gap / 2,
+                base,
+                width - gap,
+                max(height, 1.0),
+            )
+        )
+    told = ", ".join(f"{stack[word]:,} {name}" for word, name in ORDER if stack.get(word))
+    return Markup("<g><title>{}: {}</title>{}</g>").format(
+        shown_day(at)[:16], told, Markup("").join(pieces)
+    )
+
+
+def plot_ranking(counts: Sequence[tuple[str, int]]) -> Markup:
+    """Draw counts by name as bars, most first."""
+    if not counts:
+        return Markup('<p class="none">nothing</p>')
+    top = max(count for _, count in counts) or 1
+    rows = (
+        Markup(
+            '<text class="name" x="0" y="{y}">{name}</text><text class="count end" x="{w}" y="{y}">'
+            '{count}</text><rect class="rank" x="0" y="{bar}" width="{length:.1f}" height="5" rx="2.5"/>'
+        ).format(
+            y=index * ROW + 13,
+            name=_short(name),
+            w=BAR_WIDTH,
+            count=f"{count:,}",
+            bar=index * ROW + 18,
+            length=max(2.0, BAR_WIDTH * count / top),
+        )
+        for index, (name, count) in enumerate(counts)
+    )
+    return Markup(
+        '<svg class="plot" viewBox="0 0 {w} {h}" role="img" aria-label="ranking">{rows}</svg>'
+    ).format(w=BAR_WIDTH, h=len(counts) * ROW, rows=Markup("").join(rows))
+
+
+def _short(name: str) -> str:
+    shown = visible(name or "-").replace("\n", " ")
+    return shown if len(shown) <= MAX_NAME else f"{shown[: MAX_NAME - 1]}…"

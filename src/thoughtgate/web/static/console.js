@@ -1,0 +1,170 @@
+// Live updates, countdowns and keys. Everything works without this file, by loading a page again.
+"use strict";
+
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const one = (selector, root = document) => root.querySelector(selector);
+  const main = one("#main");
+
+  all("[data-needs-script]").forEach((part) => { part.hidden = false; });
+
+  // Time that is left, and time that has passed.
+
+  const pad = (number) => String(number).padStart(2, "0");
+  const countdown = (seconds) => {
+    const left = Math.max(0, Math.round(seconds));
+    const hours = Math.floor(left / 3600);
+    const minutes = Math.floor((left % 3600) / 60);
+    return hours ? `${hours}:${pad(minutes)}:${pad(left % 60)}` : `${minutes}:${pad(left % 60)}`;
+  };
+  const ago = (seconds) => {
+    const passed = Math.max(0, Math.round(seconds));
+    if (passed < 60) return `${passed} s ago`;
+    if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
+    if (passed < 86400) return `${Math.floor(passed / 3600)} h ago`;
+    return `${Math.floor(passed / 86400)} d ago`;
+  };
+  const tick = () => {
+    const now = Date.now() / 1000;
+    all("progress[data-until]").forEach((bar) => { bar.value = Math.max(0, bar.dataset.until - now); });
+    all("time[data-until]").forEach((time) => {
+      const left = time.dataset.until - now;
+      time.textContent = countdown(left);
+      time.parentElement.classList.toggle("soon", left < 30);
+    });
+    all("time[data-at]").forEach((time) => { time.textContent = ago(now - time.dataset.at); });
+  };
+  setInterval(tick, 1000);
+
+  // The inbox. Cards that are there stay where they are and as they are: nobody must press
+  // a button that moved under the pointer, or lose a reason that was half typed.
+
+  const showWaiting = (count) => {
+    all("[data-waiting].badge").forEach((badge) => {
+      badge.textContent = count;
+      badge.hidden = !count;
+    });
+    document.title = document.title.replace(/^\(\d+\) /, "");
+    if (count) document.title = `(${count}) ${document.title}`;
+  };
+  const settle = (card, outcome) => {
+    if (card.classList.contains("settled")) return;
+    card.classList.add("settled");
+    all("button, input, select", card).forEach((control) => { control.disabled = true; });
+    const left = one(".left", card);
+    if (left) left.replaceWith(outcome || document.createTextNode("closed"));
+    const bar = one("progress", card);
+    if (bar) bar.remove();
+  };
+  const merge = (text) => {
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    const cards = one("#cards[data-cards]");
+    showWaiting(Number(one("#cards", fresh).dataset.waiting));
+    const answered = one("#answered", fresh);
+    const outcomeOf = (key) => {
+      const row = all("tr[data-id]", answered).find((found) => found.dataset.id === key);
+      return row ? one(".chip", row).cloneNode(true) : null;
+    };
+    all(".ask[data-key]").forEach((card) => {
+      const now = one(`#ask-${CSS.escape(card.dataset.key)}`, fresh);
+      if (!now) {
+        if (!card.hasAttribute("data-alone") || one(".decide, .left", card)) settle(card, outcomeOf(card.dataset.key));
+      } else if (cards && now.dataset.rev !== card.dataset.rev && !card.contains(document.activeElement)) {
+        card.replaceWith(document.importNode(now, true));
+      }
+    });
+    if (!cards) return;
+    all(".ask", fresh).forEach((card) => {
+      if (!one(`#${CSS.escape(card.id)}`)) cards.append(document.importNode(card, true));
+    });
+    one("#answered").replaceChildren(...answered.childNodes);
+    const empty = one("[data-empty]");
+    if (empty) empty.hidden = Boolean(one(".ask", cards));
+    tick();
+  };
+  let asking = null;
+  const refresh = () => {
+    if (asking) asking.abort();
+    asking = new AbortController();
+    fetch("/cards", { signal: asking.signal, credentials: "same-origin" })
+      .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status)))
+      .then(merge)
+      .catch((error) => { if (error === 401) location.reload(); });
+  };
+
+  // Traffic.
+
+  const rows = one("#traffic");
+  let paused = false;
+  const kept = [];
+  const insert = (html) => {
+    const holder = document.createElement("tbody");
+    holder.innerHTML = html;
+    const row = holder.firstElementChild;
+    if (!row) return;
+    row.classList.add("fresh");
+    rows.prepend(row);
+    while (rows.children.length > Number(rows.dataset.rows)) rows.lastElementChild.remove();
+    const empty = one("[data-empty]");
+    if (empty) empty.hidden = true;
+  };
+  const pause = one("[data-pause]");
+  if (pause) {
+    pause.addEventListener("click", () => {
+      paused = !paused;
+      pause.textContent = paused ? "Go on" : "Pause";
+      if (!paused) kept.splice(0).slice(-Number(rows.dataset.rows)).forEach(insert);
+    });
+  }
+  const state = (on) => {
+    const dot = one("[data-dot]");
+    if (!dot) return;
+    dot.classList.toggle("on", on);
+    one("[data-state]").textContent = on ? "live" : "connecting";
+  };
+  if (document.body.dataset.live) {
+    const stream = new EventSource(document.body.dataset.live);
+    stream.addEventListener("open", () => state(true));
+    stream.addEventListener("error", () => state(false));
+    stream.addEventListener("inbox", refresh);
+    stream.addEventListener("row", (event) => {
+      if (!rows) return;
+      if (paused) kept.push(event.data); else insert(event.data);
+      if (kept.length > 1000) kept.splice(0, 500);
+    });
+    addEventListener("pagehide", () => stream.close());
+    addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  }
+
+  // Keys. They move the focus and never decide: that takes Enter on a button one has seen.
+
+  const step = (by) => {
+    const cards = all(".ask:not(.settled)");
+    if (!cards.length) return;
+    const at = cards.findIndex((card) => card.contains(document.activeElement));
+    const next = at < 0 ? 0 : Math.min(cards.length - 1, Math.max(0, at + by));
+    cards[next].focus();
+    cards[next].scrollIntoView({ block: "nearest" });
+  };
+  const inside = (selector) => {
+    const card = document.activeElement.closest(".ask") || one(".ask:not(.settled)");
+    const control = card && one(selector, card);
+    if (control) control.focus();
+    return control;
+  };
+  addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "Escape" && typing) { (typing.closest(".ask") || main).focus(); return; }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const keys = {
+      j: () => step(1),
+      k: () => step(-1),
+      a: () => inside("button.approve"),
+      d: () => inside("input[name=reason]"),
+      o: () => { const link = document.activeElement.closest(".ask")?.querySelector(".more"); if (link) link.click(); },
+    };
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+})();

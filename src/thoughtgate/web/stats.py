@@ -1,0 +1,44 @@
+"""Sums over time: calls by verdict, by tool, by server; how long they took."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thoughtgate.web.plots import plot_over_time, plot_ranking
+from thoughtgate.web.site import Site
+
+SPANS: Final = {
+    "1h": ("1 hour", 3600.0),
+    "1d": ("1 day", 86_400.0),
+    "7d": ("7 days", 7 * 86_400.0),
+    "30d": ("30 days", 30 * 86_400.0),
+}
+
+
+class StatsPage:
+    """Serves the sums."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def page(self, request: Request) -> Response:
+        """Serve the sums of a span of time."""
+        chosen = request.query_params.get("span", "1d")
+        chosen = chosen if chosen in SPANS else "1d"
+        now = self._site.desk.clock()
+        stats = self._site.record.stats(now - SPANS[chosen][1], now)
+        charts = {}
+        if stats.get("calls"):
+            charts = {
+                "time": plot_over_time(
+                    stats["over_time"], stats["since"], stats["until"], stats["step_s"]
+                ),
+                "tools": plot_ranking(stats["tools"]),
+                "servers": plot_ranking(stats["servers"]),
+                "refusals": plot_ranking(stats["refusals"]),
+                "approvals": plot_ranking(stats["approvals"]),
+            }
+        return self._site.page(
+            request, "stats.html", stats=stats, charts=charts, spans=SPANS, chosen=chosen
+        )

@@ -1,0 +1,37 @@
+"""Decisions that a webhook's own system sends: signed, recent, and each good for once."""
+
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from thoughtgate.core.approval import Refusal
+from thoughtgate.runtime.webhook_desk import MAX_BODY, WebhookDesk
+from thoughtgate.web.site import Site
+
+_STATUS = {"unsigned": 401, "wrong": 400, "refused": 409}
+
+
+class WebhookEndpoint:
+    """Takes decisions at ``POST /webhook/decision``."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._desk = WebhookDesk(site.desk, site.webhooks)
+
+    async def decide(self, request: Request) -> Response:
+        """Count a signed decision."""
+        data = bytearray()
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > MAX_BODY:
+                self._site.refused("webhook decision too large", request.url.path)
+                return JSONResponse({"error": "the decision is too large"}, 413)
+        headers = dict(request.headers.items())
+        outcome = await run_in_threadpool(self._desk.decide, bytes(data), headers)
+        if isinstance(outcome, Refusal):
+            self._site.refused(f"webhook: {outcome.text}", request.url.path)
+            return JSONResponse({"error": outcome.text}, _STATUS.get(outcome.kind, 409))
+        body: dict[str, Any] = {"id": outcome.id, "status": outcome.status}
+        return JSONResponse(body)
