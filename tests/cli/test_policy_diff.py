@@ -81,3 +81,17 @@ def test_tools_on_record_are_probed_too(tmp_path: Path, capsys: pytest.CaptureFi
     record = str(sample_record(tmp_path))
     done = diff(tmp_path, capsys, old, new, "--record", record)
     assert "files: tool wipe: BLOCK -> ALLOW" in done.out
+
+
+def test_cedar_files_that_change_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = "schema: 1\ndefault: policy\ncedar: {policies: [NAME]}\n"
+    (tmp_path / "a.cedar").write_text("permit(principal, action, resource);\n")
+    (tmp_path / "b.cedar").write_text("forbid(principal, action, resource);\n")
+    old, new = base.replace("NAME", "a.cedar"), base.replace("NAME", "b.cedar")
+    changes = diff(tmp_path, capsys, old, new, "--json").json
+    told = {change["subject"]: (change["effect"], change["after"]) for change in changes}
+    assert told["cedar a.cedar"] == ("changes", "gone")
+    assert told["cedar b.cedar"] == ("changes", "other text")
+    assert told["any other server: any other tool"] == ("tightens", "BLOCK")

@@ -1,5 +1,8 @@
 from typing import Any
 
+import pytest
+
+from thoughtgate.core import comparison
 from thoughtgate.core.comparison import CHANGES, LOOSENS, TIGHTENS, Change, Target, compare
 from thoughtgate.policy.call import DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
@@ -130,3 +133,11 @@ def test_rules_whose_conditions_cannot_be_probed_are_named() -> None:
         ("-", "there"),
     ]
     assert named[0].subject.startswith("rule deny run of box when command matches")
+    assert compare(old, old) == []
+
+
+def test_so_many_names_are_probed_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MAX_PROBES", 5)
+    observed = [Target("s", "tool", f"t{number}") for number in range(50)]
+    changes = compare(Policy(), Policy(default=FORWARD), observed)
+    assert len(changes) == 1 + 6

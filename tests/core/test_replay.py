@@ -106,6 +106,11 @@ def test_a_policy_that_asks_less_loosens() -> None:
     assert (flip.before, flip.after) == (HOLD_WORD, ALLOW_WORD)
 
 
+def test_a_policy_that_asks_more_holds() -> None:
+    (outcome,) = replay(rows({}), policy(action="approve"))
+    assert outcome.decision == HOLD_WORD
+
+
 def test_limits_count_as_the_calls_were_made() -> None:
     limit = Limit("slow", Selector(), rate=Rate(2, 60))
     calls = rows(*({"call_id": f"r.{n}", "started_at": T0 + n} for n in range(4)))

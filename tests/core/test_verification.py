@@ -270,6 +270,17 @@ def test_files_that_follow_one_another_are_one_record() -> None:
     assert verifier.finish().is_sound
 
 
+def test_a_file_missing_between_two_is_a_fault() -> None:
+    first, _ = sealed(call(1))
+    opened = record_opened(T0, number=3, previous_file="a.000002", previous_chain="cd" * 32)
+    second, _ = sealed([opened], "cd" * 32, Run("run-2"))
+    verifier = Verifier()
+    for name, lines in (("a.000001", first), ("a", second)):
+        for number, data in enumerate(lines, start=1):
+            verifier.feed(Line(name, number, data))
+    assert [(f.kind, f.file, f.line) for f in verifier.finish().findings] == [("removed", "a", 1)]
+
+
 def test_a_line_of_another_contract_is_named() -> None:
     lines, chain = sealed(call(1))
     opened = (

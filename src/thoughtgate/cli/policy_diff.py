@@ -41,7 +41,11 @@ def diff_command(
     before, after = _load(old), _load(new)
     observed = [Target(*one.call[:3]) for one in recorded_calls(record, "", "")] if record else []
     changes = compare(before.policy, after.policy, observed, time.time())
-    changes = [*_approvals(before.settings, after.settings), *changes]
+    changes = [
+        *_approvals(before.settings, after.settings),
+        *_cedar(before.settings, after.settings),
+        *changes,
+    ]
     if json_:
         write_json([change._asdict() for change in changes])
     else:
@@ -75,6 +79,19 @@ def _approvals(old: Settings, new: Settings) -> Iterable[Change]:
                 effect = _effect(field, one, other)
                 subject = f"approval.{name}.{field}"
                 yield Change(effect, subject, str(before[field]), str(after[field]))
+
+
+def _cedar(old: Settings, new: Settings) -> Iterable[Change]:
+    """Name Cedar files that came, went or changed; what they decide is probed like the rules."""
+    before = {Path(source.file).name: source.text for source in old.cedar}
+    after = {Path(source.file).name: source.text for source in new.cedar}
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            words = (
+                "-" if name not in before else "there",
+                "gone" if name not in after else "other text",
+            )
+            yield Change(CHANGES, f"cedar {name}", *words)
 
 
 def _effect(field: str, old: WorkflowSettings, new: WorkflowSettings) -> str:

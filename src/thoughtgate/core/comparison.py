@@ -78,10 +78,6 @@ def _whole(old: Policy, new: Policy) -> Iterable[Change]:
         strict = ("forward", "approve", "policy", "deny")
         looser = strict.index(new.default) < strict.index(old.default)
         yield Change(LOOSENS if looser else TIGHTENS, "default", old.default, new.default)
-    engines = (old.cedar, new.cedar)
-    counts = tuple("none" if one is None else f"{one.count} policies" for one in engines)
-    if counts[0] != counts[1]:
-        yield Change(CHANGES, "cedar", counts[0], counts[1])
     for name in sorted(old.workflows ^ new.workflows):
         there = name in old.workflows
         yield Change(
