@@ -30,7 +30,7 @@ def _both(tmp_path: Path, command: list[str], mode: str, calls: list[tuple[str, 
 
     async def use(parameters: StdioServerParameters) -> dict[str, Any]:
         with anyio.fail_after(40):
-            async with Client(parameters, mode=mode) as client:  # type: ignore[arg-type]
+            async with Client(parameters, mode=mode) as client:
                 tools = await client.list_tools()
                 found: dict[str, Any] = {"tools": tools.model_dump(mode="json")}
                 for name, arguments in calls:

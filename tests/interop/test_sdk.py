@@ -27,15 +27,15 @@ def _parameters(command: list[str], tmp_path: Path) -> StdioServerParameters:
 
 async def _everything(parameters: StdioServerParameters, mode: Any) -> dict[str, Any]:
     """Use every feature that a client has, and return all that the server said."""
-    progress: list[tuple[float, float | None]] = []
+    told: list[tuple[float, float | None]] = []
 
-    async def note_progress(done: float, total: float | None, message: str | None) -> None:
+    async def note_progress(progress: float, total: float | None, message: str | None) -> None:
         del message
-        progress.append((done, total))
+        told.append((progress, total))
 
     with anyio.fail_after(30):
         async with Client(parameters, mode=mode, read_timeout_seconds=20) as client:
-            said = {
+            said: dict[str, Any] = {
                 "version": client.protocol_version,
                 "info": client.server_info,
                 "instructions": client.instructions,
@@ -55,7 +55,7 @@ async def _everything(parameters: StdioServerParameters, mode: Any) -> dict[str,
             }
     plain = {key: value for key, value in said.items() if not hasattr(value, "model_dump")}
     dumped = {key: value.model_dump(mode="json") for key, value in said.items() if key not in plain}
-    return {**plain, **dumped, "progress": progress}
+    return {**plain, **dumped, "progress": told}
 
 
 async def _failure(client: Client) -> str:
@@ -85,7 +85,7 @@ def test_the_official_client_sees_only_what_the_policy_shows(tmp_path: Path, mod
 
     async def look() -> tuple[list[str], str]:
         with anyio.fail_after(30):
-            async with Client(_parameters(command, tmp_path), mode=mode) as client:  # type: ignore[arg-type]
+            async with Client(_parameters(command, tmp_path), mode=mode) as client:
                 names = [tool.name for tool in (await client.list_tools()).tools]
                 try:
                     await client.call_tool("hidden", {})
