@@ -97,8 +97,8 @@ class Upstream(Protocol):
     """A server behind the gateway."""
 
     @property
-    def mints_sessions(self) -> bool:
-        """Whether the gateway, not the server, names the sessions."""
+    def adopts_sessions(self) -> bool:
+        """Whether a session that another process of the gate opened can be gone on with here."""
 
     def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
         """Send a frame; its answer comes to the post."""
@@ -117,8 +117,8 @@ class Upstream(Protocol):
     def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
         """Open the stream on which the server speaks unasked."""
 
-    def end_session(self, exchange: Exchange, entry: Entry) -> None:
-        """End a session and answer."""
+    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+        """End a session and answer; tell when it has really ended."""
 
     def forget(self, entry: Entry) -> None:
         """A session is over without having been ended."""
@@ -384,8 +384,7 @@ class Gateway:
         if entry is None:
             return
         if exchange.method == b"DELETE":
-            self._close_session(entry)
-            self._upstream.end_session(exchange, entry)
+            self._upstream.end_session(exchange, entry, self._close_session)
         elif not accepts_stream(exchange.headers):
             self._say(exchange, 406)
         else:
@@ -415,7 +414,8 @@ class Gateway:
         def make() -> Flow:
             return self._session_flow(who)
 
-        entry = self._sessions.find(named.decode("latin-1"), who.principal, make)
+        adopt = make if self._upstream.adopts_sessions else None
+        entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
         if entry is None:
             self._note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
             self._say(exchange, 404)

@@ -32,9 +32,6 @@ SHARED: Final = "shared"
 class ChildUpstream:
     """A server that is run as a child process."""
 
-    mints_sessions = True
-    """A stdio server knows no sessions; the gateway names them."""
-
     def __init__(self, command: ChildCommand, *, isolation: str = SHARED) -> None:
         self._command = command
         self._is_shared = isolation == SHARED
@@ -43,6 +40,11 @@ class ChildUpstream:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Told of frames of the server that cannot be passed on."""
+
+    @property
+    def adopts_sessions(self) -> bool:
+        """A session with a process of its own lives where that process does."""
+        return self._is_shared
 
     @property
     def is_up(self) -> bool:
@@ -116,8 +118,9 @@ class ChildUpstream:
             before.close()
         return stream
 
-    def end_session(self, exchange: Exchange, entry: Entry) -> None:
+    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
         """End a session; its own process ends with it."""
+        ended(entry)
         self.forget(entry)
         exchange.respond(204)
 

@@ -6,6 +6,7 @@ GET, and the end of a session with DELETE, pass the same way.
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
 from thoughtgate.errors import PeerError
@@ -35,8 +36,8 @@ _NOTICE: Final[Headers] = [_CONTENT, (b"accept", b"application/json, text/event-
 class HttpUpstream:
     """A server that is reached over HTTP."""
 
-    mints_sessions = False
-    """The server names its sessions itself."""
+    adopts_sessions = True
+    """The server itself knows its sessions."""
 
     def __init__(self, pool: HttpPool) -> None:
         self._pool = pool
@@ -121,9 +122,9 @@ class HttpUpstream:
         leg.exchange = self._pool.send(b"GET", headers, b"", leg)
         return stream
 
-    def end_session(self, exchange: Exchange, entry: Entry) -> None:
-        """Pass the end of a session on."""
-        stream = Stream(exchange)
+    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+        """Pass the end of a session on; a server may refuse to end it."""
+        stream = Stream(exchange, lambda: ended(entry))
         leg = PausableLeg(stream, entry.flow, None)
         stream.leg = leg
         headers = upstream_headers(exchange, entry.upstream)
@@ -149,9 +150,10 @@ class PausableLeg(HttpLeg):
 class Stream:
     """A GET or DELETE of the agent, passed on."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, on_done: Callable[[], None] | None = None) -> None:
         self.exchange = exchange
         self.leg: PausableLeg | None = None
+        self._on_done = on_done
         exchange.on_gone = self._gone
 
     def stream_started(self, status: int, headers: bytes) -> None:
@@ -175,6 +177,8 @@ class Stream:
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """The server has no such stream, or has ended the session."""
+        if self._on_done is not None and status < HTTPStatus.MULTIPLE_CHOICES:
+            self._on_done()
         self.exchange.respond(status, headers, body)
 
     def failed(self, kind: str, status: int = 200) -> None:

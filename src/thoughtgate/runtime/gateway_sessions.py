@@ -26,6 +26,9 @@ KEY_FILE: Final = "session-key"
 MAX_ID: Final = 1024
 """Characters of a session id, ours or a server's."""
 
+MAX_ENDED: Final = 10_000
+"""Ended sessions whose ids are remembered, so that their seals open nothing any more."""
+
 _MAC_BYTES: Final = 15
 _KEY_BYTES: Final = 32
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
@@ -55,6 +58,7 @@ class SessionTable:
         self._limit = limit
         self._idle_s = idle_s
         self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -67,10 +71,17 @@ class SessionTable:
         """Return the id that an agent is given for a server's."""
         return f"{upstream}{_SEPARATOR}{self._mac(upstream, principal)}"
 
-    def find(self, ident: str, principal: str, make_flow: "Callable[[], Flow]") -> Entry | None:
-        """Return the session an agent names; None when it is not his, or there is no such."""
+    def find(
+        self, ident: str, principal: str, make_flow: "Callable[[], Flow] | None"
+    ) -> Entry | None:
+        """Return the session an agent names; None when it is not his, or there is no such.
+
+        With ``make_flow`` a session that another process opened is taken on.
+        """
         entry = self._entries.get(ident)
         if entry is None:
+            if make_flow is None or ident in self._ended:
+                return None
             upstream, _, shown = ident.rpartition(_SEPARATOR)
             if not upstream or len(ident) > MAX_ID:
                 return None
@@ -92,7 +103,10 @@ class SessionTable:
         return entry
 
     def forget(self, ident: str) -> Entry | None:
-        """A session has ended."""
+        """A session has ended, and its seal with it."""
+        self._ended[ident] = None
+        if len(self._ended) > MAX_ENDED:
+            self._ended.popitem(last=False)
         return self._entries.pop(ident, None)
 
     def expire(self) -> list[Entry]:

@@ -27,10 +27,11 @@ from thoughtgate.runtime.gateway_head import LOOPBACK, expected_names
 from thoughtgate.runtime.gateway_http import HttpUpstream
 from thoughtgate.runtime.gateway_pages import Pages
 from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
-from thoughtgate.runtime.governing import open_governor
+from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.state import server_environment
+from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.transports.child import ChildCommand
 from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
 from thoughtgate.transports.http_server import HttpServer, ServerLimits
@@ -85,6 +86,8 @@ def plan_proxy(
     address = _listen_address(loaded.settings.listen, stdio=stdio, listen=listen)
     if workers:
         address = replace(address, workers=workers)
+    if address.workers > 1 and chosen.command and chosen.isolation == "session":
+        raise UsageError("several workers cannot share sessions that have a process of their own")
     if address.transport == "http" and address.auth is None and address.host not in LOOPBACK:
         problem = f"required when listening on {address.host}, which other machines can reach"
         raise ConfigError([Problem("listen.auth", problem, loaded.path or "")])
@@ -187,8 +190,17 @@ class HttpProxy:
         """
         plan = self.plan
         pages = Pages()
+        gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
+        prompt = open_prompt(plan.state, plan.settings.approval)
         governor = open_governor(
-            plan.loaded, plan.environ, plan.state, audit=plan.audit, observe=pages.observe
+            plan.loaded,
+            plan.environ,
+            plan.state,
+            audit=plan.audit,
+            observe=pages.observe,
+            # Without authentication nobody could show after a restart that a task is his.
+            tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
+            channels=(prompt,) if prompt is not None else (),
         )
         governor.start(now(), server=plan.server.id, command="proxy")
         status = "FAILED"
@@ -196,6 +208,8 @@ class HttpProxy:
             await self._serve(governor, pages, on_ready, reuse_port=reuse_port)
             status = "SUCCEEDED"
         finally:
+            if prompt is not None:
+                prompt.stop()
             governor.finish(status, now())
 
     async def _serve(
@@ -240,6 +254,7 @@ class HttpProxy:
                     admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
                 )
             gateway.expected = expected_names(listen.host, self.port, listen.hosts, listen.origins)
+            gateway.resume_tasks()
             pages.is_serving = True
             on_ready(self)
             await self._stop.wait()
@@ -247,6 +262,7 @@ class HttpProxy:
             pages.is_serving = False
             gateway.drain()
             await server.drain(listen.drain_s)
+            await gateway.alone.finish(listen.drain_s)
             if admin is not None:
                 await admin.drain(0.5)
             await upstream.close()
