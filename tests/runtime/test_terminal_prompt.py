@@ -225,7 +225,7 @@ def test_a_gate_asks_about_its_own_terminal_workflows_only(
     assert prompt.start()
     workflows = {
         "here": WorkflowSettings("here", channel="terminal"),
-        "default": WorkflowSettings("default"),
+        "default": WorkflowSettings("default", channel="slack"),
     }
     desk = a_desk(store, workflows, channels=(prompt,))
     now = time.time()

@@ -3,9 +3,10 @@
 The one place where these parts are put together, whoever governs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from thoughtgate.channels.channel import Channel
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record import Record
@@ -16,6 +17,7 @@ from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.task_desk import Keeper
+from thoughtgate.runtime.tracing import with_traces
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
@@ -34,6 +36,7 @@ def open_governor(
     audit: str = "",
     desk: bool = True,
     tasks: Keeper | None = None,
+    channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
 ) -> Governor:
     """Open the record and return a governor for a new run.
@@ -41,6 +44,7 @@ def open_governor(
     Raises:
         ConfigError: the record's signing key is named but not set.
         RecordError: the record cannot be opened.
+        UsageError: traces are asked for, but the extra is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
     run = identify_run(environ, policy.profile, state)
@@ -55,7 +59,7 @@ def open_governor(
     asks = None
     if desk:
         held = Limits(settings.holds.principal, settings.holds.total)
-        asks = open_desk(state, settings.approval, policy, limits=held)
+        asks = open_desk(state, settings.approval, policy, channels=channels, limits=held)
     wished = settings.tasks
     return Governor(
         Judge(policy, run.run_id),
@@ -65,7 +69,7 @@ def open_governor(
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
-        observe=observe,
+        observe=with_traces(settings.telemetry, observe),
         on_failure=settings.audit.on_failure,
     )
 

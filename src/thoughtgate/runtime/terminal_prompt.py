@@ -8,15 +8,18 @@ touches stdin or stdout, which may carry MCP. Answers go to the store like every
 import contextlib
 import os
 import select
+import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from thoughtgate.channels.terminal import CHOICES, identity, parse_answer, render_question
+from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.errors import StoreError
+from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.runtime.approvals import new_approval_id, open_store
 from thoughtgate.stores.approvals import ApprovalStore
 
@@ -30,6 +33,9 @@ STOP_WITHIN_S: Final = 5.0
 """The thread looks up at least every ``LOOK_EVERY_S``; longer means a stuck terminal."""
 
 TERMINAL: Final = "/dev/tty"
+
+ANSWERED_HERE: Final = frozenset({"terminal", "console"})
+"""Channels whose questions a terminal may answer: those for whoever sits at this machine."""
 
 
 class Asker:
@@ -191,7 +197,7 @@ class TerminalPrompt:
 
     def asked(self, approval: Approval) -> None:
         """Ask here when the workflow says so."""
-        if approval.channel == self.name:
+        if approval.channel in ANSWERED_HERE:
             self._asked.add(approval.id)
             self._nudge()
 
@@ -232,6 +238,20 @@ class TerminalPrompt:
             if select.select([self._wake_read], [], [], 0)[0]:
                 os.read(self._wake_read, MAX_LINE)
         return self._is_over
+
+
+def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> TerminalPrompt | None:
+    """Start the prompt of a gate that a person runs in a terminal; None when it would not be used.
+
+    Never for a gate on stdio: its terminal is the agent's.
+    """
+    named = {workflow.channel for workflow in workflows.values()}
+    if DEFAULT_WORKFLOW not in workflows:
+        named.add(WorkflowSettings(DEFAULT_WORKFLOW).channel)
+    if not named & ANSWERED_HERE or not sys.stderr.isatty():
+        return None
+    prompt = TerminalPrompt(directory)
+    return prompt if prompt.start() else None
 
 
 def owns_terminal(terminal: int) -> bool:
