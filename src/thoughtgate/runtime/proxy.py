@@ -32,6 +32,8 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
+from thoughtgate.telemetry.metric_table import HTTP
+from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child import ChildCommand
 from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
 from thoughtgate.transports.http_server import HttpServer, ServerLimits
@@ -189,7 +191,7 @@ class HttpProxy:
             ThoughtGateError: the server or the address cannot be used, or the record not written.
         """
         plan = self.plan
-        pages = Pages()
+        pages = Pages(Metrics(HTTP) if plan.settings.telemetry.metrics else None)
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
         governor = open_governor(
