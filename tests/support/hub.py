@@ -95,3 +95,9 @@ def serving(tmp_path: Path, servers: dict[str, Any], *flags: str, **more: Any) -
         peer.close_stdin()
         peer.wait()
         peer.assert_nothing_left()
+
+
+def odd(way: str, **more: Any) -> dict[str, Any]:
+    """Return the config entry of a server that is wrong in one way; see ``odd_server``."""
+    script = Path(__file__).with_name("odd_server.py")
+    return {"command": sys.executable, "args": [str(script), way], **more}
