@@ -5,11 +5,23 @@ label never holds what a peer may choose freely: names beyond a cap become ``__o
 methods that are not MCP's too, and arguments are never labels.
 """
 
+import math
 import time
+from bisect import bisect_left
 from collections import OrderedDict
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.core import (
+    Metric as Family,
+)
+from prometheus_client.registry import Collector
 
 from thoughtgate import __version__
 from thoughtgate.core import record as events
@@ -67,8 +79,11 @@ class Metrics:
     def __init__(self, transport: str = STDIO) -> None:
         self.registry = CollectorRegistry()
         self._stdio = transport == STDIO
-        self._made: dict[str, Any] = {}
-        self._children: dict[tuple[str, ...], Any] = {}
+        self._numbers: dict[tuple[str, ...], float] = {}
+        """Counters and gauges by name and labels: plain numbers, because calls wait for them."""
+        self._spreads: dict[tuple[str, ...], list[float]] = {}
+        """Histograms by name and labels: a count for each bucket, the last for all above, the sum."""
+        self._began = time.monotonic()
         self._seen: dict[str, set[str]] = {label: set() for label in CAPS}
         self._calls: OrderedDict[str, _Tracked] = OrderedDict()
         self._states: dict[str, str] = {}
@@ -88,11 +103,14 @@ class Metrics:
             events.POLICY_CHANGED: self._policy_changed,
         }
         for metric in METRICS:
-            if not metric.late and (self._stdio or not metric.stdio):
-                self._metric(metric)
-        began = time.monotonic()
-        self._made["thoughtgate_uptime_seconds"].set_function(lambda: time.monotonic() - began)
+            if metric.labels or metric.late or (metric.stdio and not self._stdio):
+                continue
+            if metric.kind == "histogram":
+                self._spreads[metric.name,] = _empty(metric)
+            else:
+                self._numbers[metric.name,] = 0.0
         self.set("thoughtgate_build_info", 1, __version__)
+        self.registry.register(_Scrape(self))
 
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
@@ -107,15 +125,41 @@ class Metrics:
 
     def add(self, name: str, amount: float, *labels: str) -> None:
         """Add to a counter or a gauge."""
-        self._child(name, labels).inc(amount)
+        key = (name, *labels)
+        numbers = self._numbers
+        numbers[key] = numbers.get(key, 0.0) + amount
 
     def set(self, name: str, value: float, *labels: str) -> None:
         """Set a gauge."""
-        self._child(name, labels).set(value)
+        self._numbers[(name, *labels)] = value
 
     def take(self, name: str, value: float, *labels: str) -> None:
         """Put a value into a histogram."""
-        self._child(name, labels).observe(value)
+        key = (name, *labels)
+        spread = self._spreads.get(key)
+        if spread is None:
+            spread = self._spreads[key] = _empty(_BY_NAME[name])
+        spread[bisect_left(_BY_NAME[name].buckets, value)] += 1
+        spread[-1] += value
+
+    def families(self) -> Iterator[Family]:
+        """Give everything counted so far, as Prometheus groups it."""
+        self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
+        made: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for (name, *labels), value in list(self._numbers.items()):
+            metric = _BY_NAME[name]
+            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            if name not in made:
+                made[name] = kind(name, metric.help, labels=metric.labels)
+            made[name].add_metric(labels, value)
+        spreads: dict[str, HistogramMetricFamily] = {}
+        for (name, *labels), spread in list(self._spreads.items()):
+            metric = _BY_NAME[name]
+            if name not in spreads:
+                spreads[name] = HistogramMetricFamily(name, metric.help, labels=metric.labels)
+            spreads[name].add_metric(labels, _buckets(metric, spread), spread[-1])
+        yield from made.values()
+        yield from spreads.values()
 
     def bounded(self, label: str, value: str) -> str:
         """Return a label's value, or ``__other__`` when it already has as many as it may."""
@@ -128,24 +172,6 @@ class Metrics:
             return OTHER
         seen.add(value)
         return value
-
-    def _metric(self, metric: Metric) -> Any:
-        made = self._made.get(metric.name)
-        if made is None:
-            kinds: dict[str, Any] = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
-            extra = {"buckets": metric.buckets} if metric.buckets else {}
-            made = self._made[metric.name] = kinds[metric.kind](
-                metric.name, metric.help, metric.labels, registry=self.registry, **extra
-            )
-        return made
-
-    def _child(self, name: str, labels: tuple[str, ...]) -> Any:
-        key = (name, *labels)
-        child = self._children.get(key)
-        if child is None:
-            metric = self._metric(_BY_NAME[name])
-            child = self._children[key] = metric.labels(*labels) if labels else metric
-        return child
 
     # Calls.
 
@@ -293,6 +319,30 @@ class Metrics:
     def _policy_changed(self, record: Record) -> None:
         loaded = (record.body.get("policy") or {}).get("loaded", True)
         self.add("thoughtgate_config_load_total", 1, "success" if loaded else "error")
+
+
+class _Scrape(Collector):
+    """What the registry asks when somebody scrapes."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Family]:
+        """Give everything counted so far."""
+        return self._metrics.families()
+
+
+def _empty(metric: Metric) -> list[float]:
+    return [0.0] * (len(metric.buckets) + 2)
+
+
+def _buckets(metric: Metric, spread: list[float]) -> list[tuple[str, float]]:
+    """Return each bucket's upper end with how many values lie below it."""
+    found, total = [], 0.0
+    for end, count in zip((*metric.buckets, math.inf), spread, strict=False):
+        total += count
+        found.append(("+Inf" if end == math.inf else str(float(end)), total))
+    return found
 
 
 _OUTCOMES: Final = {"ALLOW": "forward", "HOLD": "approve", "BLOCK": "deny", "THROTTLE": "throttle"}
