@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
-from thoughtgate.core.events import AgentGone
 from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record import (
@@ -134,7 +133,7 @@ class Hub:
         for task in list(client.work.values()):
             task.cancel()
         for channel in list(client.channels.values()):
-            channel.feed(AgentGone(now()))
+            channel.agent_left()
             channel.close()
         for uri, server in client.followed.items():
             self.unfollow(server, uri)

@@ -23,6 +23,7 @@ from thoughtgate.core.commands import (
     WriteRecord,
 )
 from thoughtgate.core.events import (
+    AgentGone,
     AgentSent,
     CallerGone,
     Event,
@@ -160,6 +161,12 @@ class Channel:
         answer = self._answers.pop(ident, None)
         if answer is not None and self._passed and not answer.done():
             answer.set_result(message.body)
+
+    def agent_left(self) -> None:
+        """The client asks nothing more: what no server works on yet is not begun."""
+        self.feed(AgentGone(now()))
+        for key in [key for key, call in self.calls.items() if call.task is None]:
+            self._drop(key)
 
     def close(self) -> None:
         """The client is gone for good: nothing of its is carried on."""

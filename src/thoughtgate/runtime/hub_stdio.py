@@ -11,8 +11,6 @@ import stat
 import threading
 from typing import Any, Final
 
-from thoughtgate.core.events import AgentGone
-from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_requests import HubRequests
@@ -109,7 +107,7 @@ class StdioFront:
         await self._host.start()
         await self._over.wait()
         for channel in self._client.channels.values():
-            channel.feed(AgentGone(now()))
+            channel.agent_left()
         await self._drain()
         await self._host.close()
         await asyncio.sleep(0)  # The transports close their descriptors in the loop's next turn.
