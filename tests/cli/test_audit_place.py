@@ -8,6 +8,7 @@ from tests.support.records import T0
 
 from thoughtgate.cli.audit_place import find_place, parse_moment, shown_time, write_csv
 from thoughtgate.errors import UsageError
+from thoughtgate.stores.ledger import ledger_path
 
 
 def test_times_are_ago_or_absolute() -> None:
@@ -29,9 +30,9 @@ def test_the_record_is_where_the_config_says(
         "schema: 1\ndefault: deny\naudit: {file: here.jsonl, sign_key_env: AUDIT_KEY}\n"
     )
     monkeypatch.setenv("AUDIT_KEY", "k")
-    assert find_place(None, str(config)) == (tmp_path / "here.jsonl", b"k")
-    assert find_place(tmp_path / "x", str(config)) == (tmp_path / "x", b"k")
-    assert find_place(tmp_path / "x", None) == (tmp_path / "x", b"")
+    assert find_place(None, str(config)) == (tmp_path / "here.jsonl", b"k", True)
+    assert find_place(tmp_path / "x", str(config)) == (tmp_path / "x", b"k", True)
+    assert find_place(tmp_path / "x", None) == (tmp_path / "x", b"", True)
 
 
 def test_without_a_config_the_record_is_in_the_state_directory(
@@ -59,3 +60,33 @@ def test_csv_cannot_run_in_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_time_that_is_not_known_is_a_dash() -> None:
     assert shown_time(None) == "-"
     assert shown_time(T0) == "2025-10-09 08:53:20"
+
+
+def test_a_record_without_a_ledger_is_asked_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, config = sample_record(tmp_path), tmp_path / "thoughtgate.yaml"
+    config.write_text(f"schema: 1\ndefault: deny\naudit: {{file: {path}, ledger: false}}\n")
+    done = command(capsys, "audit", "query", "-c", str(config), "--json")
+    assert len(done.json) == 3
+    assert not ledger_path(path).exists()
+
+
+def test_a_ledger_that_cannot_be_kept_is_done_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    ledger_path(path).mkdir()
+    done = command(capsys, "audit", "query", "--record", str(path), "--json")
+    assert len(done.json) == 3
+    assert "answering without it" in done.err
+
+
+def test_many_faulty_lines_are_summed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"rubbish\n" * 9)
+    done = command(capsys, "audit", "stats", "--record", str(path), "--json")
+    assert "4 more faulty lines" in done.err

@@ -1,7 +1,10 @@
 import json
 import os
+import random
+import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -311,3 +314,47 @@ def test_no_setting_of_the_record_suppresses_a_decision(tmp_path: Path) -> None:
     )
     decisions = [event for event in lines_of(path) if event["type"] == "tool_call_decision"]
     assert [event["call"]["tool_name"] for event in decisions] == ["echo"]
+
+
+def test_every_call_that_reached_a_server_has_its_decision_though_shims_are_killed(
+    tmp_path: Path,
+) -> None:
+    path, log, config = tmp_path / "audit.jsonl", tmp_path / "log", tmp_path / "thoughtgate.yaml"
+    config.write_text(f"schema: 1\ndefault: forward\naudit: {{file: {path}}}\n")
+    dice = random.Random(11)
+    for generation in range(12):
+        victim = subprocess.Popen(
+            shim(sample_server("--log", str(log)), "-c", str(config)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        watchdog = threading.Timer(10, victim.kill)
+        watchdog.start()
+        assert victim.stdin is not None
+        assert victim.stdout is not None
+        for number in range(1, 400):
+            arguments = {"text": f"{generation}-{number}"}
+            params = {"name": "echo", "arguments": arguments}
+            frame = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+            victim.stdin.write(json.dumps(frame).encode() + b"\n")
+        victim.stdin.flush()
+        for _ in range(dice.randrange(1, 300)):
+            victim.stdout.readline()
+        victim.kill()
+        victim.wait(timeout=5)
+        watchdog.cancel()
+        victim.stdin.close()
+        victim.stdout.close()
+    reached = set(re.findall(rb"\d+-\d+", log.read_bytes()))
+    events = [entry.event for entry in read_record(path)]
+    judged = {e["call"]["call_id"] for e in events if e.get("type") == "tool_call_decision"}
+    recorded = {
+        json.loads(e["call"]["preview"]["args_preview"])["text"].encode()
+        for e in events
+        if e.get("type") == "tool_call_start" and e["call"]["call_id"] in judged
+    }
+    assert len(reached) > 100
+    assert reached <= recorded
+    faults = [finding for finding in verify_record(path).findings if finding.is_fault]
+    assert [finding.kind for finding in faults] in ([], [TORN])

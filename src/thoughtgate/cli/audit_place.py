@@ -7,8 +7,9 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import typer
@@ -16,11 +17,12 @@ import typer
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.folding import parse_time
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.stores.ledger import Ledger, ledger_path
+from thoughtgate.stores.record_reader import record_files
 
 RecordOption: TypeAlias = Annotated[
     Path | None,
@@ -42,10 +44,13 @@ _SHOWN_FAULTS: Final = 5
 
 
 class Place(NamedTuple):
-    """A record, and the key its checkpoints are signed with."""
+    """A record, and what the config says about it."""
 
     record: Path
     key: bytes = b""
+    """What its checkpoints are signed with."""
+    ledger: bool = True
+    """Whether a database is kept beside it."""
 
 
 def find_place(record: Path | None, config: str | None) -> Place:
@@ -59,27 +64,41 @@ def find_place(record: Path | None, config: str | None) -> Place:
         return Place(record)
     loaded = load_configuration(config, os.environ, str(Path.cwd()))
     key = os.environ.get(loaded.settings.audit.sign_key_env or "", "").encode()
+    ledger = loaded.settings.audit.ledger
     if record is not None:
-        return Place(record, key)
+        return Place(record, key, ledger)
     place = record_place(loaded, state_directory(os.environ))
     if place in {"stderr", "stdout"}:
         raise UsageError(f"the config sends the record to {place}; name a file with --record")
-    return Place(Path(place), key)
+    return Place(Path(place), key, ledger)
 
 
 @contextmanager
 def open_ledger(place: Place) -> Iterator[Ledger]:
-    """Open the ledger of a record and bring it up to date; say what could not be read."""
-    ledger = Ledger(ledger_path(place.record))
-    try:
+    """Open the ledger of a record and bring it up to date; say what could not be read.
+
+    Where none is kept, or none can be, one is made for the question and thrown away.
+    """
+    with ExitStack() as stack:
+        ledger = _ledger(place, stack)
+        stack.callback(ledger.close)
         faults = ledger.ingest(place.record).faults
         for file, line, fault in faults[:_SHOWN_FAULTS]:
             sys.stderr.write(f"Warning: {file}:{line}: {fault}\n")
         if len(faults) > _SHOWN_FAULTS:
             sys.stderr.write(f"Warning: {len(faults) - _SHOWN_FAULTS} more faulty lines\n")
         yield ledger
-    finally:
-        ledger.close()
+
+
+def _ledger(place: Place, stack: ExitStack) -> Ledger:
+    record_files(place.record)  # says so when there is none, before anything is made
+    if place.ledger:
+        try:
+            return Ledger(ledger_path(place.record))
+        except StoreError as error:
+            sys.stderr.write(f"Warning: {error}; answering without it\n")
+    directory = stack.enter_context(TemporaryDirectory(prefix="thoughtgate-"))
+    return Ledger(Path(directory) / "ledger")
 
 
 def parse_moment(text: str, now: float) -> float:

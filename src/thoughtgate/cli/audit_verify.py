@@ -50,7 +50,7 @@ def verify_command(
     """
     place = find_place(file, config)
     if key_env:
-        place = Place(place.record, _key(key_env))
+        place = place._replace(key=_key(key_env))
     report = verify_record(place.record, key=place.key, anchor=anchor, rotated=not alone)
     if json_:
         write_json(_as_json(place, report))
