@@ -6,12 +6,17 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tests.support.waiting import wait_for
+
+from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.runtime.approvals import open_store
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.proxy import HttpProxy, plan_proxy
 
@@ -231,3 +236,27 @@ def http_post(message: Any, *, headers: Mapping[str, str] | None = None) -> byte
 def config_for(url: str, extra: str = "", *, default: str = "forward", server: str = "") -> str:
     """Return a config for one HTTP server."""
     return f'schema: 1\ndefault: {default}\nservers:\n  up: {{url: "{url}"{server}}}\n{extra}'
+
+
+def decide(gate: Gate, *, approve: bool, count: int = 1) -> None:
+    """Wait for questions and answer them as a person would."""
+    store = open_store(str(gate.state))
+    try:
+        asked = wait_for(
+            lambda: found if len(found := store.listed(PENDING)) >= count else [],
+            what="the question",
+        )
+        for one in asked:
+            now = time.time()
+            store.vote(one.id, [Vote("terminal:ann", approve, now, "")], now)
+    finally:
+        store.close()
+
+
+def pending(gate: Gate) -> int:
+    """Return how many questions wait for people."""
+    store = open_store(str(gate.state))
+    try:
+        return len(store.listed(PENDING))
+    finally:
+        store.close()

@@ -99,6 +99,10 @@ class Session:
         """Nothing of the agent's is open, so nothing can run late."""
         return not (self._waiting or self._open or self._offered)
 
+    def is_open(self, key: RequestId) -> bool:
+        """Whether a request of the agent still has no answer."""
+        return key in self._waiting or key in self._open or key in self._offered
+
     @property
     def open_requests(self) -> int:
         """Requests of the agent that have no answer yet."""

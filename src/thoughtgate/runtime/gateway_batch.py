@@ -68,8 +68,11 @@ class Batch:
                     self.flow.callers[ident] = self
             raw = message.raw if isinstance(message, Message) else b"{}"
             self.flow.feed(AgentSent(raw, at, message), self)
+        self.flow.outbox.later(self._fed)
+
+    def _fed(self) -> None:
         self._is_fed = True
-        self.flow.outbox.later(self._go_on)
+        self._go_on()
 
     # What the session wants.
 
@@ -89,6 +92,16 @@ class Batch:
         """One of the calls waits for a person."""
         self._spoke_at = now()
         self._held.add(key)
+
+    def withdrawn(self) -> None:
+        """One of the calls was taken back by its caller: nobody waits for its answer."""
+        self.flow.outbox.later(self._drop_unknown)
+
+    def _drop_unknown(self) -> None:
+        for key in [key for key in self._expected if not self.flow.session.is_open(key)]:
+            self._expected.discard(key)
+            self._held.discard(key)
+        self._go_on()
 
     def keep_alive(self, at: float) -> None:
         """Show the agent that the batch still waits."""

@@ -70,6 +70,9 @@ class Caller(Sink, Protocol):
     def held(self, key: RequestId) -> None:
         """The call waits for a person now."""
 
+    def withdrawn(self) -> None:
+        """The call was taken back by its caller."""
+
     def keep_alive(self, at: float) -> None:
         """Time passed while the call is held."""
 
@@ -437,6 +440,9 @@ class Flow:
         self.desk.drop(command.call_id)
         self._shared.governor.withdraw(command.call_id, command.reason, now())
         self.outbox.schedule()
+        caller = self._caller(command.key)
+        if caller is not None:
+            caller.withdrawn()
         return 0
 
     def _caller(self, key: RequestId | None) -> Caller | None:

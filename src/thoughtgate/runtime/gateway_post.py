@@ -4,6 +4,7 @@ The answer is JSON until something must be said before it; then it becomes a str
 the agent can read one. A post knows nothing of the server's side but that it forwards.
 """
 
+import asyncio
 from typing import Final, Protocol
 
 from thoughtgate.core.events import CallerGone, NotSent
@@ -23,6 +24,9 @@ UNBUFFERED: Final = b"x-accel-buffering: no\r\n"
 
 KEEP_ALIVE_S: Final = 15.0
 """Between comments on the stream of a held call; proxies cut silent streams after a minute."""
+
+ORPHAN_S: Final = 5.0
+"""How long a server may keep a stream open after the request was answered or cancelled."""
 
 _NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
 """How the gate's own notifications begin; its answers begin with the id."""
@@ -71,6 +75,7 @@ class Post:
         "_held_at",
         "_home",
         "_is_closed",
+        "_orphaned_at",
         "_spoke_at",
         "accepts_stream",
         "exchange",
@@ -113,6 +118,7 @@ class Post:
         self._held_at = 0.0
         self._spoke_at = 0.0
         self._is_closed = False
+        self._orphaned_at = 0.0
         exchange.on_gone = self.gone
 
     # What the session wants.
@@ -140,8 +146,21 @@ class Post:
         self.is_touched = True
         self._held_at = self._spoke_at = now()
 
+    def withdrawn(self) -> None:
+        """The caller took the call back: there is nothing to say, but the exchange must end."""
+        self.flow.outbox.later(self._end_unanswered)
+
+    def _end_unanswered(self) -> None:
+        # Whatever the session still has to say to this caller is said first.
+        asyncio.get_running_loop().call_soon(self._close, 204)
+
     def keep_alive(self, at: float) -> None:
-        """Show the agent and everything between that the call still waits."""
+        """Show the agent that a held call still waits; end an exchange that nothing will answer."""
+        if self.key is not None and not self.flow.session.is_open(self.key):
+            self._orphaned_at = self._orphaned_at or at
+            if at - self._orphaned_at > ORPHAN_S:
+                self._close(204)
+            return
         if self._held_at and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
             self._spoke_at = at
             self._open_stream()
@@ -241,7 +260,14 @@ class Post:
         if self._is_closed:
             return
         self._is_closed = True
-        self.exchange.on_gone = None
+        exchange = self.exchange
+        exchange.on_gone = None
+        if not exchange.is_answered:
+            # The request was cancelled: no answer will come, and none is wanted.
+            if exchange.is_streaming:
+                exchange.end()
+            else:
+                exchange.respond(204)
         callers = self.flow.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]

@@ -1,0 +1,136 @@
+"""Batches over HTTP: each message judged alone, none made before all may be."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.http_gate import Answer, Gate, call_of, config_for, decide, pending
+from tests.support.http_upstream import HttpUpstream, Received, Reply, event, text_result
+from tests.support.waiting import wait_for
+
+RULES = """rules:
+  - {tool: 'delete_*', action: deny}
+  - {tool: 'pay*', action: approve}
+"""
+NOTE = {"jsonrpc": "2.0", "method": "notifications/x"}
+
+
+def _script(received: Received) -> Reply:
+    if "id" not in received.message:
+        return Reply(202)
+    if received.tool == "stream":
+        done = {"jsonrpc": "2.0", "id": received.message["id"], "result": {"content": []}}
+        return Reply(parts=[event({**NOTE, "params": {"a": 1}}), event(done)])
+    if received.tool == "broken":
+        return Reply(raw=b"")
+    return text_result(received, received.tool)
+
+
+@pytest.fixture
+def upstream() -> Iterator[HttpUpstream]:
+    with HttpUpstream(_script) as running:
+        yield running
+
+
+@pytest.fixture
+def gate(upstream: HttpUpstream, tmp_path: Path) -> Iterator[Gate]:
+    listen = "listen: {transport: http, max_batch: 5}\n"
+    with Gate(tmp_path, config_for(upstream.url, RULES + listen)) as running:
+        yield running
+
+
+@pytest.mark.requirement("EC-MCP-005", "S004-F-001.2", "S004-F-007.2", "S004-F-007.3")
+def test_a_batch_is_answered_with_an_array(gate: Gate, upstream: HttpUpstream) -> None:
+    batch = [call_of("one", ident=1), call_of("delete_it", ident=2), call_of("two", ident="3")]
+    answer = gate.post(batch)
+    assert answer.status == 200
+    found = {one["id"]: one for one in answer.json}
+    assert found[1]["result"]["content"][0]["text"] == "one"
+    assert found[2]["error"]["code"] == -32014
+    assert found["3"]["result"]["content"][0]["text"] == "two"
+    assert sorted(one.tool for one in upstream.calls()) == ["one", "two"]
+
+
+@pytest.mark.requirement("S004-F-007.4")
+def test_notifications_have_no_entry_and_alone_get_202(gate: Gate, upstream: HttpUpstream) -> None:
+    mixed = gate.post([NOTE, call_of("one")])
+    assert [one["id"] for one in mixed.json] == [1]
+    alone = gate.post([NOTE, NOTE])
+    assert (alone.status, alone.body) == (202, b"")
+    wait_for(lambda: len(upstream.received) == 4, what="all messages")
+
+
+@pytest.mark.requirement("EC-MCP-006")
+def test_an_empty_batch_is_refused(gate: Gate) -> None:
+    answer = gate.post([])
+    assert (answer.status, answer.error["code"]) == (400, -32600)
+
+
+def test_a_batch_that_is_too_long_is_refused(gate: Gate, upstream: HttpUpstream) -> None:
+    answer = gate.post([call_of("one", ident=number) for number in range(6)])
+    assert (answer.status, answer.error["code"]) == (400, -32600)
+    assert upstream.received == []
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_later_revisions_have_no_batches(gate: Gate, upstream: HttpUpstream, version: str) -> None:
+    answer = gate.post([call_of("one")], {"mcp-protocol-version": version})
+    assert (answer.status, answer.error["code"]) == (400, -32600)
+    assert upstream.received == []
+
+
+def test_elements_that_cannot_be_read_get_their_own_errors(gate: Gate) -> None:
+    answer = gate.post([7, {"id": 5, "method": "x"}, call_of("one", ident=6)])
+    codes = sorted(one.get("error", {}).get("code", 0) for one in answer.json)
+    assert codes == [-32600, -32600, 0]
+
+
+def test_two_elements_with_one_id_do_not_both_run(gate: Gate, upstream: HttpUpstream) -> None:
+    answer = gate.post([call_of("one", ident=1), call_of("two", ident=1)])
+    assert len(answer.json) == 2
+    assert len(upstream.calls()) == 1
+
+
+def test_what_comes_before_an_answer_makes_the_answer_a_stream(gate: Gate) -> None:
+    answer = gate.post([call_of("stream", ident=1), call_of("one", ident=2)])
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert answer.events[0]["params"] == {"a": 1}
+    assert {one["id"] for one in answer.events[-1]} == {1, 2}
+
+
+def test_a_message_without_an_answer_is_an_error_in_the_array(gate: Gate) -> None:
+    answer = gate.post([call_of("broken", ident=1), call_of("one", ident=2)])
+    found = {one["id"]: one for one in answer.json}
+    assert found[1]["error"]["code"] == -32000
+    assert "result" in found[2]
+
+
+class _Posting:
+    def __init__(self, gate: Gate, batch: list[dict[str, object]]) -> None:
+        self._answers: list[Answer] = []
+        self._thread = threading.Thread(target=lambda: self._answers.append(gate.post(batch)))
+        self._thread.start()
+
+    @property
+    def answer(self) -> Answer:
+        self._thread.join(10)
+        return self._answers[0]
+
+
+@pytest.mark.requirement("S004-F-007.5")
+def test_nothing_of_a_batch_runs_before_all_may_run(gate: Gate, upstream: HttpUpstream) -> None:
+    posting = _Posting(gate, [call_of("one", ident=1), call_of("pay", ident=2)])
+    wait_for(lambda: pending(gate) == 1, what="the question")
+    assert upstream.received == []
+    decide(gate, approve=True)
+    assert {one["id"] for one in posting.answer.json if "result" in one} == {1, 2}
+
+
+@pytest.mark.requirement("S004-F-007.5")
+def test_a_refusal_stops_the_whole_batch(gate: Gate, upstream: HttpUpstream) -> None:
+    posting = _Posting(gate, [call_of("one", ident=1), call_of("pay", ident=2)])
+    decide(gate, approve=False)
+    found = {one["id"]: one["error"]["data"]["kind"] for one in posting.answer.json}
+    assert found == {1: "approval_withdrawn", 2: "approval_rejected"}
+    assert upstream.received == []
