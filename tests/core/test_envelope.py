@@ -119,6 +119,16 @@ def test_half_a_surrogate_from_the_environment_is_still_a_line() -> None:
     assert json.loads(line)["agent_id"] == "\udc80"
 
 
+def test_a_line_is_one_line_to_readers_that_split_at_other_characters() -> None:
+    line, chain = seal(Envelope(FULL).wrap(_record(x="\u2028\u2029\u0085")), GENESIS)
+    stated = stated_chain(line[:-1])
+
+    assert len(line.decode().splitlines()) == 1
+    assert json.loads(line)["x"] == "\u2028\u2029\u0085"
+    assert stated is not None
+    assert expected_chain(stated[0], GENESIS) == chain
+
+
 def test_another_encoder_may_write_the_body() -> None:
     assert Envelope(FULL).wrap(_record(x=1), lambda _: '{"x": 2}').endswith(',"x": 2')
 

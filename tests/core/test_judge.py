@@ -301,6 +301,18 @@ def test_the_end_of_a_call_gets_its_hash_and_closes_it() -> None:
     assert judge.note(again) is again
 
 
+def test_arguments_are_kept_only_while_a_person_may_still_decide_on_them() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    running = judge.judge(_question("x", arguments={"big": "y"}))
+    held = judge.judge(_question("ask", arguments={"big": "y"}))
+
+    for ruling, kept in ((running, {}), (held, {"big": "y"})):
+        call = judge.open_call(ruling.call_id)
+        assert call is not None
+        assert call.call.arguments == kept
+        assert call.call.args_hash == args_hash({"big": "y"})
+
+
 def test_other_events_pass_the_judge_unchanged() -> None:
     seen = message_seen(1.0, "srv", "1", "agent_to_server", "request", "ping", 5)
 

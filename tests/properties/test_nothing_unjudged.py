@@ -29,7 +29,7 @@ from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 EVIL = "evil"
 """Stands in every frame that must never arrive."""
 
-IDS = [0, 1, 2, "0", "1", ""]
+IDS = [0, 1, "0", ""]
 WORDS = ["go", "no", "ask", "hide", "few"]
 
 
@@ -88,6 +88,7 @@ steps = st.one_of(
     st.tuples(st.just("notify")),
     st.tuples(st.just("cancel"), ids),
     st.tuples(st.just("hostile"), ids, st.sampled_from(HOSTILE)),
+    st.tuples(st.just("hostile"), ids, st.sampled_from(HOSTILE)),
     st.tuples(st.just("answer"), ids, st.booleans()),
     st.tuples(st.just("answer"), ids, st.booleans()),
     st.tuples(st.just("bad answer"), ids, st.sampled_from(ANSWERS)),
@@ -99,6 +100,9 @@ steps = st.one_of(
     st.tuples(st.just("late"), st.booleans()),
     st.tuples(st.just("release"), st.integers(1, 3)),
     st.tuples(st.just("turn")),
+    st.tuples(st.just("reuse"), ids, ids),
+    st.tuples(st.just("inherit"), ids),
+    st.tuples(st.just("hold unwritten"), ids),
     st.tuples(st.just("tick"), st.sampled_from([1.0, 30.0, 100.0])),
 )
 
@@ -112,6 +116,7 @@ class Play:
         self.serial = 0
         self.asked: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
 
     def agent(self, line: bytes) -> None:
         """Let the agent send a frame."""
@@ -152,8 +157,17 @@ class Play:
         self.agent(line.encode())
 
     def do_answer(self, ident: Any, good: bool) -> None:
+        """Answer the oldest open request of this id, as a server does that ignores cancellations.
+
+        Only the answer to a list has hidden entries in it.
+        """
+        sent = [body for body in map(json.loads, self.bench.ledger.of(SENT)) if "id" in body]
+        mine = [body for body in sent if body.get("method") and _is_same(body["id"], ident)]
+        done = self.answered[json.dumps(ident)]
+        self.answered[json.dumps(ident)] += len(mine) > done
+        listed = len(mine) > done and mine[done]["method"] == "tools/list"
         tools = {"tools": [{"name": "hide-x"}, {"name": "go-x"}]}
-        self.server(frame(result(ident, tools) if good else error(ident, -1)))
+        self.server(frame(result(ident, tools if listed else {}) if good else error(ident, -1)))
 
     def do_bad_answer(self, ident: Any, text: str) -> None:
         self.server((text % json.dumps(ident)).encode())
@@ -180,6 +194,33 @@ class Play:
     def do_turn(self) -> None:
         self.bench.turn(self.at)
 
+    def do_reuse(self, ident: Any, other: Any) -> None:
+        """Ask for a list, leave it, and ask something else by the same id before it comes."""
+        self.do_list(ident)
+        self.do_turn()
+        self.do_cancel(ident)
+        self.do_plain(other)
+        self.do_turn()
+        self.do_answer(ident, good=True)
+
+    def do_inherit(self, ident: Any) -> None:
+        """Leave a call before its verdict, and make another by the same id."""
+        self.bench.authority.late = True
+        self.do_call(ident, "go")
+        self.do_cancel(ident)
+        self.serial += 1
+        self.do_call(ident, "no")
+        self.bench.release(1)
+        self.bench.authority.late = False
+
+    def do_hold_unwritten(self, ident: Any) -> None:
+        """Hold a call while the disk is full, and approve it when there is room again."""
+        self.do_disk(full=True)
+        self.do_call(ident, "ask")
+        self.do_disk(full=False)
+        self.bench.desk.decide(-1, approved=True)
+        self.do_turn()
+
     def do_tick(self, seconds: float) -> None:
         self.at += seconds
         self.bench.feed(Ticked(self.at))
@@ -195,6 +236,10 @@ class Play:
         self.bench.feed(AgentGone(self.at))
         self.bench.turn(self.at)
         self.bench.close()
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
 
 
 def _may_have_been_sent(body: dict[str, Any], before: list[Record]) -> bool:
@@ -247,14 +292,14 @@ def _check(play: Play) -> None:
 
 
 @pytest.mark.requirement("S000-F-012", "S000-F-014", "S000-F-015")
-@given(st.lists(steps, max_size=40))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(steps, min_size=5, max_size=50))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_unjudged_or_unrecorded_reaches_the_server(script: list[tuple[Any, ...]]) -> None:
     play = Play()
     for step in script:
         play.step(*step)
     play.finish()
-    event(f"calls sent: {min(5, len(play.bench.ledger.of(SENT)))}")
+    event(f"frames sent: {min(9, len(play.bench.ledger.of(SENT)))}")
 
     _check(play)
 

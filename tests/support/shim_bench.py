@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thoughtgate.core.clerk import Setup
-from thoughtgate.core.commands import AskPeople, JudgeCall
+from thoughtgate.core.commands import JudgeCall
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import CallJudged, Event
 from thoughtgate.core.judge import Decision, Judge, OpenCall
@@ -121,22 +121,25 @@ class LateAuthority(LocalAuthority):
         super().__init__(governor, "srv", "1", "agent")
         self.late = False
         self._answers: list[Event] = []
+        self._lost = False
 
     def judge(self, command: JudgeCall) -> list[Event]:
         """Judge now; answer now or later."""
         events = super().judge(command)
         if not self.late:
             return events
-        if not self.flush():
+        if not super().flush():
+            self._lost = True
             (judged,) = events
             assert isinstance(judged, CallJudged)
             events = [judged._replace(verdict=Verdict(DENY, "governance", "service_unavailable"))]
         self._answers += events
         return []
 
-    def ask(self, command: AskPeople) -> list[Event]:
-        """Have people asked; the record of the question is written at once."""
-        return super().ask(command)
+    def flush(self) -> bool:
+        """Write the record; also tell when something was lost while a verdict was recorded."""
+        lost, self._lost = self._lost, False
+        return super().flush() and not lost
 
     def release(self, count: int) -> list[Event]:
         """Let the oldest answers out."""

@@ -12,6 +12,7 @@ from thoughtgate.wire.frame import (
     MAX_DEPTH,
     MAX_ID,
     MAX_METHOD,
+    MAX_NUMBER_ID,
     UNREAD,
     escape_separators,
     find_id,
@@ -38,7 +39,7 @@ def _message(line: bytes) -> Message:
     return found
 
 
-ids = st.one_of(st.integers(-(2**70), 2**70), texts)
+ids = st.one_of(st.integers(-MAX_NUMBER_ID, MAX_NUMBER_ID), texts)
 bodies = st.one_of(
     st.builds(
         lambda ident, method, params: {"id": ident, "method": method, "params": params},
@@ -270,6 +271,16 @@ def test_names_that_no_verdict_depends_on_may_have_any_case(params: Any) -> None
     body = {"jsonrpc": "2.0", "id": 4, "method": "x", "params": params, "Extra": 1}
 
     assert isinstance(read_frame(json.dumps(body).encode()), Message)
+
+
+@pytest.mark.parametrize("ident", [2**53, 2**53 + 1, -(2**53), 10**30])
+def test_an_id_that_javascript_reads_as_another_is_refused(ident: int) -> None:
+    """Two such ids are one to a server in Node: an unscreened list would pass for a ping's answer."""
+    line = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % ident
+
+    assert (_fault(line).check, _fault(line).id) == ("wrong_id", None)
+    assert find_id(line) is None
+    assert isinstance(read_frame(line.replace(b"%d" % ident, b"%d" % MAX_NUMBER_ID)), Message)
 
 
 def test_unpaired_escapes_that_make_a_pair_are_read() -> None:

@@ -12,6 +12,7 @@ from time import gmtime
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.record import Record
+from thoughtgate.wire.frame import escape_separators
 
 CONTRACT: Final = "1.0"
 """Version of the record's contract. New members and types raise the minor number."""
@@ -117,7 +118,8 @@ def render_time(at: float) -> str:
 
 def seal(opened: str, previous: str) -> tuple[bytes, str]:
     """Close a line with its chain; return the bytes with LF, and the chain for the next line."""
-    data = opened.encode("utf-8", "backslashreplace")
+    # A line for every reader: nobody's words may begin another one.
+    data = escape_separators(opened.encode("utf-8", "backslashreplace"))
     chain = hashlib.sha256(previous.encode() + data).hexdigest()
     return b'%b,"chain":"%b"}\n' % (data, chain.encode()), chain
 

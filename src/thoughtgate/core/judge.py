@@ -115,7 +115,9 @@ class Judge:
         call_id = f"{self._run_id}.{self._calls}"
         call, verdict = self._first_objection(question)
         shown = self._unless_observing(verdict)
-        self._open[call_id] = OpenCall(call, verdict, question.at)
+        # A call that goes on is not judged again; its arguments may be large and stay open long.
+        kept = call._replace(arguments={}) if shown.action == FORWARD else call
+        self._open[call_id] = OpenCall(kept, verdict, question.at)
         if shown.action == FORWARD:
             self._limits.commit(call, question.at)
         records = (

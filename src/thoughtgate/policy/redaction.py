@@ -40,7 +40,12 @@ TOKEN_FORMS: Final = (
     _Form(("xox",), r"xox[a-z]-[A-Za-z0-9-]{6,}"),
     _Form(("akia", "asia"), r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
     _Form(("aiza",), r"AIza[A-Za-z0-9_-]{20,}"),
-    _Form(("eyj",), r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    # Tried once a run of such characters: from every "eyJ" in it the time would be quadratic.
+    _Form(
+        ("eyj",),
+        r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*?eyJ)[A-Za-z0-9_-]{8,}+"
+        r"\.[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]*+",
+    ),
     _Form(("bearer ",), r"(?P<kept>\b(?i:bearer) +)[A-Za-z0-9._~+/=-]{6,}"),
     _Form(("basic ",), r"(?P<kept>\b(?i:basic) +)[A-Za-z0-9+/=]{12,}"),
     _Form(

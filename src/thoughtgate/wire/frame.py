@@ -21,6 +21,10 @@ MAX_DEPTH: Final = 128
 MAX_ID: Final = 256
 """Characters in a string id: ids are kept while a request is open and repeated in errors."""
 
+MAX_NUMBER_ID: Final = 2**53 - 1
+"""The largest integer that every reader reads alike: beyond it two ids are one to JavaScript, and
+the answer to one request would be taken for the answer to the other."""
+
 MAX_METHOD: Final = 256
 """Characters in a method name; the longest that exist have about forty."""
 
@@ -197,9 +201,9 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
 
 def _answer_to(ident: Any) -> RequestId | None:
     """Return an id that can be answered to; any other is too long or of a wrong type."""
-    if type(ident) is int or (type(ident) is str and len(ident) <= MAX_ID):
-        return ident
-    return None
+    if type(ident) is int:
+        return ident if -MAX_NUMBER_ID <= ident <= MAX_NUMBER_ID else None
+    return ident if type(ident) is str and len(ident) <= MAX_ID else None
 
 
 _Wrong: TypeAlias = tuple[str, str, str]
@@ -238,7 +242,9 @@ def _bad_envelope(body: dict[str, Any], ident: Any, method: Any) -> _Wrong | Non
         check = "wrong_version" if "jsonrpc" in body else "missing_version"
         return "invalid_request", 'jsonrpc must be "2.0"', check
     if "id" in body and _answer_to(ident) is None and (ident is not None or "method" in body):
-        reason = f"an id is an integer or a string of at most {MAX_ID} characters"
+        reason = (
+            f"an id is an integer of at most 53 bits or a string of at most {MAX_ID} characters"
+        )
         return "invalid_request", reason, "wrong_id"
     if "method" in body:
         return _bad_request(body, method)

@@ -41,7 +41,8 @@ class LineSplitter:
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
+        self._held = bytearray()
+        """The unfinished line: one buffer, since a list of tiny reads would cost many times as much."""
         self._length = 0
         self._tail: bytes | None = None
         """The newest bytes of a line that is already too long; None while it is not."""
@@ -75,14 +76,12 @@ class LineSplitter:
         if self._tail is not None:
             self._tail = (self._tail + part[-TAIL:])[-TAIL:]
             return
-        self._parts.append(part)
+        self._held += part
         if self._length > self._limit:
-            line = b"".join(self._parts)
-            self._parts = [line[:HEAD]]
-            self._tail = line[-TAIL:]
+            self._tail = bytes(self._held[-TAIL:])
+            self._held = self._held[:HEAD]
 
     def _take(self) -> bytes:
-        parts, length, tail = self._parts, self._length, self._tail
-        self._parts, self._length, self._tail = [], 0, None
-        line = parts[0] if len(parts) == 1 else b"".join(parts)
+        line, length, tail = bytes(self._held), self._length, self._tail
+        self._held, self._length, self._tail = bytearray(), 0, None
         return line if tail is None else oversized(line, tail, length)
