@@ -4,6 +4,7 @@ The only module that imports the SDK; without the extra it cannot be imported. U
 providers of its own and sets no global ones: an embedding program keeps its own.
 """
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -23,8 +24,11 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from thoughtgate import __version__
 
-TIMEOUT_S = 5.0
-"""How long one export may take; it happens on a thread of its own."""
+TIMEOUT_S = 2.0
+"""How long one export may take, on a thread of its own; a stop waits for at most two of them."""
+
+# A collector that is away is no news for stderr, which may carry the record.
+logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
 
 _KINDS = {"mcp.request": SpanKind.SERVER, "mcp.upstream": SpanKind.CLIENT}
