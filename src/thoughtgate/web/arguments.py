@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 
 from thoughtgate.policy.redaction import MASK
 
-FOLD_CHARACTERS: Final = 240
-"""Longer text is folded: about three lines of a card."""
-FOLD_LINES: Final = 4
+FOLD_CHARACTERS: Final = 700
+"""Longer text is folded: about seven lines of a card. What is short is read, not unfolded."""
+FOLD_LINES: Final = 14
 PEEK: Final = 110
 """Characters of a folded text that stand in its summary."""
 
@@ -92,15 +92,19 @@ def _text(text: str) -> Markup:
     shown = visible(text)
     lines = shown.count("\n") + 1
     if len(shown) <= FOLD_CHARACTERS and lines <= FOLD_LINES:
-        return (
-            Markup('<span class="str">{}</span>').format(shown)
-            if shown
-            else Markup('<span class="none">empty</span>')
-        )
+        return _short(shown)
     size = f"{len(text):,} characters" + (f", {lines:,} lines" if lines > 1 else "")
     return _folded(
         shown[:PEEK].replace("\n", " ⏎ ") + "…", size, Markup("<pre>{}</pre>").format(shown)
     )
+
+
+def _short(shown: str) -> Markup:
+    if not shown:
+        return Markup('<span class="none">empty</span>')
+    if "\n" in shown:
+        return Markup('<pre class="str">{}</pre>').format(shown)
+    return Markup('<span class="str">{}</span>').format(shown)
 
 
 def _folded(peek: str, size: str, whole: Markup) -> Markup:

@@ -1,0 +1,79 @@
+"""What the tests of the console share: a store with questions, a console, a browser."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from tests.support.approvals import a_desk, a_store
+from tests.support.consoles import Client, LocalConsole, chromium
+
+from thoughtgate.config.settings import WorkflowSettings
+from thoughtgate.core.judge import OpenCall
+from thoughtgate.policy.call import APPROVE, Call, Verdict
+from thoughtgate.runtime.approvals import ApprovalDesk
+from thoughtgate.stores.approvals import ApprovalStore
+
+WORKFLOWS = {
+    "default": WorkflowSettings("default"),
+    "two": WorkflowSettings("two", required=2),
+    "bob": WorkflowSettings("bob", approvers=("terminal:bob",)),
+    "soon": WorkflowSettings("soon", timeout_s=1.0),
+    "never": WorkflowSettings("never", remember=False),
+}
+
+
+class Gate:
+    """A gate that holds calls, as the console sees one: through the store."""
+
+    def __init__(self, store: ApprovalStore) -> None:
+        self.store = store
+        self.desk: ApprovalDesk = a_desk(store, WORKFLOWS)
+        self._calls = 0
+
+    def hold(
+        self,
+        tool: str = "delete_file",
+        arguments: dict[str, object] | None = None,
+        workflow: str = "default",
+    ) -> str:
+        """Hold a call and return the id of its approval."""
+        self._calls += 1
+        call_id = f"run.{self._calls}"
+        call = Call(
+            "files", "tool", tool, arguments or {"path": f"/tmp/{self._calls}"}, session="s1"
+        )
+        verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
+        asked = self.desk.ask(call_id, OpenCall(call, verdict, time.time()), workflow, time.time())
+        assert asked is None
+        return str(self.desk.facts(call_id)["approval_id"])
+
+    def decided(self) -> dict[str, bool]:
+        """Return what was decided since the last look: yes or no, by call id."""
+        return {call_id: one.approved for call_id, one in self.desk.poll(time.time())}
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    store = a_store(tmp_path)
+    yield Gate(store)
+    store.close()
+
+
+@pytest.fixture
+def console(tmp_path: Path, gate: Gate) -> Iterator[LocalConsole]:
+    del gate
+    with LocalConsole(tmp_path) as served:
+        yield served
+
+
+@pytest.fixture
+def client(console: LocalConsole) -> Client:
+    return console.client()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started

@@ -1,0 +1,206 @@
+"""Screenshots of the console, of real calls behind a real gate: ``make console-screenshots``.
+
+Starts sample servers behind shims, makes calls, answers some through the console, leaves
+others waiting, and takes pictures in Debian's Chromium, light, dark and at a phone's width.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from thoughtgate.testing.scripted_agent import ScriptedAgent
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+
+CONFIG = """\
+schema: 1
+default: forward
+servers:
+  "*": {expose: {block: ["env", "fail"]}}
+rules:
+  - {tool: "delete_*", action: approve, reason: what is deleted is gone}
+  - {tool: transfer, when: {amount: {gt: 100}}, action: approve, approval: finance, reason: large transfers}
+  - {tool: write_note, action: approve, reason: it overwrites}
+  - {tool: big, action: deny, reason: no bulk reads}
+limits:
+  - {tool: add, rate: 3/m}
+approval:
+  default: {timeout: 20m}
+  finance: {timeout: 10m, required: 2}
+"""
+
+SCRIPT = """\
+#!/usr/bin/env bash
+set -euo pipefail
+for host in web-1 web-2 web-3; do
+  ssh "$host" 'systemctl stop app && rm -rf /srv/app/releases/old && systemctl start app'
+done
+echo "released"
+"""
+
+SECRET = "ghp_" + "0123456789abcdef0123456789abcdef0123"
+
+HELD: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("notes", "delete_note", {"name": "budget"}),
+    ("bank", "transfer", {"amount": 2400, "to": "Ada's Hardware, invoice 2931"}),
+    (
+        "notes",
+        "write_note",
+        {
+            "name": "release.sh",
+            "text": SCRIPT,
+            "options": {"mode": "0755", "overwrite": True, "api_key": SECRET},
+            "tags": ["ops", "release"],
+        },
+    ),
+)
+
+
+def main() -> int:
+    """Take the pictures."""
+    parser = argparse.ArgumentParser("console_screenshots", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("build/console-screenshots"))
+    out: Path = parser.parse_args().out
+    if not Path(CHROMIUM).exists():
+        print(f"there is no {CHROMIUM}: make chromium installs it", file=sys.stderr)
+        return 2
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        place = Path(folder)
+        (place / "thoughtgate.yaml").write_text(CONFIG, "utf-8")
+        environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(place / "state")}
+        link = stack.enter_context(console(place, environ))
+        agents = {
+            name: stack.enter_context(agent(name, place, environ)) for name in ("notes", "bank")
+        }
+        make_traffic(agents)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            take_pictures(browser, link, agents, out)
+            browser.close()
+    print("\n".join(str(path) for path in sorted(out.glob("*.png"))))
+    return 0
+
+
+def program(*args: str) -> list[str]:
+    """Return the command itself, in this interpreter."""
+    return [sys.executable, "-m", "thoughtgate.cli.entry", *args]
+
+
+@contextlib.contextmanager
+def console(place: Path, environ: dict[str, str]) -> Iterator[str]:
+    """Run a console and give its sign-in link."""
+    command = program("console", "--json", "-c", str(place / "thoughtgate.yaml"))
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, cwd=place) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def agent(name: str, place: Path, environ: dict[str, str]) -> Iterator[ScriptedAgent]:
+    """Run an agent with one sample server behind a shim."""
+    server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
+    config = str(place / "thoughtgate.yaml")
+    command = [*program("shim", "--server-id", name, "-c", config), "--", *server]
+    environ = {**environ, "THOUGHTGATE_AGENT_ID": "claude-code"}
+    with ScriptedAgent(command, env=environ) as opened:
+        opened.open()
+        opened.ask("tools/list")
+        opened.ask("resources/list")
+        yield opened
+
+
+def make_traffic(agents: dict[str, ScriptedAgent]) -> None:
+    """Make calls of every kind that need nobody."""
+    notes, bank = agents["notes"], agents["bank"]
+    for number in range(14):
+        notes.call("echo", {"text": f"step {number} of the release"})
+        notes.call("read_note", {"name": ("welcome", "budget", "draft")[number % 3]})
+        if number % 2:
+            bank.call("transfer", {"amount": 5 + number, "to": "coffee"})
+    for number in range(5):
+        bank.call("add", {"a": number, "b": 1})
+    notes.call("big", {"bytes": 100})
+    notes.call("env")
+    notes.call("read_note", {"name": "lost"})
+
+
+def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent], out: Path) -> None:
+    """Answer a few questions, let others wait, and look at every page."""
+    page = browser.new_page(viewport={"width": 1180, "height": 860}, color_scheme="light")
+    page.goto(link)
+    page.wait_for_selector("text=Waiting for you")
+    answer(page, agents["notes"], "draft", "approve", "an old one")
+    answer(page, agents["notes"], "welcome", "deny", "people still read it")
+    remember(page, agents["notes"])
+    for server, tool, arguments in HELD:
+        agents[server].send("tools/call", {"name": tool, "arguments": arguments})
+    page.wait_for_selector(f".ask:nth-of-type({len(HELD)})")
+    base = page.url.split("?", maxsplit=1)[0].rstrip("/")
+    page.goto(f"{base}/")
+    shoot(page, out / "inbox-light.png")
+    approval = page.locator(".more").nth(2).get_attribute("href")
+    page.emulate_media(color_scheme="dark")
+    shoot(page, out / "inbox-dark.png")
+    for name in ("traffic", "calls", "servers", "grants", "stats"):
+        page.emulate_media(color_scheme="dark" if name == "traffic" else "light")
+        page.goto(f"{base}/{name}")
+        shoot(page, out / f"{name}.png")
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{base}/calls?tool=delete_note")
+    page.locator("tbody a").first.click()
+    shoot(page, out / "call.png")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name, path in (
+        ("inbox", "/"),
+        ("approval", approval),
+        ("traffic", "/traffic"),
+        ("calls", "/calls"),
+    ):
+        page.goto(f"{base}{path}")
+        shoot(page, out / f"phone-{name}.png", whole=name == "approval")
+
+
+def answer(page: Page, agent_: ScriptedAgent, note: str, decision: str, reason: str) -> None:
+    """Let the agent ask about a note and answer in the browser."""
+    ident = agent_.send("tools/call", {"name": "delete_note", "arguments": {"name": note}})
+    page.wait_for_selector(f".ask:has-text('{note}') input[name=reason]")
+    page.fill(f".ask:has-text('{note}') input[name=reason]", reason)
+    page.click(f".ask:has-text('{note}') button.{decision}")
+    agent_.wait_for(ident)
+
+
+def remember(page: Page, agent_: ScriptedAgent) -> None:
+    """Approve and have it remembered."""
+    call = {"name": "write_note", "arguments": {"name": "log", "text": "began"}}
+    ident = agent_.send("tools/call", call)
+    page.wait_for_selector(".ask select[name=remember]")
+    page.select_option(".ask select[name=remember]", "1h")
+    page.click(".ask button.approve")
+    agent_.wait_for(ident)
+    agent_.ask("tools/call", call)
+
+
+def shoot(page: Page, path: Path, *, whole: bool = False) -> None:
+    """Take one picture, once the page is at rest."""
+    page.wait_for_load_state("load")
+    time.sleep(0.3)
+    page.screenshot(path=path, full_page=whole)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
