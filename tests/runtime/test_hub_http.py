@@ -1,0 +1,255 @@
+"""``serve --http``: sessions for legacy clients, none for modern ones, many at once."""
+
+import http.client
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.commands import thoughtgate
+from tests.support.frames import call, initialize, notification, request, result
+from tests.support.http_hub import serving_http
+from tests.support.hub import sample, write_config
+from tests.support.stdio_peer import StdioPeer
+from tests.support.waiting import wait_for
+
+ONE = {"one": sample("--tools", "echo,add,slow,roots,env")}
+
+
+def test_a_legacy_client_has_a_session(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        session = hub.open_session()
+        named = {"Mcp_Session_Id": session}
+        accepted = hub.post(notification("notifications/initialized"), **named)
+        listed = hub.post(request(1, "tools/list"), **named)
+        called = hub.post(call(2, "one.echo", {"text": "hi"}), **named)
+        without = hub.post(request(3, "tools/list"))
+        unknown = hub.post(request(4, "tools/list"), Mcp_Session_Id="nope")
+        ended = hub.send("DELETE", **named)
+        after = hub.post(request(5, "tools/list"), **named)
+
+    assert accepted.status == 202
+    assert listed.messages[0]["result"]["tools"][0]["name"] == "one.echo"
+    assert called.messages[0]["result"]["content"][0]["text"] == "hi"
+    assert (without.status, unknown.status, ended.status, after.status) == (400, 404, 204, 404)
+
+
+def test_a_modern_client_needs_no_session(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        discovered = hub.modern(1, "server/discover")
+        called = hub.modern(2, "tools/call", {"name": "one.add", "arguments": {"a": 1, "b": 2}})
+        gone = hub.modern(3, "ping")
+        unknown = hub.modern(4, "no/such")
+        notified = hub.post(
+            notification("notifications/cancelled"), MCP_Protocol_Version="2026-07-28"
+        )
+
+    assert discovered.messages[0]["result"]["supportedVersions"] == ["2026-07-28"]
+    assert called.messages[0]["result"]["content"][0]["text"] == "3"
+    assert "mcp-session-id" not in called.headers
+    assert (gone.status, unknown.status) == (404, 404)
+    assert notified.status == 202
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Mcp_Method": "tools/list"}, 400),
+        ({"Mcp_Name": "one.other"}, 400),
+        ({"MCP_Protocol_Version": "2025-11-25"}, 400),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Accept": "text/html"}, 406),
+    ],
+)
+def test_a_head_that_contradicts_or_does_not_belong_here_is_refused(
+    tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        right = {
+            "MCP_Protocol_Version": "2026-07-28",
+            "Mcp_Method": "tools/call",
+            "Mcp_Name": "one.echo",
+        }
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        body = call(1, "one.echo", {"text": "x"})
+        body["params"]["_meta"] = meta
+
+        assert hub.post(body, **right).status == 200
+        assert hub.post(body, **{**right, **headers}).status == status
+
+
+def test_bodies_that_are_no_message_are_refused(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        batch = hub.post([request(1, "ping")])
+        array = hub.post("text")
+        put = hub.send("PUT")
+        nowhere = hub.send("GET", path="/other")
+        health = hub.send("GET", path="/health")
+        stream = hub.send("GET")
+
+    assert batch.status == 400
+    assert batch.messages[0]["error"]["code"] == -32600
+    assert array.status == 400
+    assert (put.status, nowhere.status, health.status, stream.status) == (405, 404, 200, 405)
+
+
+def test_progress_makes_the_answer_a_stream(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        body = call(1, "one.slow", {"seconds": 0.2})
+        body["params"]["_meta"] = {"progressToken": "t"}
+        answer = hub.post(body, **named)
+        plain = hub.post(body | {"id": 2}, **named, Accept="application/json")
+
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert [message.get("method") for message in answer.messages] == [
+        *["notifications/progress"] * 3,
+        None,
+    ]
+    assert plain.headers["content-type"] == "application/json"
+
+
+def test_questions_reach_the_session_they_belong_to(tmp_path: Path) -> None:
+    servers = {"one": sample("--era", "legacy", isolation="session")}
+    opening = initialize(0)
+    opening["params"]["capabilities"] = {"roots": {}}
+    with serving_http(tmp_path, servers) as hub:
+        sessions = [hub.post(opening).headers["mcp-session-id"] for _ in range(2)]
+
+        def ask_roots(session: str, root: str) -> str:
+            with hub.connection() as link:
+                headers = {
+                    "Content-Type": "application/json",
+                    "Accept": "application/json, text/event-stream",
+                    "Mcp-Session-Id": session,
+                }
+                link.request("POST", "/mcp", json.dumps(call(1, "one.roots")), headers)
+                stream = link.getresponse()
+                asked = _next_message(stream)
+                hub.post(result(asked["id"], {"roots": [{"uri": root}]}), Mcp_Session_Id=session)
+                return str(_next_message(stream)["result"]["content"][0]["text"])
+
+        with ThreadPoolExecutor(2) as pool:
+            told = list(pool.map(ask_roots, sessions, ["file:///a", "file:///b"]))
+
+    assert "file:///a" in told[0]
+    assert "file:///b" in told[1]
+
+
+def _next_message(stream: http.client.HTTPResponse) -> dict[str, Any]:
+    while True:
+        line = stream.readline()
+        assert line, "the stream has ended"
+        if line.startswith(b"data:"):
+            message: dict[str, Any] = json.loads(line[5:])
+            return message
+
+
+def test_changes_come_on_the_get_stream(tmp_path: Path) -> None:
+    with serving_http(tmp_path, {"one": sample()}) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        hub.post(request(1, "tools/list"), **named)
+        with hub.connection() as link:
+            headers = {"Accept": "text/event-stream", "Mcp-Session-Id": named["Mcp_Session_Id"]}
+            link.request("GET", "/mcp", headers=headers)
+            stream = link.getresponse()
+            second = hub.send("GET", Accept="text/event-stream", **named)
+            hub.post(call(2, "one.grow", {"name": "new"}), **named)
+            told = _next_message(stream)
+
+    assert second.status == 409
+    assert told["method"] == "notifications/tools/list_changed"
+
+
+def test_a_modern_client_that_leaves_cancels_its_call(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with serving_http(tmp_path, {"one": sample("--log", str(log))}) as hub:
+        hub.modern(1, "tools/list")
+        body = call(2, "one.slow", {"seconds": 60})
+        body["params"]["_meta"] = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "one.slow",
+        }
+        with hub.connection() as link:
+            link.request("POST", "/mcp", json.dumps(body), headers)
+            wait_for(lambda: "seconds" in log.read_text())
+        wait_for(lambda: "notifications/cancelled" in log.read_text())
+
+
+def test_many_clients_share_one_server(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+
+        def session_of_calls(number: int) -> list[str]:
+            named = {"Mcp_Session_Id": hub.open_session()}
+            return [
+                hub.post(call(n, "one.echo", {"text": f"{number}.{n}"}), **named).messages[0][
+                    "result"
+                ]["content"][0]["text"]
+                for n in range(5)
+            ]
+
+        with ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(session_of_calls, range(8)))
+
+        assert told == [[f"{number}.{n}" for n in range(5)] for number in range(8)]
+        assert len(hub.peer.descendants()) <= 2
+
+
+def test_agents_that_must_show_a_token_are_turned_away_without(tmp_path: Path) -> None:
+    listen = {
+        "transport": "http",
+        "host": "127.0.0.1",
+        "port": 8080,
+        "auth": {"type": "bearer", "token_env": "AGENT_TOKEN"},
+    }
+    secret = "a-very-secret-token-of-some-length"
+    with serving_http(tmp_path, ONE, listen=listen, env={"AGENT_TOKEN": secret}) as hub:
+        without = hub.post(initialize(0))
+        wrong = hub.post(initialize(0), Authorization="Bearer nope")
+        right = hub.post(initialize(0), Authorization=f"Bearer {secret}")
+        named = {
+            "Mcp_Session_Id": right.headers["mcp-session-id"],
+            "Authorization": f"Bearer {secret}",
+        }
+        told = hub.post(call(1, "one.env"), **named).messages[0]
+
+        record = (hub.state / "audit.jsonl").read_text()
+    assert (without.status, wrong.status, right.status) == (401, 401, 200)
+    assert secret not in record
+    assert secret not in json.dumps(told)
+    assert record.count("agent_auth_rejected") == 2
+
+
+def test_an_address_beyond_this_machine_needs_authentication(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", ONE)
+    command = thoughtgate("serve", "--http", "0.0.0.0:0", "-c", str(config))
+    with StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path / "s")}) as peer:
+        assert peer.wait() == 1
+
+    assert "listen.auth" in peer.stderr
+
+
+def test_both_eras_are_served_at_the_same_address(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        legacy = _tools(hub.post(request(1, "tools/list"), **named).messages)
+        modern = _tools(hub.modern(1, "tools/list").messages)
+
+    assert legacy == modern
+
+
+def _tools(messages: list[dict[str, Any]]) -> list[str]:
+    return [tool["name"] for tool in messages[0]["result"]["tools"]]
