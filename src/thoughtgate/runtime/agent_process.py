@@ -9,13 +9,17 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from thoughtgate.errors import UsageError
+from thoughtgate.runtime.kin import end_kin, kin_of
 
 AGENT_GRACE_S: Final = 5.0
 """From the signal passed on to the agent until it is killed."""
+
+KIN_GRACE_S: Final = 2.0
+"""From SIGTERM to SIGKILL for what the agent left behind."""
 
 _RESET: Final = (
     signal.SIGINT,
@@ -58,12 +62,20 @@ class AgentProcess:
         """Return the agent's exit code: 128 + n when signal n ended it."""
         return await asyncio.shield(self._ended)
 
-    async def stop(self, number: int) -> int:
-        """Pass a signal on, wait a while, and kill; return the exit code."""
+    async def stop(self, number: int, spare: Container[int] = ()) -> int:
+        """Pass a signal on, wait a while, and kill; return the exit code.
+
+        What the agent had started in its own group ends with it, as a launcher's program must,
+        but for those to be spared: shims stop by themselves, and gently.
+        """
+        kin = [one for one in kin_of(self.pid) if one.pid not in spare]
         self.signal(number)
         await asyncio.wait({self._ended}, timeout=AGENT_GRACE_S)
         self.signal(signal.SIGKILL)
-        return await self._ended
+        code = await self._ended
+        if any(one.is_alive for one in kin):
+            await asyncio.to_thread(end_kin, kin, KIN_GRACE_S)
+        return code
 
     def signal(self, number: int) -> None:
         """Send a signal to the agent, if it is still there."""

@@ -15,7 +15,7 @@ from thoughtgate.core.clerk import ORPHAN_AFTER_S
 from thoughtgate.core.commands import AskTask, EndTask
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.judge import Question, Ruling
-from thoughtgate.core.record import CALL_END, CANCELLED, SERVER_STARTED, Record, call_ended
+from thoughtgate.core.record import CALL_END, SERVER_STARTED, Record
 from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
@@ -23,6 +23,7 @@ from thoughtgate.runtime.clock import monotonic, new_id, now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.shim_session import (
     MAX_OPEN_CALLS,
+    OpenCall,
     ShimSession,
     known_process,
     read_record,
@@ -290,23 +291,11 @@ class Governance:
         if not self.sessions:
             self._empty.set()
         at = now()
-        error = {"class": "transport", "kind": "service_unavailable", "message": "the shim is gone"}
-        for call_id, tool in session.open_calls.items():
+        for call_id, opened in session.open_calls.items():
             self._rulings.pop(call_id, None)
             if self._held.pop(call_id, None) is not None:
                 self.governor.withdraw(call_id, "the caller is gone", at)
-            ended = call_ended(
-                at,
-                session.server,
-                session.id,
-                call_id=call_id,
-                tool=tool,
-                status=CANCELLED,
-                latency_ms=0,
-                size=0,
-                error=error,
-            )
-            self.governor.note(ended)
+            self.governor.note(opened.end(call_id, session, at))
         session.open_calls.clear()
         self.governor.flush_quietly()
 
@@ -331,6 +320,7 @@ class Governance:
             size if isinstance(size, int) else 0,
             "mcp_stdio",
             at,
+            params,
         )
         ruling = self.governor.rule(question)
         if ruling.verdict.action == APPROVE:
@@ -341,7 +331,8 @@ class Governance:
                 ruling = settled
         ruling = self._recorded(ruling)
         if ruling.call_id:
-            session.open_calls[ruling.call_id] = named[0].name
+            refused = ruling.verdict.kind if ruling.verdict.action == DENY else ""
+            session.open_calls[ruling.call_id] = OpenCall(named[0].name, refused)
         return self._answer(ruling, named[0].name)
 
     def _recorded(self, ruling: Ruling) -> Ruling:

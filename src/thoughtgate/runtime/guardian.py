@@ -80,6 +80,9 @@ def _guard(watched: int, afterwards: list[str]) -> None:
 
 def _end(target: int) -> None:
     """Terminate, wait a little, kill; a negative number is a process group."""
+    from thoughtgate.runtime.kin import end_kin, kin_of  # not paid for while all is well
+
+    kin = kin_of(target) if target > 0 else []
     # One that may not be signalled must not keep the others from being ended.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(target, signal.SIGTERM)
@@ -87,6 +90,7 @@ def _end(target: int) -> None:
             time.sleep(_STEP_S)
             os.kill(target, 0)
         os.kill(target, signal.SIGKILL)
+    end_kin(kin, _PATIENCE * _STEP_S)
 
 
 def _become(command: list[str]) -> None:

@@ -113,8 +113,11 @@ def has_ended(pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # A zombie has ended; only its parent has not asked yet.
+            return file.read(4096).rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
     except ProcessLookupError:
         return True
-    except (PermissionError, OverflowError):
+    except (OSError, OverflowError):
+        # Somebody else's, or a system without /proc: it is there, and that is all to be known.
         return False
-    return False

@@ -11,19 +11,23 @@ import os
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from thoughtgate.core.events import Event
 from thoughtgate.core.record import (
     CALL_END,
+    CANCELLED,
+    ERROR,
     FRAME_REFUSED,
     MESSAGE,
     SERVER_EXITED,
     SERVER_STARTED,
     Record,
+    call_ended,
 )
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.run_file import has_ended
+from thoughtgate.wire.replies import MESSAGES
 
 LOST_AFTER_S: Final = 15.0
 """A shim whose process is not known is gone after the silence of three heartbeats."""
@@ -41,6 +45,34 @@ _PARTS: Final = 3
 """A record on the way to the service: type, time, body."""
 
 
+class OpenCall(NamedTuple):
+    """A call that was judged and whose end the shim has not told."""
+
+    tool: str
+    refused: str = ""
+    """The kind of error when the verdict was a refusal: then no server has seen the call."""
+
+    def end(self, call_id: str, session: "ShimSession", at: float) -> Record:
+        """Return the end of a call whose shim left without a word of it."""
+        kind = self.refused or "service_unavailable"
+        error = {
+            "class": "policy_block" if self.refused else "transport",
+            "kind": kind,
+            "message": MESSAGES[kind] if self.refused else "the shim is gone",
+        }
+        return call_ended(
+            at,
+            session.server,
+            session.id,
+            call_id=call_id,
+            tool=self.tool,
+            status=ERROR if self.refused else CANCELLED,
+            latency_ms=0,
+            size=0,
+            error=error,
+        )
+
+
 @dataclass(slots=True)
 class ShimSession:
     """One shim, from its hello to its goodbye."""
@@ -52,8 +84,8 @@ class ShimSession:
     """Its process; 0 when that is not known."""
     group: int = 0
     """Process group of its server, once it has told."""
-    open_calls: dict[str, str] = field(default_factory=dict)
-    """Calls without an end, with their tool."""
+    open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    """Calls without an end."""
     told: list[Event] = field(default_factory=list)
     """What its session must know of tasks and was not yet told."""
 

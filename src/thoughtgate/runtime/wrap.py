@@ -234,7 +234,8 @@ class Wrap:
             if agent.is_alive:
                 # The shims are told first: an idle one hears of it with its next heartbeat.
                 await governance.shut_down()
-                await agent.stop(self._signal or signal.SIGTERM)
+                shims = {session.pid for session in governance.sessions.values()}
+                await agent.stop(self._signal or signal.SIGTERM, shims)
             code = await ended
         finally:
             agent.signal(signal.SIGKILL)
