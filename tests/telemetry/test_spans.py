@@ -25,10 +25,9 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 def test_a_call_is_a_request_span_with_an_upstream_span_below_it() -> None:
     with otlp_receiver() as receiver:
         tracer = Tracer(receiver.endpoint, headers={"x-key": "k"}, resource={"team": "tools"})
-        with tracer.incoming({"traceparent": PARENT}, task=True):
-            first, *rest = call(1)
-            tracer.observe(first)
-        for record in rest:
+        first, *rest = call(1)
+        first.body["call"].update(traceparent=PARENT, task=True)
+        for record in (first, *rest):
             tracer.observe(record)
         tracer.close()
         request, upstream = receiver.span("mcp.request"), receiver.span("mcp.upstream")
@@ -47,21 +46,6 @@ def test_a_call_is_a_request_span_with_an_upstream_span_below_it() -> None:
         assert receiver.resources[0]["team"] == "tools"
         assert receiver.resources[0]["service.name"] == "thoughtgate"
         assert all(headers["x-key"] == "k" for headers in receiver.headers)
-
-
-def test_the_context_goes_on_to_the_server() -> None:
-    with otlp_receiver() as receiver:
-        tracer = Tracer(receiver.endpoint)
-        with tracer.incoming({"traceparent": PARENT, "tracestate": "a=b"}):
-            tracer.observe(started("c"))
-        tracer.observe(decided("c"))
-        sent = tracer.outgoing("c")
-        tracer.observe(ended("c"))
-        assert tracer.outgoing("c") == {}
-        tracer.close()
-        upstream = receiver.span("mcp.upstream")
-        assert sent["traceparent"] == f"00-{PARENT.split('-')[1]}-{upstream.span_id.hex()}-01"
-        assert sent["tracestate"] == "a=b"
 
 
 def test_a_persons_thinking_is_a_span_of_its_own() -> None:

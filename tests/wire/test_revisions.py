@@ -11,6 +11,7 @@ from thoughtgate.wire.revisions import (
     SUPPORTED,
     is_modern,
     progress_token,
+    traceparent,
     version_in,
 )
 
@@ -60,3 +61,26 @@ def test_anything_else_is_legacy(params: Any) -> None:
 )
 def test_only_strings_and_integers_are_progress_tokens(params: Any, token: Any) -> None:
     assert progress_token(params) == token
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_a_callers_trace_is_read_from_meta() -> None:
+    assert traceparent({"_meta": {"traceparent": PARENT}}) == PARENT
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        {"_meta": "x"},
+        {"_meta": {"traceparent": 5}},
+        {"_meta": {"traceparent": PARENT.upper()}},
+        {"_meta": {"traceparent": "00-" + PARENT}},
+        {"_meta": {"traceparent": PARENT[:-1] + "\n"}},
+    ],
+)
+def test_what_is_not_a_trace_context_is_none(params: Any) -> None:
+    assert traceparent(params) == ""

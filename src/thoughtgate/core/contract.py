@@ -116,6 +116,8 @@ EVENTS: Final = (
             Member("call.transport", "string", "`mcp_stdio` or `mcp_http`"),
             Member("call.principal", "string", "who calls"),
             Member("call.bytes_in", "integer", "size of the request"),
+            Member("call.traceparent", "string", "the caller's W3C trace context", optional=True),
+            Member("call.task", "boolean", "true when the caller asked for a task", optional=True),
             Member("call.preview.truncated", "boolean", "whether the preview is cut or left out"),
             Member("call.preview.args_preview", "string", "canonical arguments, secrets masked, at most 16 KiB", optional=True),
             Member("call.seq", "integer", "1, 2, 3… the calls of the run"),

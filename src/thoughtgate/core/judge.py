@@ -24,6 +24,7 @@ from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
+from thoughtgate.wire.revisions import traceparent
 
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""
@@ -45,6 +46,9 @@ _DIGEST: Final = 16
 """Characters of an entry's digest: enough to see that a server changed it."""
 
 
+_NOTHING: Final[dict[str, Json]] = {}
+
+
 class Question(NamedTuple):
     """A request that needs a verdict, and who asks."""
 
@@ -56,6 +60,10 @@ class Question(NamedTuple):
     size: int
     transport: str
     at: float
+    params: dict[str, Json] = _NOTHING
+    """The request's params, for the facts about it that no gate judges: its trace, its task."""
+    trace: str = ""
+    """The caller's W3C ``traceparent`` where the transport carries it, as HTTP does."""
 
 
 class Ruling(NamedTuple):
@@ -280,6 +288,11 @@ class Judge:
                 "seq": self._calls,
             }
         }
+        trace = question.trace or traceparent(question.params)
+        if trace:
+            body["call"]["traceparent"] = trace
+        if "task" in question.params:
+            body["call"]["task"] = True
         return Record(CALL_START, question.at, call.server, call.session, body)
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:

@@ -365,6 +365,7 @@ class Flow:
                 command.bytes_in,
                 TRANSPORT,
                 command.at,
+                command.params,
             )
         )
         if self.resumes:

@@ -51,6 +51,7 @@ class HubGate:
             command.bytes_in,
             client.transport,
             command.at,
+            command.params,
         )
         ruling = self.governor.rule(question)
         return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)

@@ -53,6 +53,7 @@ class LocalAuthority:
             command.bytes_in,
             "mcp_stdio",
             command.at,
+            command.params,
         )
         ruling = self._governor.rule(question)
         return [CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)]

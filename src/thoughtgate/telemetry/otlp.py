@@ -61,12 +61,6 @@ class Exporter:
         """Return the context in which children of a span start."""
         return set_span_in_context(span, Context())
 
-    def carrier(self, span: Span) -> dict[str, str]:
-        """Return what to send so that the receiver belongs to a span."""
-        carrier: dict[str, str] = {}
-        self._w3c.inject(carrier, set_span_in_context(span, Context()))
-        return carrier
-
     def start(
         self,
         name: str,

@@ -7,8 +7,7 @@ never holds up a call: a full queue drops. Arguments and results are never expor
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from thoughtgate import __version__
@@ -17,7 +16,6 @@ from thoughtgate.core.record import Record
 from thoughtgate.errors import UsageError
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
     from opentelemetry.trace import Span
 
 MAX_OPEN: Final = 10_000
@@ -78,8 +76,6 @@ class Tracer:
         facts = {"service.name": service_name, "service.version": __version__, **(resource or {})}
         self._otlp = Exporter(endpoint, dict(headers or {}), sample_rate, facts)
         self._open: OrderedDict[str, _Traced] = OrderedDict()
-        self._parent: Context | None = None
-        self._augmented = False
         self._observers = {
             events.CALL_START: self._started,
             events.CALL_DECISION: self._decided,
@@ -87,22 +83,6 @@ class Tracer:
             events.APPROVAL_DECIDED: self._answered,
             events.CALL_END: self._ended,
         }
-
-    @contextmanager
-    def incoming(self, carrier: Mapping[str, str], *, task: bool = False) -> Iterator[None]:
-        """Let calls that start within belong to the trace of their caller."""
-        self._parent, self._augmented = self._otlp.parent(carrier), task
-        try:
-            yield
-        finally:
-            self._parent, self._augmented = None, False
-
-    def outgoing(self, call_id: str) -> dict[str, str]:
-        """Return the trace context to send on with a call; empty when it is not traced."""
-        traced = self._open.get(call_id)
-        if traced is None:
-            return {}
-        return self._otlp.carrier(traced.upstream or traced.request)
 
     def observe(self, record: Record) -> None:
         """Draw an event of the record."""
@@ -124,7 +104,7 @@ class Tracer:
         attributes = {
             "method": call["method"],
             "correlation_id": call["call_id"],
-            "task_augmented": self._augmented,
+            "task_augmented": call.get("task", False),
             "mcp.method.name": call["method"],
             "mcp.session.id": record.session,
             "gen_ai.operation.name": _OPERATIONS.get(call["method"], "mcp_request"),
@@ -133,7 +113,9 @@ class Tracer:
             "thoughtgate.principal": call["principal"],
         }
         attributes[_NAMED.get(call["kind"], "gen_ai.tool.name")] = call["tool_name"]
-        span = self._otlp.start("mcp.request", record.at, attributes, self._parent)
+        trace = call.get("traceparent")
+        parent = self._otlp.parent({"traceparent": trace}) if trace else None
+        span = self._otlp.start("mcp.request", record.at, attributes, parent)
         self._open[call["call_id"]] = _Traced(span)
         if len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)[1].close(_ns(record.at))

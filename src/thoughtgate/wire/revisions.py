@@ -17,6 +17,10 @@ CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
 
 
+_TRACE_LENGTHS: Final = [2, 32, 16, 2]
+_HEX: Final = frozenset("0123456789abcdef")
+
+
 def version_in(params: Json) -> str | None:
     """Return the revision a request declares in its ``_meta``, if it does."""
     if type(params) is not dict:
@@ -31,6 +35,22 @@ def version_in(params: Json) -> str | None:
 def is_modern(params: Json) -> bool:
     """Tell whether a request is self-describing, as every request is from 2026-07-28 on."""
     return version_in(params) is not None
+
+
+def traceparent(params: Json) -> str:
+    """Return the W3C trace context a caller put into ``_meta``; empty when it is none."""
+    meta = params.get(META) if type(params) is dict else None
+    found = meta.get("traceparent") if type(meta) is dict else None
+    if type(found) is not str or not is_traceparent(found):
+        return ""
+    return found
+
+
+def is_traceparent(text: str) -> bool:
+    """Tell whether a text has the form of a ``traceparent``: version, trace, span, flags."""
+    parts = text.split("-")
+    lengths = [len(part) for part in parts[:4]]
+    return lengths == _TRACE_LENGTHS and all(set(part) <= _HEX for part in parts[:4])
 
 
 def progress_token(params: Json) -> str | int | None:
