@@ -244,8 +244,10 @@ class ChildLine:
 
     def abort(self) -> None:
         """Nobody waits any more."""
-        self.is_over = True
-        self._home.drop(self)
+        if not self.is_over:
+            self.is_over = True
+            # The server may yet have to be told: its number must be known until that is done.
+            asyncio.get_running_loop().call_soon(self._home.drop, self)
 
     def pause(self) -> None:
         """One pipe serves many: nobody may stop it alone."""
