@@ -177,7 +177,7 @@ class Session:
         return None
 
     def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
-        self._open[ident] = asked._replace(message=None, alive_at=at)
+        self._open[ident] = asked._replace(message=None, held_since=0.0, alive_at=at)
         if asked.token is not None:
             self._tokens[asked.token] = ident
 
@@ -341,7 +341,7 @@ class Session:
         if tasked is not None:
             return self._task_judged(tasked, event)
         asked = self._waiting.get(event.key)
-        if asked is None:
+        if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
         verdict = event.verdict
         asked = asked._replace(call_id=event.call_id, redact=verdict.redact)
@@ -490,6 +490,9 @@ class Session:
     def _give_up(self, key: RequestId, asked: Asked, reason: str, at: float) -> list[Command]:
         """The caller no longer waits: whatever a person says now, the call is not made."""
         del self._waiting[key]
+        if asked.call_id and asked.message is not None and asked.message.shape != REQUEST:
+            # It has run, and only its answer is still being masked.
+            return self._clerk.ended(asked, at, CANCELLED, 0)
         if not asked.call_id:
             self._abandoned[key] = asked._replace(message=None)
             return []
