@@ -34,7 +34,7 @@ from thoughtgate.runtime.governing import open_governor
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
-from thoughtgate.runtime.reloading import LOOK_EVERY_S, PolicyWatch
+from thoughtgate.runtime.policy_watch import LOOK_EVERY_S, PolicyWatch
 from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, write_run_file
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.runtime.tasks import finish, spawn
