@@ -34,6 +34,7 @@ class ControlServer:
         self.path = path
         self._operations = operations
         self._server: asyncio.Server | None = None
+        self._links: set[asyncio.StreamWriter] = set()
 
     async def open(self) -> None:
         """Listen.
@@ -55,10 +56,13 @@ class ControlServer:
         """Listen no more."""
         if self._server is not None:
             self._server.close()
+            for link in list(self._links):
+                await _hang_up(link)
             with contextlib.suppress(OSError):
                 self.path.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._links.add(writer)
         try:
             if _is_own(writer.get_extra_info("socket")):
                 while line := await reader.readline():
@@ -67,7 +71,8 @@ class ControlServer:
         except (OSError, ValueError):
             pass  # Whoever asked has left, or sent a line without end.
         finally:
-            writer.close()
+            self._links.discard(writer)
+            await _hang_up(writer)
 
     async def _answer(self, line: bytes) -> dict[str, Any]:
         try:
@@ -79,6 +84,12 @@ class ControlServer:
             return {"ok": True, "result": await operation(asked)}
         except ThoughtGateError as error:
             return {"ok": False, "error": str(error)}
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 def ask_control(path: Path, op: str, timeout_s: float = ANSWER_S, **arguments: Any) -> Any:

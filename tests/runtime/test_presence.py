@@ -1,0 +1,51 @@
+"""Gates that announce themselves."""
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from thoughtgate.runtime.presence import announce, list_gates
+
+
+def test_a_gate_is_listed_while_it_lives(tmp_path: Path) -> None:
+    presence = announce(str(tmp_path), "serve", config="a.yaml")
+
+    assert presence is not None
+    [gate] = list_gates(str(tmp_path))
+    assert (gate["kind"], gate["config"]) == ("serve", "a.yaml")
+    assert stat.S_IMODE(presence.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(presence.path.parent.stat().st_mode) == 0o700
+    presence.withdraw()
+    presence.withdraw()
+    assert list_gates(str(tmp_path)) == []
+
+
+def test_a_killed_gate_is_cleared_away(tmp_path: Path) -> None:
+    script = (
+        f"from thoughtgate.runtime.presence import announce; announce({str(tmp_path)!r}, 'serve')"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=20)
+    [left] = (tmp_path / "gates").glob("*.json")
+    left.with_suffix(".sock").touch()
+
+    assert list_gates(str(tmp_path)) == []
+    assert list((tmp_path / "gates").iterdir()) == []
+
+
+def test_what_is_no_presence_file_is_passed_over(tmp_path: Path) -> None:
+    folder = tmp_path / "gates"
+    folder.mkdir()
+    (folder / "1.json").write_text("not JSON")
+    (folder / "2.json").write_text(json.dumps({"pid": "x", "owner": "y"}))
+    (folder / "3.json").write_text("[]")
+    (folder / "4.json").symlink_to(folder / "1.json")
+
+    assert list_gates(str(tmp_path)) == []
+
+
+def test_a_gate_that_cannot_be_announced_still_works(tmp_path: Path) -> None:
+    (tmp_path / "gates").write_text("in the way")
+
+    assert announce(str(tmp_path), "serve") is None
