@@ -1,0 +1,128 @@
+"""The ``servers`` command."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support.commands import thoughtgate
+
+TEXT = "# mine\nschema: 1\ndefault: deny\nservers:\n  files: {command: files-server}  # keep\n"
+
+
+def run(tmp_path: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        thoughtgate("servers", *words),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "THOUGHTGATE_STATE_DIR": str(tmp_path),
+        },
+        cwd=tmp_path,
+        timeout=20,
+        check=False,
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "thoughtgate.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_servers_are_listed(tmp_path: Path, config: Path) -> None:
+    told = json.loads(run(tmp_path, "list", "--json").stdout)
+
+    assert told == [
+        {
+            "id": "files",
+            "name": "files",
+            "kind": "stdio",
+            "target": "files-server",
+            "enabled": True,
+            "eager": False,
+            "namespaces": [],
+        }
+    ]
+    assert "files  stdio  files-server" in run(tmp_path, "list").stdout
+    assert config.read_text() == TEXT
+
+
+def test_a_server_is_added_with_its_command_and_comments_stay(tmp_path: Path, config: Path) -> None:
+    done = run(
+        tmp_path, "add", "--id", "git", "--env", "A=b=c", "--", "uvx", "mcp-server-git", "--v"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "# mine" in config.read_text()
+    assert "# keep" in config.read_text()
+    listed = json.loads(run(tmp_path, "list", "--json").stdout)
+    assert [one["id"] for one in listed] == ["files", "git"]
+    assert "A: b=c" in config.read_text()
+
+
+@pytest.mark.requirement("S002-54")
+def test_an_id_is_generated_when_none_is_given(tmp_path: Path, config: Path) -> None:
+    told = json.loads(run(tmp_path, "add", "--url", "https://example.com/mcp", "--json").stdout)
+
+    [ident] = told["added"]
+    assert len(ident) == 4
+    assert f"{ident}:" in config.read_text()
+
+
+@pytest.mark.requirement("S002-05")
+def test_a_pasted_block_is_imported_from_stdin_or_a_file(tmp_path: Path, config: Path) -> None:
+    block = {
+        "mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"], "alwaysAllow": []}}
+    }
+    first = run(tmp_path, "add", "--from", "-", stdin=json.dumps(block))
+    (tmp_path / "pasted.json").write_text(json.dumps(block))
+    again = run(tmp_path, "add", "--from", "pasted.json")
+    replaced = run(tmp_path, "add", "--from", "pasted.json", "--replace")
+
+    assert first.returncode == 0, first.stderr
+    assert "Left out of time: alwaysAllow" in first.stderr
+    assert again.returncode != 0
+    assert replaced.returncode == 0
+    assert "mcp-server-time" in config.read_text()
+
+
+def test_a_server_is_removed(tmp_path: Path, config: Path) -> None:
+    done = run(tmp_path, "remove", "files")
+    again = run(tmp_path, "remove", "files")
+
+    assert "Removed files" in done.stdout
+    assert "files-server" not in config.read_text()
+    assert again.returncode == 2
+    assert "there is no server" in again.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add"],
+        ["add", "--url", "https://a.example/mcp", "--", "x"],
+        ["add", "--env", "nonsense", "--", "x"],
+        ["add", "--from", "absent.json"],
+        ["add", "--id", "files", "--", "x"],
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    tmp_path: Path, config: Path, words: list[str]
+) -> None:
+    done = run(tmp_path, *words)
+
+    assert done.returncode == 2
+    assert done.stderr
+    assert config.read_text() == TEXT
+
+
+def test_without_a_config_there_is_nothing_to_edit(tmp_path: Path) -> None:
+    done = run(tmp_path, "add", "--", "x")
+
+    assert done.returncode == 1
+    assert "thoughtgate init" in done.stderr

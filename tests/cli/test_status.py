@@ -1,0 +1,76 @@
+"""The ``status`` command."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.commands import thoughtgate
+from tests.support.frames import call
+from tests.support.hub import sample, serving
+from tests.support.waiting import wait_for
+
+
+def run(state: Path, *words: str) -> str:
+    done = subprocess.run(
+        thoughtgate("status", *words),
+        capture_output=True,
+        text=True,
+        env={
+            "THOUGHTGATE_STATE_DIR": str(state),
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(state),
+            "COLUMNS": "160",
+        },
+        timeout=20,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_nothing_runs_where_nothing_was_started(tmp_path: Path) -> None:
+    told = json.loads(run(tmp_path / "state", "--json"))
+
+    assert (told["gates"], told["approvals"], told["calls"]) == ([], [], [])
+    assert "No gate is running." in run(tmp_path / "state")
+
+
+def test_gates_servers_approvals_and_calls_are_shown(tmp_path: Path) -> None:
+    servers: dict[str, Any] = {"one": sample(), "bad": {"command": "/nonexistent"}}
+    rules = [{"tool": "transfer", "action": "approve"}]
+    with serving(tmp_path, servers, rules=rules) as hub:
+        hub.open()
+        hub.names()
+        hub.text(1, "one.echo", {"text": "x"})
+        hub.send(call(2, "one.transfer", {"amount": 3}))
+        told = wait_for(
+            lambda: found if (found := json.loads(run(hub.state, "--json")))["approvals"] else None
+        )
+        table = run(hub.state)
+
+    assert told is not None
+    [gate] = told["gates"]
+    by_id = {server["id"]: server for server in gate["servers"]}
+    assert gate["kind"] == "serve"
+    assert by_id["one"]["status"] == "running"
+    assert by_id["one"]["tools"] == 14
+    assert by_id["bad"]["status"] in {"waiting", "starting", "failed"}
+    assert "No such file" in by_id["bad"]["reason"]
+    assert told["approvals"][0]["tool"] == "transfer"
+    assert [(one["tool"], one["decision"]) for one in told["calls"]] == [
+        ("transfer", "HOLD"),
+        ("echo", "ALLOW"),
+    ]
+    for word in ("running", "transfer", "echo", "HOLD", "No such file"):
+        assert word in table
+    assert "\x1b" not in table
+
+
+def test_a_killed_gate_is_not_shown(tmp_path: Path) -> None:
+    with serving(tmp_path, {"one": sample()}) as hub:
+        hub.open()
+        wait_for(lambda: json.loads(run(hub.state, "--json"))["gates"])
+        hub.signal(9)
+        hub.process.wait(10)
+
+        assert json.loads(run(hub.state, "--json"))["gates"] == []
