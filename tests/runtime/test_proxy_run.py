@@ -1,0 +1,96 @@
+"""A proxy as a process: signals, draining, workers."""
+
+import http.client
+import json
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from tests.support.http_gate import ACCEPT, call_of, config_for
+from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.proxy_process import ProxyProcess
+from tests.support.waiting import wait_for
+
+
+def _post(port: int, tool: str, ident: int = 1) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+    headers = {"content-type": "application/json", "accept": ACCEPT}
+    connection.request("POST", "/mcp", json.dumps(call_of(tool, ident=ident)), headers)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, body
+
+
+def _config(directory: Path, text: str) -> str:
+    path = directory / "thoughtgate.yaml"
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+@pytest.mark.requirement("FR23", "FR28", "NFR-R1")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_finishes_what_is_in_flight_and_exits_0(tmp_path: Path, number: int) -> None:
+    go = threading.Event()
+
+    def slow(received: Received) -> Reply:
+        reply = text_result(received, "finished")
+        reply.wait = go
+        return reply
+
+    with HttpUpstream(slow) as upstream:
+        config = _config(tmp_path, config_for(upstream.url))
+        with ProxyProcess(tmp_path, ["-c", config, "--listen", "127.0.0.1:0"]) as proxy:
+            answers: list[tuple[int, bytes]] = []
+            thread = threading.Thread(target=lambda: answers.append(_post(proxy.port, "echo")))
+            thread.start()
+            wait_for(lambda: upstream.received, what="the call")
+            proxy.process.send_signal(number)
+            wait_for(lambda: not _accepts(proxy.port), what="the closed listener")
+            go.set()
+            thread.join(15)
+            assert proxy.process.wait(30) == 0
+            assert answers[0][0] == 200
+            assert b"finished" in answers[0][1]
+            kinds = [one["type"] for one in proxy.records()]
+            assert kinds[-2:] == ["tool_call_end", "run_end"]
+            assert "Traceback" not in proxy.stderr
+
+
+def test_several_workers_share_one_port_and_one_record(tmp_path: Path) -> None:
+    with HttpUpstream(lambda received: text_result(received, "x")) as upstream:
+        config = _config(tmp_path, config_for(upstream.url))
+        arguments = ["-c", config, "--listen", "127.0.0.1:0", "--workers", "2"]
+        with ProxyProcess(tmp_path, arguments) as proxy:
+            wait_for(lambda: proxy.stderr.count("listening on") == 2, what="both workers")
+            for ident in range(20):
+                assert _post(proxy.port, "echo", ident)[0] == 200
+            assert proxy.stop() == 0
+            starts = proxy.records("run_start")
+            assert len(starts) == 2
+            assert len(proxy.records("tool_call_end")) == 20
+            assert len(proxy.records("run_end")) == 2
+
+
+@pytest.mark.parametrize("extra", [[], ["--workers", "2"]])
+def test_an_address_in_use_is_exit_code_2(tmp_path: Path, extra: list[str]) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        config = _config(tmp_path, config_for("http://127.0.0.1:9/mcp"))
+        arguments = ["-c", config, "--listen", f"127.0.0.1:{port}", *extra]
+        proxy = ProxyProcess(tmp_path, arguments)
+        assert proxy.process.wait(20) == 2
+        wait_for(lambda: "cannot listen" in proxy.stderr, what="the reason")
+        proxy.close()
+
+
+def _accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
