@@ -13,7 +13,10 @@ _STEP_S: Final = 0.005
 
 
 def wait_for(
-    condition: Callable[[], Answer], timeout: float = PATIENCE_S, *, what: str = "the condition"
+    condition: Callable[[], Answer | None],
+    timeout: float = PATIENCE_S,
+    *,
+    what: str = "the condition",
 ) -> Answer:
     """Ask until the answer is truthy and return it; fail the test when the time is up."""
     deadline = time.monotonic() + timeout

@@ -35,7 +35,7 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.judge import Question, Ruling
-from thoughtgate.core.session import Session
+from thoughtgate.core.session import CALLER_GONE, Session
 from thoughtgate.core.task_book import Caller as TaskCaller
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
@@ -152,7 +152,7 @@ class Desk:
         self._flows: WeakValueDictionary[str, Flow] = WeakValueDictionary()
         self._named = 0
         self.prevented = 0
-        """Approved calls that were not made because their caller had left."""
+        """Held calls that were not made because their caller had left."""
 
     def __len__(self) -> int:
         return len(self._held)
@@ -439,6 +439,8 @@ class Flow:
     def _withdraw(self, command: Withdraw, sink: Sink | None) -> int:
         del sink
         self.desk.drop(command.call_id)
+        if command.reason == CALLER_GONE:
+            self.desk.prevented += 1
         self._shared.governor.withdraw(command.call_id, command.reason, now())
         self.outbox.schedule()
         caller = self._caller(command.key)

@@ -133,7 +133,11 @@ class ServiceAuthority:
             masked = reply.get("body") if reply is not None else None
             return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
 
-        question = {"session_id": self._session, "body": command.body}
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "body": command.body,
+        }
         return self._ask("/governance/mask", question, answer, EVALUATE_S)
 
     def ask(self, command: AskPeople) -> list[Event]:
