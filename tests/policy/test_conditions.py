@@ -31,6 +31,16 @@ def judge(when: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
         (None, 1, FAILS),
         (1, None, UNSURE),
         ({"eq": [1, 2]}, [1, 2], HOLDS),
+        ({"eq": [1, 2]}, [1, 3], FAILS),
+        ({"eq": [1, 2]}, [1], FAILS),
+        ({"eq": [1]}, [True], UNSURE),
+        ({"eq": [1]}, ["1"], UNSURE),
+        ({"eq": {"a": 1}}, {"a": 1.0}, HOLDS),
+        ({"eq": {"a": 1}}, {"a": True}, UNSURE),
+        ({"eq": {"a": 1}}, {"b": 1}, FAILS),
+        ({"contains": 5}, ["5", 1], UNSURE),
+        ({"contains": 5}, [1, 5, "x"], HOLDS),
+        ({"contains": "/etc"}, ["x", ["/etc"]], UNSURE),
         ({"ne": 5}, 6, HOLDS),
         ({"ne": 5}, 5, FAILS),
         ({"ne": 5}, "x", UNSURE),
@@ -178,3 +188,8 @@ OPERANDS = {
 @given(st.sampled_from(OPERATORS), JSON)
 def test_no_value_can_make_a_condition_raise(operator: str, value: Any) -> None:
     assert judge({"x": {operator: OPERANDS.get(operator, 1)}}, {"x": value}) in {True, False, None}
+
+
+def test_infinity_is_no_bound() -> None:
+    with pytest.raises(ValueError, match="must be a number"):
+        parse_conditions({"amount": {"gt": float("inf")}})

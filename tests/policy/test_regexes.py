@@ -24,6 +24,8 @@ from thoughtgate.policy.regexes import MAX_PATTERN, MAX_TEXT, Pattern
         "[",
         "a" * (MAX_PATTERN + 1),
         "(?:x{2,3})+",
+        "(?#[)(a+)+$(?#])",
+        "(a+)(?#c)+",
         "(?x) a b",
         "(?x:a)b",
         "a?" * 24 + "a" * 24,
@@ -128,3 +130,20 @@ def test_a_long_text_is_replaced_piece_by_piece() -> None:
 
 def test_an_expression_shows_itself() -> None:
     assert repr(Pattern("a")) == "Pattern('a')"
+
+
+@pytest.mark.parametrize("pattern", ["^x$", "^x$|^y$", "(^x$)", "^(?:x$|y)", "[$]x$"])
+def test_an_end_is_the_end_wherever_it_stands_in_an_expression(pattern: str) -> None:
+    assert Pattern(pattern).search("$x" if "[$]" in pattern else "x")
+    assert Pattern(pattern).search("$x\n" if "[$]" in pattern else "x\n") is False
+
+
+def test_ends_of_lines_are_found_where_they_are_asked_for() -> None:
+    assert Pattern("(?m)^x$").search("x\ny")
+
+
+def test_what_stands_across_two_pieces_of_a_long_text_is_replaced() -> None:
+    pattern = Pattern(r"\w+@\w+\.\w+")
+    for before in range(pattern.max_length * 2):
+        text = " " * before + "bob@example.com" + " " * 100
+        assert pattern.replace(text, "X") == " " * before + "X" + " " * 100

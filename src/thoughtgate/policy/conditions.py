@@ -9,6 +9,7 @@ asks a person or asks Cedar matches, a rule that forwards does not. A missing ar
 fails every other test but ``exists: false``.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -88,7 +89,20 @@ def _equal(value: Any, operand: Any) -> Outcome:
         return False
     if not _same_type(value, operand):
         return None if operand is not None else False
+    if isinstance(operand, list) or (
+        isinstance(operand, Mapping) and value.keys() == operand.keys()
+    ):
+        return _equal_inside(value, operand)
     return bool(value == operand)
+
+
+def _equal_inside(value: Any, operand: Any) -> Outcome:
+    """Compare member by member: Python itself takes true for 1 inside lists."""
+    if len(value) != len(operand):
+        return False
+    keys = operand if isinstance(operand, Mapping) else range(len(operand))
+    outcomes = {_equal(value[key], operand[key]) for key in keys}
+    return False if False in outcomes else None if None in outcomes else True
 
 
 def _negated(value: Any, outcome: Outcome) -> Outcome:
@@ -133,7 +147,9 @@ def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Outcome]
 
 def _contains(value: Any, operand: Any) -> Outcome:
     if isinstance(value, list):
-        return _within(operand, value)
+        # The caller writes this list: one member that can be told must not hide one that cannot.
+        outcomes = {_equal(member, operand) for member in value}
+        return True if True in outcomes else None if None in outcomes else False
     if value is _MISSING:
         return False
     return operand in value if isinstance(value, str) and isinstance(operand, str) else None
@@ -146,7 +162,7 @@ def _exists(value: Any, operand: Any) -> Outcome:
 
 
 def _number(operand: Any) -> Any:
-    if not _is_number(operand):
+    if not _is_number(operand) or operand in (math.inf, -math.inf):
         raise ValueError("must be a number")
     return operand
 

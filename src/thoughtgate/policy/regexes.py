@@ -29,7 +29,7 @@ _LARGE_COUNT: Final = 16
 """A counted repeat above this is reckoned as unbounded."""
 
 _SYMBOL: Final = re.compile(
-    r"""\\[1-9] | \(\?P= | \\.                 # back references; escapes
+    r"""\\[1-9] | \(\?P= | \(\?\#[^)]*\) | \\.  # back references; comments; escapes
       | \[\^?\]?(?:\\.|[^\]\\])*\]             # a set
       | \((?:\?(?:[aiLmsux-]+:|[:>=!]|<[=!]|P<\w+>))?  # a group opens
       | \)                                     # a group closes
@@ -58,17 +58,10 @@ class Pattern:
         """
         if len(pattern) > MAX_PATTERN:
             raise ValueError(f"an expression has at most {MAX_PATTERN} characters")
-        # A final "$" also fits before a line break at the end, which lets a text pass for another.
-        ends = re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern)
-        try:
-            with warnings.catch_warnings():
-                # What Python only warns of will mean something else one day.
-                warnings.simplefilter("error")
-                self._regex = re.compile(pattern[:-1] + r"\Z" if ends else pattern)
-        except (re.error, Warning, OverflowError, RecursionError) as error:
-            raise ValueError(f"the expression does not compile: {error}") from None
-        if self._regex.flags & re.VERBOSE:
+        plain = _compiled(pattern)
+        if plain.flags & re.VERBOSE:
             raise ValueError("verbose expressions (?x) are not supported")
+        self._regex = _compiled(_strict_ends(pattern))
         self.max_length = _longest_text(pattern)
         self.pattern = pattern
 
@@ -79,14 +72,43 @@ class Pattern:
         return self._regex.search(text) is not None
 
     def replace(self, text: str, by: str) -> str:
-        """Return the text with every match replaced; a long text is taken piece by piece."""
-        pieces = range(0, len(text), self.max_length)
-        return "".join(
-            self._regex.sub(lambda _: by, text[at : at + self.max_length]) for at in pieces
-        )
+        """Return the text with every match replaced; a long text is taken piece by piece.
+
+        Pieces overlap by half, so that what is shorter than that is found wherever it stands.
+        """
+        if len(text) <= self.max_length:
+            return self._regex.sub(lambda _: by, text)
+        spans: list[tuple[int, int]] = []
+        for at in range(0, len(text), self.max_length // 2):
+            piece = text[at : at + self.max_length]
+            spans += [(at + one.start(), at + one.end()) for one in self._regex.finditer(piece)]
+        parts, end = [], 0
+        for start, stop in sorted(span for span in spans if span[0] < span[1]):
+            if start >= end:
+                parts += [text[end:start], by]
+            end = max(end, stop)
+        return "".join([*parts, text[end:]])
 
     def __repr__(self) -> str:
         return f"Pattern({self.pattern!r})"
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        with warnings.catch_warnings():
+            # What Python only warns of will mean something else one day.
+            warnings.simplefilter("error")
+            return re.compile(pattern)
+    except (re.error, Warning, OverflowError, RecursionError) as error:
+        raise ValueError(f"the expression does not compile: {error}") from None
+
+
+def _strict_ends(pattern: str) -> str:
+    """Let every ``$`` mean the end alone: it also fits before a final line break, which lets a text pass for another."""
+    if re.search(r"\(\?[a-zA-Z]*m", pattern):  # where it is asked to fit at the end of every line
+        return pattern
+    symbols = (match.group() for match in _SYMBOL.finditer(pattern))
+    return "".join(r"\Z" if symbol == "$" else symbol for symbol in symbols)
 
 
 class _Work:
@@ -146,6 +168,8 @@ def _reckon(pattern: str) -> _Work:
     closed: _Work | None = None
     for match in _SYMBOL.finditer(pattern):
         symbol = match.group()
+        if symbol.startswith("(?#"):
+            continue
         times = _times(symbol)
         if times is not None:
             levels[-1].add(closed, *times)
@@ -162,8 +186,6 @@ def _reckon(pattern: str) -> _Work:
             levels.append(_Work())
     if closed is not None:
         levels[-1].add(closed)
-    for inner in levels[:0:-1]:  # what a comment group made us take for an opened one
-        levels[0].add(inner)
     return levels[0]
 
 
