@@ -259,3 +259,27 @@ def test_a_rate_never_passes_more_than_it_says(steps: list[Any], calls: int) -> 
             passed.append(now)
     # A bucket may be full when a period begins, so at most twice the count fits into one.
     assert all(sum(start <= at < start + 10.0 for at in passed) <= 2 * calls for start in passed)
+
+
+def test_a_full_table_keeps_a_rate_that_is_not_full_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits_module, "MAX_KEYS", 4)
+    slow = Limit("slow", Selector(names=compile_globs(["transfer"])), rate=Rate(1, 3600.0))
+    fast = Limit("fast", rate=Rate(1000, 1.0), scope="tool")
+    counted = state(slow, fast)
+    transfer = CALL._replace(name="transfer")
+    assert forward(counted, transfer) is None
+    for number in range(8):
+        forward(counted, CALL._replace(name=f"x{number}"), now=float(number * 2))
+    assert kind(counted.check(transfer, 20.0)) == "rate_limited"
+
+
+def test_a_full_table_of_breakers_drops_what_no_longer_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits_module, "MAX_KEYS", 3)
+    counted = state(Limit("k", breaker=Breaker(1, 10.0, 5.0)))
+    for number in range(3):
+        counted.failed(CALL._replace(name=f"x{number}"), 0.0)
+    counted.failed(CALL._replace(name="late"), 100.0)
+    assert kind(counted.check(CALL._replace(name="late"), 101.0)) == "breaker"
+    assert counted.check(CALL._replace(name="other"), 101.0) is None

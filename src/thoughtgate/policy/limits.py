@@ -107,9 +107,7 @@ class LimitState:
         """Count a call that is being forwarded."""
         for limit in self._covers(call):
             if limit.rate:
-                bucket = self._bucket(limit, limit.rate, call, now)
-                bucket.tokens -= 1
-                bucket.at = now
+                self._bucket(limit, limit.rate, call, now).tokens -= 1
             if limit.budget is not None:
                 key = _room(self._spent, _key(limit, call, RUN))
                 self._spent[key] = self._spent.get(key, 0) + 1
@@ -124,6 +122,8 @@ class LimitState:
         """Count a forwarded call that ended in an error."""
         for limit in self._covers(call):
             if limit.breaker:
+                if len(self._circuits) >= MAX_KEYS:
+                    self._forget_circuits(now)
                 key = self._circuit_key(limit, call)
                 circuit = self._circuits.setdefault(key, _Circuit([]))
                 _count_failure(circuit, limit.breaker, now)
@@ -220,10 +220,7 @@ class LimitState:
         """Return the bucket of a call, filled up to now; a clock that went back adds nothing."""
         key = _key(limit, call, RUN)
         if key not in self._buckets and len(self._buckets) >= MAX_KEYS:
-            _drop(
-                self._buckets,
-                [one for one, bucket in self._buckets.items() if now - bucket.at > rate.period_s],
-            )
+            self._forget_buckets(now)
         bucket = self._buckets.setdefault(
             _room(self._buckets, key), _Bucket(float(rate.calls), now)
         )
@@ -231,6 +228,27 @@ class LimitState:
         bucket.tokens = min(float(rate.calls), bucket.tokens + gained)
         bucket.at = max(now, bucket.at)
         return bucket
+
+    def _forget_buckets(self, now: float) -> None:
+        """Drop the buckets that are full again by their own limit's period: they say nothing."""
+        periods = {limit.id: limit.rate.period_s for limit in self.limits if limit.rate}
+        full = [
+            key
+            for key, bucket in self._buckets.items()
+            if now - bucket.at > periods.get(json.loads(key)[0], 0.0)
+        ]
+        _drop(self._buckets, full)
+
+    def _forget_circuits(self, now: float) -> None:
+        """Drop the circuits whose failures no longer count, and that were open long ago."""
+        windows = {limit.id: limit.breaker.within_s for limit in self.limits if limit.breaker}
+        over = [
+            key
+            for key, circuit in self._circuits.items()
+            if now - max(circuit.open_until, circuit.trying_until, *circuit.failures[-1:])
+            >= windows.get(json.loads(key)[0], 0.0)
+        ]
+        _drop(self._circuits, over)
 
     def _remember(self, limit: Limit, call: Call, now: float) -> None:
         if len(self._seen) >= MAX_KEYS:
