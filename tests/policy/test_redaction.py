@@ -28,6 +28,15 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         JWT,
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nMIIE",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: A-B,00\n\nMIIE\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQdGB\n-----END PGP PRIVATE KEY BLOCK-----",
+        "sk_live_abcdef123456",
+        "npm_abcdefghij0123456789abcdef",
+        "hf_abcdefghij0123456789",
+        "pypi-AgEIcHlwaS5vcmcCJ",
+        "xapp-1-ABCDEFGH",
+        "ya29.abcdefghij_klm",
+        "SG.abcdefghijkl.mnopqrstuv",
     ],
 )
 def test_a_well_known_token_is_masked_wherever_it_stands(secret: str) -> None:
@@ -102,3 +111,44 @@ def test_masking_makes_a_new_value_and_is_final(value: Any) -> None:
     masked = REDACTOR.mask_value(value)
     assert value == before
     assert REDACTOR.mask_value(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password='hunter2'",
+        "{'password': 'hunter2'}",
+        '{"password": "hunter2 hunter2"}',
+        '{"password": "a\\"hunter2"}',
+        '{\\"password\\": \\"hunter2\\"}',
+        "PASSWORD   =   hunter2",
+        "aws_secret_access_key = hunter2",
+        "AccountKey=hunter2;",
+        "login --password hunter2",
+        "Authorization: Token hunter2",
+        "https://user:p@hunter2@host/",
+    ],
+)
+def test_a_secret_is_masked_however_it_is_written_beside_its_name(text: str) -> None:
+    masked = REDACTOR.mask_text(text)
+    assert "hunter2" not in masked
+    assert MASK in masked
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["accessToken", "clientSecret", "privateKey", "db_password", "GITHUB_TOKEN", "X-Auth-Token"],
+)
+def test_a_name_says_that_it_is_secret_in_any_spelling(name: str) -> None:
+    assert REDACTOR.mask_value({"env": [{name: "hunter2"}]}) == {"env": [{name: MASK}]}
+
+
+@pytest.mark.parametrize("name", ["pageToken", "next_token", "max_tokens", "keyboard", "tokenizer"])
+def test_a_name_that_only_sounds_secret_is_shown(name: str) -> None:
+    assert REDACTOR.mask_value({name: "x"}) == {name: "x"}
+
+
+def test_the_value_beside_the_name_of_a_secret_is_masked() -> None:
+    pairs = [{"name": "Authorization", "value": "x"}, {"name": "Accept", "value": "y"}]
+    masked = REDACTOR.mask_value({"headers": pairs})
+    assert [pair["value"] for pair in masked["headers"]] == [MASK, "y"]

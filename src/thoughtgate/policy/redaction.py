@@ -12,6 +12,8 @@ from thoughtgate.policy.regexes import Pattern
 
 MASK: Final = "[REDACTED]"
 
+_SEPARATORS: Final = dict.fromkeys(map(ord, "-_. "))
+
 MIN_LITERAL: Final = 4
 """Shorter injected values are not masked: they would blacken ordinary text."""
 
@@ -21,7 +23,25 @@ SECRET_NAMES: Final = (
     "x_api_key", "access_key", "secret_key", "secret_access_key", "private_key", "authorization",
     "proxy_authorization", "cookie", "set_cookie", "credential", "credentials",
 )  # fmt: skip
-"""Argument names whose values are always masked; compared without case, ``-`` read as ``_``."""
+"""Argument names whose values are always masked; compared without case, ``-``, ``_`` and the like,
+so that ``accessToken`` is ``access_token``."""
+
+SECRET_ENDINGS: Final = (
+    "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey",
+    "privatekey", "signingkey", "encryptionkey", "accountkey",
+)  # fmt: skip
+"""How names end that say what the secret is for: ``db_password``, ``GITHUB_TOKEN``."""
+
+_PLACE_TOKENS: Final = (
+    "pagetoken", "nexttoken", "continuationtoken", "progresstoken", "synctoken", "resumetoken",
+)  # fmt: skip
+"""Tokens that name a place in a list or a call, which an approver should see."""
+
+_SAID: Final = r"[\"'\\]{0,3}\s{0,8}[=:]\s{0,8}[\"'\\]{0,3}"
+"""What stands between a name and its value, in text, in JSON and in JSON inside JSON."""
+
+_PAIR_NAMES: Final = ("name", "key", "header")
+"""Keys of an object that says what its ``value`` is, as lists of headers have them."""
 
 
 class _Form(NamedTuple):
@@ -37,7 +57,12 @@ TOKEN_FORMS: Final = (
     _Form(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{6,}"),
     _Form(("github_pat_",), r"github_pat_[A-Za-z0-9_]{6,}"),
     _Form(("glpat-",), r"glpat-[A-Za-z0-9_-]{10,}"),
-    _Form(("xox",), r"xox[a-z]-[A-Za-z0-9-]{6,}"),
+    _Form(("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{6,}"),
+    _Form(("k_live_", "k_test_"), r"[rs]k_(?:live|test)_[A-Za-z0-9]{6,}"),
+    _Form(("npm_", "hf_"), r"\b(?:npm|hf)_[A-Za-z0-9]{20,}"),
+    _Form(("pypi-",), r"pypi-[A-Za-z0-9_-]{16,}"),
+    _Form(("ya29.",), r"ya29\.[A-Za-z0-9_-]{10,}"),
+    _Form(("sg.",), r"\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{6,}"),
     _Form(("akia", "asia"), r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
     _Form(("aiza",), r"AIza[A-Za-z0-9_-]{20,}"),
     # Tried once a run of such characters: from every "eyJ" in it the time would be quadratic.
@@ -49,14 +74,26 @@ TOKEN_FORMS: Final = (
     _Form(("bearer ",), r"(?P<kept>\b(?i:bearer) +)[A-Za-z0-9._~+/=-]{6,}"),
     _Form(("basic ",), r"(?P<kept>\b(?i:basic) +)[A-Za-z0-9+/=]{12,}"),
     _Form(
-        ("private key-----",),
-        r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,32}PRIVATE KEY-----)?",
+        ("private key",),
+        r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)"
+        r"(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     ),
     _Form(
-        ("passw", "pwd", "secret", "token", "api_key", "apikey", "api-key"),
-        r"(?P<kept>(?i:password|passwd|pwd|secret|token|api[_-]?key)\"?\s?[=:]\s?\"?)[^\s&\"',;{}\[\]]{3,}",
+        ("passw", "passphrase", "pwd", "secret", "token", "key"),
+        r"(?P<kept>(?i:password|passwd|passphrase|pwd|token|secret"
+        r"|(?:secret|private|access|account|api)[_-]?(?:access[_-]?)?key)"
+        rf"{_SAID})(?:(?<=[^\\]\")(?:[^\"\\]|\\.)+|(?<=\\\")[^\"\\]+|(?<=')[^'\\]+"
+        r"|[^\s&\"'\\,;{}\[\]]{3,})",
     ),
-    _Form(("@",), r"(?P<kept>://[^\s/:@]{0,256}:)[^\s/@]{1,256}(?=@)"),
+    _Form(
+        ("authorization",),
+        rf"(?P<kept>(?i:authorization){_SAID}(?:[A-Za-z0-9-]{{1,20}} )?)[^\s\"'\\,;]{{6,}}",
+    ),
+    _Form(
+        ("passw", "pwd", "secret", "token", "key"),
+        r"(?P<kept>--?(?i:password|passwd|pwd|secret|token|access[_-]token|api[_-]?key)\s)[^\s-][^\s\"']{2,}",
+    ),
+    _Form(("@",), r"(?P<kept>://[^\s/:@]{0,256}:)[^\s/]{1,256}(?=@)"),
 )
 """Text that looks like a secret wherever it stands."""
 
@@ -85,7 +122,10 @@ class Redactor:
 
     def is_secret_name(self, name: str) -> bool:
         """Tell whether a key of this name holds a secret."""
-        return _folded(name) in self._names
+        folded = _folded(name)
+        return folded in self._names or (
+            folded.endswith(SECRET_ENDINGS) and not folded.endswith(_PLACE_TOKENS)
+        )
 
     def mask_text(self, text: str) -> str:
         """Return the text with everything that looks like a secret masked."""
@@ -107,15 +147,26 @@ class Redactor:
         if isinstance(value, str):
             return self.mask_text(value)
         if isinstance(value, dict):
-            return {self.mask_text(key): self._member(key, one) for key, one in value.items()}
+            pair = self._names_a_secret(value)
+            return {
+                self.mask_text(key): MASK if pair and key == "value" else self._member(key, one)
+                for key, one in value.items()
+            }
         if isinstance(value, list | tuple):
             return [self.mask_value(member) for member in value]
         return value
 
     def _member(self, key: str, value: Any) -> Any:
-        if value is not None and _folded(key) in self._names:
+        if value is not None and not isinstance(value, bool) and self.is_secret_name(key):
             return MASK
         return self.mask_value(value)
+
+    def _names_a_secret(self, value: dict[str, Any]) -> bool:
+        """Tell whether an object is a pair such as ``{"name": "Authorization", "value": ...}``."""
+        if "value" not in value:
+            return False
+        names = (value.get(key) for key in _PAIR_NAMES)
+        return any(isinstance(name, str) and self.is_secret_name(name) for name in names)
 
 
 def _mask(match: re.Match[str]) -> str:
@@ -123,4 +174,4 @@ def _mask(match: re.Match[str]) -> str:
 
 
 def _folded(name: str) -> str:
-    return name.lower().replace("-", "_")
+    return name.lower().translate(_SEPARATORS)
