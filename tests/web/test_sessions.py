@@ -56,7 +56,7 @@ def test_the_link_holds_the_code(sessions: Sessions) -> None:
 
 
 def test_consoles_on_other_ports_have_other_cookies(clock: FakeClock) -> None:
-    assert Sessions(1, clock).cookie != Sessions(2, clock.now).cookie
+    assert Sessions(1, clock).cookie != Sessions(2, clock).cookie
 
 
 def test_a_cookie_that_nobody_was_given_is_nobodys(sessions: Sessions) -> None:

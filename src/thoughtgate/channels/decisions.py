@@ -32,7 +32,7 @@ def parse_decision(body: bytes, now: float) -> RemoteDecision | str:
         said = None
     if not isinstance(said, dict):
         return "the decision is not a JSON object"
-    choice = said.get("decision")
+    choice = _text(said, "decision")
     if choice not in _CHOICES:
         return "decision is approve or deny"
     ident, digest, by, reason = (_text(said, name) for name in ("id", "digest", "by", "reason"))

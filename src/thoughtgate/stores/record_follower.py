@@ -20,7 +20,7 @@ class Follower:
         """Follow the record at ``path``; with ``rotated`` begin with the oldest file there is."""
         self._path = path
         self._from_start = rotated or not path.exists()
-        self._tail_bytes = tail_bytes
+        self._tail_bytes = 0 if self._from_start else tail_bytes
         self._inode = 0
         self._offset = 0
         self._number = 0

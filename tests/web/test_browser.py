@@ -1,0 +1,314 @@
+"""The console in a real Chromium, before real gates: what a person does, a person can do."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.support.consoles import LocalConsole, RunningConsole
+from tests.support.shim_peer import ShimPeer
+from tests.support.waiting import wait_for
+from tests.support.wraps import HOLD, Machine, kind_of, text_of
+from tests.web.conftest import Gate
+
+from thoughtgate.channels.console import identity
+from thoughtgate.core.approval import Vote
+
+RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    opened = browser.new_context()
+    opened.set_default_timeout(10_000)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, console: LocalConsole) -> Page:
+    """A page that is signed in to a console over a gate of the test."""
+    return signed_in(context, console.console.new_link())
+
+
+def signed_in(context: BrowserContext, link: str) -> Page:
+    page = context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"a script failed: {error}"))
+    page.goto(link)
+    expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+    return page
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[ShimPeer]:
+    """A real shim that holds a real call: request 2."""
+    with ShimPeer(tmp_path, RULES) as peer:
+        peer.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        peer.receive_answer(1)
+        yield peer
+
+
+def call(peer: ShimPeer, ident: int, note: str) -> None:
+    params = {"name": "delete_note", "arguments": {"name": note}}
+    peer.send({"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params})
+
+
+def test_a_held_call_of_a_real_shim_is_approved_and_denied_by_clicking(
+    context: BrowserContext, held: ShimPeer
+) -> None:
+    with RunningConsole(held.state, "-c", str(held.folder / "thoughtgate.yaml")) as console:
+        page = signed_in(context, console.link)
+        call(held, 2, "draft")
+        card = page.locator(".ask", has_text="draft")
+        expect(card).to_contain_text("gone is gone")
+        assert held.calls_reached() == []
+        card.get_by_label("Reason").fill("nobody needs it")
+        card.get_by_role("button", name="Approve").click()
+
+        assert text_of(held.receive_answer(2)) == "deleted draft"
+        expect(page.locator(".notice")).to_contain_text("delete_note")
+        expect(page.locator("#answered")).to_contain_text("nobody needs it")
+
+        call(held, 3, "budget")
+        page.locator(".ask", has_text="budget").get_by_role("button", name="Deny").click()
+
+        assert kind_of(held.receive_answer(3)) == "approval_rejected"
+        assert held.calls_reached() == ["delete_note"]
+    decided = held.events("approval_decided")
+    assert [one["approval"]["decided_by"] for one in decided] == [identity()] * 2
+    assert [one["approval"]["outcome"] for one in decided] == ["approved", "rejected"]
+
+
+def test_a_held_call_under_wrap_is_answered_at_the_gates_own_address(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, HOLD)
+    machine.write_sample()
+    with machine.wrap() as wrapped:
+        wrapped.open()
+        link = re.search(r"console +(http://\S+)", wrapped.stderr)
+        assert link is not None, wrapped.stderr
+        page = signed_in(context, link.group(1))
+        wrapped.tell_call("delete_note", {"name": "draft"})
+        page.locator(".ask", has_text="draft").get_by_role("button", name="Approve").click()
+
+        assert text_of(wrapped.peer.receive(20.0)["said"]) == "deleted draft"
+        page.goto(link.group(1))
+        expect(page.locator("body")).to_contain_text("works once")
+        assert wrapped.finish() == 0
+    refused = machine.events("agent_auth_rejected")
+    assert [one["agent"]["method"] for one in refused] == ["console"]
+    assert "sign-in link" in refused[0]["agent"]["reason"]
+
+
+def test_a_remembered_answer_answers_the_next_call_and_can_be_taken_back(
+    context: BrowserContext, held: ShimPeer
+) -> None:
+    with RunningConsole(held.state) as console:
+        page = signed_in(context, console.link)
+        call(held, 2, "draft")
+        card = page.locator(".ask", has_text="draft")
+        card.get_by_label("Remember approval").select_option("1h")
+        card.locator("select[name=scope]").select_option("tool")
+        card.get_by_role("button", name="Approve").click()
+        held.receive_answer(2)
+
+        call(held, 3, "budget")
+        assert text_of(held.receive_answer(3)) == "deleted budget"
+
+        page.get_by_role("link", name="Grants").click()
+        expect(page.locator("tbody tr")).to_contain_text("any arguments")
+        page.get_by_role("button", name="Revoke").click()
+        expect(page.locator("main")).to_contain_text("was revoked")
+
+        call(held, 4, "welcome")
+        page.get_by_role("link", name="Inbox").click()
+        page.locator(".ask", has_text="welcome").get_by_role("button", name="Deny").click()
+        assert kind_of(held.receive_answer(4)) == "approval_rejected"
+
+
+def test_questions_come_and_go_without_a_reload(page: Page, gate: Gate) -> None:
+    page.evaluate("window.untouched = true")
+    ident = gate.hold("format_disk")
+    card = page.locator(f"#ask-{ident}")
+    expect(card).to_contain_text("format_disk")
+    expect(page).to_have_title(re.compile(r"^\(1\) "))
+
+    gate.store.vote(ident, [Vote("terminal:ann", approve=False, at=time.time())], time.time())
+    expect(card.locator(".chip")).to_have_text("denied")
+    expect(card.get_by_role("button", name="Approve")).to_be_hidden()
+    expect(page).not_to_have_title(re.compile(r"^\("))
+    assert page.evaluate("window.untouched")
+
+
+def test_what_is_half_typed_survives_the_news(page: Page, gate: Gate) -> None:
+    first = gate.hold("one")
+    field = page.locator(f"#ask-{first} input[name=reason]")
+    field.fill("because of")
+    gate.hold("two")
+    expect(page.locator(".ask")).to_have_count(2)
+
+    expect(field).to_have_value("because of")
+    expect(page.locator(".ask").first).to_contain_text("one")
+
+
+def test_the_countdown_runs_and_a_question_that_expired_is_closed(page: Page, gate: Gate) -> None:
+    ident = gate.hold(workflow="soon")
+    card = page.locator(f"#ask-{ident}")
+    expect(card).to_be_visible()
+
+    wait_for(gate.decided)
+    expect(card.locator("header .chip")).to_have_text("expired")
+
+
+def test_the_keyboard_alone_is_enough(page: Page, gate: Gate) -> None:
+    first, second = gate.hold("one"), gate.hold("two")
+    expect(page.locator(".ask")).to_have_count(2)
+    focus: Callable[[], str] = lambda: page.evaluate("document.activeElement.closest('.ask')?.id")  # noqa: E731 - asked again and again
+
+    page.keyboard.press("j")
+    assert focus() == f"ask-{first}"
+    page.keyboard.press("j")
+    assert focus() == f"ask-{second}"
+    page.keyboard.press("k")
+    assert focus() == f"ask-{first}"
+    page.keyboard.press("a")
+    assert gate.decided() == {}, "a key alone must not decide"
+    page.keyboard.press("Enter")
+    expect(page.locator(".ask")).to_have_count(1)
+    assert gate.decided() == {"run.1": True}
+
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    page.keyboard.type("no, jad")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ask")).to_have_count(0)
+    assert gate.decided() == {"run.2": False}
+
+
+def test_enter_in_the_reason_denies_and_never_approves(page: Page, gate: Gate) -> None:
+    ident = gate.hold()
+    page.locator(f"#ask-{ident} input[name=reason]").press("Enter")
+    expect(page.locator(".notice")).to_contain_text("denied")
+
+    assert gate.decided() == {"run.1": False}
+
+
+def test_every_page_fits_a_phone(page: Page, gate: Gate) -> None:
+    ident = gate.hold(
+        "delete_" + "x" * 80, {"path": "/very/long/" + "path" * 60, "nested": {"list": ["y" * 300]}}
+    )
+    page.set_viewport_size({"width": 360, "height": 740})
+    base = page.url.rstrip("/")
+    for path in ("/", f"/approvals/{ident}", "/traffic", "/calls", "/servers", "/grants", "/stats"):
+        page.goto(base + path)
+        too_wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert too_wide <= 0, path
+    page.goto(base)
+    button = page.get_by_role("button", name="Approve").bounding_box()
+    assert button is not None
+    assert button["height"] >= 40
+    page.get_by_role("button", name="Approve").click()
+    assert wait_for(gate.decided) == {"run.1": True}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_both_schemes(page: Page, gate: Gate, scheme: str) -> None:
+    gate.hold()
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.reload()
+    colours = page.evaluate(
+        """() => ['.ask h2', '.facts dd', '.facts dt', '.approve', '.deny', '.left time'].map((part) => {
+          const found = document.querySelector(part), style = getComputedStyle(found);
+          let ground = found;
+          while (getComputedStyle(ground).backgroundColor === 'rgba(0, 0, 0, 0)') ground = ground.parentElement;
+          return [style.color, getComputedStyle(ground).backgroundColor];
+        })"""
+    )
+    for text, ground in colours:
+        assert contrast(text, ground) >= 4.5, (text, ground)
+
+
+def contrast(text: str, ground: str) -> float:
+    """Return the contrast of two colours as WCAG reckons it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    high, low = sorted((luminance(text), luminance(ground)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_everything_works_without_script(
+    browser: Browser, console: LocalConsole, gate: Gate
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    try:
+        page = context.new_page()
+        gate.hold()
+        page.goto(console.console.new_link())
+        page.get_by_label("Reason").fill("plain form")
+        page.get_by_role("button", name="Approve").click()
+        expect(page.locator(".notice")).to_contain_text("approved")
+        assert gate.decided() == {"run.1": True}
+    finally:
+        context.close()
+
+
+def test_new_traffic_appears_without_a_reload(context: BrowserContext, held: ShimPeer) -> None:
+    with RunningConsole(held.state) as console:
+        page = signed_in(context, console.link)
+        page.get_by_role("link", name="Traffic").click()
+        expect(page.locator("[data-state]")).to_have_text("live")
+        params = {"name": "echo", "arguments": {"text": "out of the blue"}}
+        held.ask({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+
+        expect(page.locator("#traffic")).to_contain_text("out of the blue")
+        page.get_by_role("link", name="echo").first.click()
+        expect(page.locator("main")).to_contain_text("What happened")
+
+
+def test_a_page_of_another_site_cannot_decide(
+    page: Page, context: BrowserContext, console: LocalConsole, gate: Gate, tmp_path: Path
+) -> None:
+    """The browser is signed in; the attacker knows the address and the approval's id."""
+    path = f"/approvals/{gate.hold()}"
+    attack = tmp_path / "evil.html"
+    attack.write_text(
+        f'<form id=f method=post action="{console.base}{path}"><input name=decision value=approve>'
+        f'<input name=token value=guess></form><iframe src="{console.base}/"></iframe><script>f.submit()</script>'
+    )
+    evil = context.new_page()
+    evil.goto(attack.as_uri())
+    wait_for(lambda: [one for one in console.refusals if one[1] == path])
+
+    assert gate.decided() == {}
+
+
+def test_nothing_is_loaded_from_outside_and_no_policy_is_broken(
+    context: BrowserContext, console: LocalConsole, gate: Gate
+) -> None:
+    ident = gate.hold()
+    asked: list[str] = []
+    broken: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on(
+        "console", lambda message: broken.append(message.text) if message.type == "error" else None
+    )
+    page.goto(console.console.new_link())
+    expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+    for path in ("/", f"/approvals/{ident}", "/traffic", "/calls", "/servers", "/grants", "/stats"):
+        page.goto(console.base + path)
+
+    assert {url for url in asked if not url.startswith(console.base)} == set()
+    assert broken == []

@@ -1,0 +1,110 @@
+"""The stream of server-sent events."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.consoles import Client, LocalConsole, write_events
+from tests.support.waiting import PATIENCE_S
+from tests.web.conftest import Gate
+
+from thoughtgate.core.record import frame_refused, message_seen
+from thoughtgate.web import live
+
+
+class Stream:
+    """One open stream."""
+
+    def __init__(self, client: Client, path: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=PATIENCE_S)
+        self._connection.request("GET", path, headers={"Cookie": client.cookie})
+        self.answer = self._connection.getresponse()
+
+    def next(self, wanted: str) -> str:
+        """Return the data of the next event of a name."""
+        name, data = "", list[str]()
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            assert line or name or data or not self.answer.isclosed(), "the stream has ended"
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                data.append(line.removeprefix("data: "))
+            elif not line:
+                if name == wanted:
+                    return "\n".join(data)
+                name, data = "", []
+
+    def close(self) -> None:
+        self.answer.close()
+        self._connection.close()
+
+
+Opener = Callable[[Client, str], Stream]
+
+
+@pytest.fixture
+def streams() -> Iterator[Opener]:
+    """Open streams, and close them whatever happens."""
+    opened: list[Stream] = []
+
+    def open_stream(client: Client, path: str) -> Stream:
+        opened.append(Stream(client, path))
+        return opened[-1]
+
+    yield open_stream
+    for stream in opened:
+        stream.close()
+
+
+def test_a_new_question_is_told_at_once(streams: Opener, client: Client, gate: Gate) -> None:
+    stream = streams(client, "/live")
+    assert stream.answer.headers["content-type"].startswith("text/event-stream")
+    before = json.loads(stream.next("inbox"))["rev"]
+    gate.hold()
+
+    assert json.loads(stream.next("inbox"))["rev"] > before
+
+
+def test_new_traffic_comes_as_rows(streams: Opener, client: Client, tmp_path: Path) -> None:
+    old = frame_refused(1.0, "old", "1", direction="agent_to_server", check="c", kind="k", size=1)
+    write_events(tmp_path, old)
+    stream = streams(client, "/live?traffic=1")
+    stream.next("inbox")
+    unjudged = message_seen(2.0, "unjudged", "1", "agent_to_server", "request", "ping", 1)
+    write_events(tmp_path, unjudged, old._replace(server="<new>"))
+
+    row = stream.next("row")
+    assert row.startswith("<tr")
+    assert "&lt;new&gt;" in row
+
+
+def test_everything_comes_when_asked_for(streams: Opener, client: Client, tmp_path: Path) -> None:
+    stream = streams(client, "/live?traffic=1&every=1")
+    stream.next("inbox")
+    write_events(tmp_path, message_seen(2.0, "s", "1", "agent_to_server", "request", "ping", 1))
+
+    assert "ping" in stream.next("row")
+
+
+def test_a_stream_ends_with_its_session(
+    streams: Opener, console: LocalConsole, client: Client
+) -> None:
+    stream = streams(client, "/live")
+    stream.next("inbox")
+    console.console.site.desk.clock = lambda: 1e12
+
+    while stream.answer.readline():
+        pass
+
+
+def test_not_more_streams_than_a_person_has_tabs(
+    streams: Opener, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MAX_STREAMS", 2)
+    for _ in range(2):
+        streams(client, "/live").next("inbox")
+
+    assert client.get("/live").status == 503

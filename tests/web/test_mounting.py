@@ -1,0 +1,71 @@
+"""The console on a gate's own listener: made when first asked for, its refusals on the gate's record."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.support.approvals import a_store
+from tests.support.consoles import Client
+
+from thoughtgate.core.record import Record
+from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.runtime.governance_server import open_listener, serve
+from thoughtgate.web.mounting import MountedConsole
+
+
+class Notes:
+    """A record in memory."""
+
+    def __init__(self) -> None:
+        self.noted: list[Record] = []
+        self.written = 0
+
+    def note(self, record: Record) -> None:
+        self.noted.append(record)
+
+    def flush_quietly(self) -> None:
+        self.written = len(self.noted)
+
+
+async def _visit(state: Path, notes: Notes) -> list[int]:
+    loaded = load_configuration(str(state / "c.yaml"), {}, str(state))
+    with open_listener(0) as listener:
+        port: int = listener.getsockname()[1]
+        console = MountedConsole(loaded, {}, str(state), notes, port)
+        async with serve(console, listener):
+            client = Client(port)
+
+            def visit() -> list[int]:
+                return [
+                    client.get("/").status,
+                    client.get("/", {"Host": "evil.example"}).status,
+                    client.get(urlsplit(console.new_link()).path).status,
+                    client.get("/").status,
+                    client.post("/approvals/a1", {"token": "x", "decision": "approve"}).status,
+                ]
+
+            return await asyncio.to_thread(visit)
+
+
+def test_it_serves_and_its_refusals_are_on_the_gates_record(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("schema: 1\ndefault: deny\n")
+    a_store(tmp_path).close()
+    notes = Notes()
+
+    assert asyncio.run(_visit(tmp_path, notes)) == [401, 421, 200, 200, 403]
+    assert [note.type for note in notes.noted] == ["agent_auth_rejected"] * 2
+    assert [note.body["agent"]["reason"] for note in notes.noted] == [
+        "wrong host at /",
+        "form altered, replayed or out of date at /approvals/a1",
+    ]
+    assert notes.written == 2
+
+
+def test_it_costs_a_starting_gate_next_to_nothing() -> None:
+    program = (
+        "import thoughtgate.web.mounting, sys;"
+        "assert not {'starlette', 'jinja2', 'uvicorn'} & set(sys.modules), sorted(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)

@@ -1,0 +1,57 @@
+"""Plots: valid SVG, nothing of a name becomes markup, no style of their own."""
+
+from xml.etree import ElementTree as ET
+
+from thoughtgate.web.plots import plot_over_time, plot_ranking
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)
+
+
+def test_calls_over_time_are_stacked_by_verdict() -> None:
+    counts = [
+        (0.0, "ALLOW", 3),
+        (0.0, "BLOCK", 1),
+        (60.0, "HOLD", 2),
+        (60.0, "ODD", 1),
+        (9999.0, "ALLOW", 7),
+    ]
+    svg = parsed(str(plot_over_time(counts, 0.0, 120.0, 60)))
+
+    classes = [rect.attrib["class"] for rect in svg.iter("rect")]
+    assert classes == ["v-allow", "v-block", "v-hold", "v-other"]
+    assert "3 forwarded, 1 refused" in (svg.findtext("g/title") or "")
+    heights = [float(rect.attrib["height"]) for rect in svg.iter("rect")]
+    assert heights[0] > heights[1]
+
+
+def test_no_calls_are_an_empty_plot() -> None:
+    assert list(parsed(str(plot_over_time([], 0.0, 60.0, 60))).iter("rect")) == []
+
+
+def test_a_ranking_draws_the_longest_bar_for_the_most() -> None:
+    svg = parsed(str(plot_ranking([("read", 10), ("write", 5)])))
+    widths = [float(rect.attrib["width"]) for rect in svg.iter("rect")]
+
+    assert widths[0] == 2 * widths[1]
+
+
+def test_names_are_text_and_are_cut() -> None:
+    text = str(plot_ranking([("<script>" + "x" * 100, 1), ("", 1)]))
+
+    assert "<script" not in text
+    assert "…" in text
+    parsed(text)
+
+
+def test_nothing_to_rank_is_said_so() -> None:
+    assert "nothing" in str(plot_ranking([]))
+
+
+def test_plots_need_no_style() -> None:
+    text = str(plot_over_time([(0.0, "ALLOW", 1)], 0.0, 60.0, 60)) + str(plot_ranking([("a", 1)]))
+
+    assert "style=" not in text

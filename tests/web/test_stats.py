@@ -1,0 +1,27 @@
+"""The stats page."""
+
+import time
+from pathlib import Path
+
+from tests.support.audit_cli import sample_events
+from tests.support.consoles import Client, write_events
+
+
+def test_sums_and_plots_of_the_calls(client: Client, tmp_path: Path) -> None:
+    now = time.time()
+    write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
+    text = client.get("/stats").text
+
+    assert "Calls over time" in text
+    assert text.count("<svg") >= 3
+    assert "forwarded at once" in text
+
+
+def test_a_time_without_calls_says_so(client: Client, tmp_path: Path) -> None:
+    write_events(tmp_path, *sample_events())
+
+    assert "No call in this time" in client.get("/stats?span=1h").text
+
+
+def test_an_odd_span_is_a_day(client: Client) -> None:
+    assert 'href="/stats?span=1d" aria-current="true"' in client.get("/stats?span=eternity").text
