@@ -22,8 +22,11 @@ def test_health_says_that_the_gate_serves(tmp_path: Path) -> None:
         wait_for(lambda: gate.request("GET", "/ready").status == 200, what="readiness")
         gate.call("echo")
         metrics = gate.request("GET", "/metrics").body.decode()
-        assert "mcp_connections_active 0" in metrics
-        assert "thoughtgate_zombie_execution_prevented_total" in metrics
+        assert 'mcp_requests_total{method="tools/call",status="success"} 1.0' in metrics
+        assert "mcp_connections_active 1.0" in metrics
+        assert "thoughtgate_zombie_execution_prevented_total 0.0" in metrics
+        gate.post([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
+        assert "mcp_batch_size_histogram_count 1.0" in gate.request("GET", "/metrics").body.decode()
         assert upstream.calls("echo")
 
 

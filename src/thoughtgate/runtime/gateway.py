@@ -180,6 +180,8 @@ class Gateway:
         self.active = 0
         """POSTs that are not answered yet."""
         self.is_draining = False
+        self.on_batch: Callable[[int], None] = lambda _size: None
+        """Told of every batch and its size."""
         self._setup = Setup(
             options.server, "", options.enforce, options.timeout_s, options.max_held
         )
@@ -358,6 +360,7 @@ class Gateway:
         )
         self.active += 1
         self._flows[flow] = self._flows.get(flow, 0) + 1
+        self.on_batch(len(messages))
         batch.feed(messages, at)
 
     def _mismatch(self, exchange: Exchange, message: Message) -> mirror.Mismatch | None:

@@ -28,6 +28,12 @@ class Meter(Protocol):
     def observe(self, record: Record) -> None:
         """Count an event."""
 
+    def set(self, name: str, value: float) -> None:
+        """Say what a number is now."""
+
+    def take(self, name: str, value: float) -> None:
+        """Put a value into a histogram."""
+
     def render(self) -> bytes:
         """Return the counts in the text format of Prometheus."""
 
@@ -40,11 +46,18 @@ class Pages:
         self._meter = meter
         self._gateway: Gateway | None = None
         self._upstream: Checked | None = None
+        self._connections: Callable[[], int] = lambda: 0
 
-    def attach(self, gateway: Gateway, upstream: Checked) -> None:
+    def attach(self, gateway: Gateway, upstream: Checked, connections: Callable[[], int]) -> None:
         """Tell the pages what they are about."""
         self._gateway = gateway
         self._upstream = upstream
+        self._connections = connections
+
+    def batch_came(self, size: int) -> None:
+        """Count a batch."""
+        if self._meter is not None:
+            self._meter.take("mcp_batch_size_histogram", size)
 
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
@@ -74,22 +87,13 @@ class Pages:
 
     def metrics(self) -> Page:
         """What the gate counts."""
-        body = self._meter.render() if self._meter is not None else b""
-        return 200, _TEXT, body + self._own()
-
-    def _own(self) -> bytes:
-        gateway = self._gateway
-        if gateway is None:
-            return b""
-        lines = []
-        for name, kind, value in (
-            ("mcp_connections_active", "gauge", gateway.active),
-            ("thoughtgate_http_sessions", "gauge", gateway.session_count),
-            ("thoughtgate_http_held_calls", "gauge", len(gateway.desk)),
-            ("thoughtgate_zombie_execution_prevented_total", "counter", gateway.desk.prevented),
-        ):
-            lines.append(f"# TYPE {name} {kind}\n{name} {value}\n")
-        return "".join(lines).encode()
+        meter, gateway = self._meter, self._gateway
+        if meter is None:
+            return 404, _TEXT, b""
+        if gateway is not None:
+            meter.set("mcp_connections_active", self._connections())
+            meter.set("thoughtgate_zombie_execution_prevented_total", gateway.desk.prevented)
+        return 200, _TEXT, meter.render()
 
     # As the handler of an admin port.
 

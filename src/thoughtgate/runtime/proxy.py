@@ -243,8 +243,9 @@ class HttpProxy:
             metadata=resource_metadata(resource, listen.auth),
             pages=pages.routes() if not listen.admin_port else pages.public_routes(),
         )
-        pages.attach(gateway, upstream)
         server = HttpServer(gateway, _limits(listen))
+        pages.attach(gateway, upstream, lambda: len(server.connections))
+        gateway.on_batch = pages.batch_came
         admin = HttpServer(pages) if listen.admin_port else None
         try:
             await _start(upstream)
