@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import pytest
 from tests.support.commands import ROOT, sample_server, shim
+from tests.support.frames import request
 from tests.support.shim_peer import ALLOW_ALL
+from tests.support.stdio_peer import StdioPeer
 
 BIN: Final = ROOT / ".node" / "node_modules" / ".bin"
 EVERYTHING: Final = [str(BIN / "mcp-server-everything"), "stdio"]
@@ -106,3 +108,31 @@ def test_the_inspector_is_told_what_a_rule_denies(tmp_path: Path) -> None:
     said = json.dumps(answer) + complaint
     assert "denied by a rule" in said
     assert "inner words" not in said
+
+
+ROUNDED = 2**53
+
+
+JAVASCRIPT = """
+require('readline').createInterface({input: process.stdin}).on('line', (line) => {
+  const {id, method} = JSON.parse(line);
+  const result = method === 'tools/list' ? {tools: [{name: 'hidden'}]} : {};
+  console.log(JSON.stringify({jsonrpc: '2.0', id, result}));
+});
+"""
+
+
+@pytest.mark.requirement("S000-F-014")
+def test_two_ids_that_are_one_to_javascript_do_not_get_past_the_gate(tmp_path: Path) -> None:
+    """The list's answer comes under the id of the ping: a gate that trusted it would not screen it."""
+    server = [str(BIN / "node"), "-e", JAVASCRIPT]
+    asked = request(ROUNDED + 1, "tools/list")
+    with StdioPeer(server) as bare:
+        bare.send(asked)
+        assert bare.receive_answer(ROUNDED)["result"] == {"tools": [{"name": "hidden"}]}
+    env = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    with StdioPeer(_behind(tmp_path, server), env=env) as gated:
+        for body in (asked, request(ROUNDED, "ping")):
+            gated.send(body)
+            refused = gated.receive()
+            assert (refused["id"], refused["error"]["data"]["check"]) == (None, "wrong_id")

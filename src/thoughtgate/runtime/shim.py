@@ -359,9 +359,10 @@ class Shim:
     def _has_come_closer(self) -> bool:
         """Tell whether a server whose agent has left still works off what it was sent.
 
-        The grace is for a server that does nothing; nothing new can come, so it ends.
+        The grace is for a server that does nothing; nothing new can come, so it ends. Nobody
+        waits for an agent that has closed both its sides.
         """
-        if self._stopping != "eof":
+        if self._stopping != "eof" or self._to_agent.broken:
             return False
         waiting = len(self._to_server.waiting) if self._to_server is not None else 0
         before, self._left = self._left, (waiting, self._session.open_requests)
