@@ -70,6 +70,8 @@ class GovernanceApp:
             body = _dump({"error": str(error), "kind": error.kind})
         except RecordError:
             status, body = 503, _dump({"error": "the record cannot be written"})
+        except Exception:  # noqa: BLE001 - the edge of a request: a shim takes it for a denial
+            status, body = 500, _dump({"error": "the service failed"})
         await _respond(
             send, status, body, b"text/plain; version=0.0.4" if path == "/metrics" else _JSON
         )

@@ -139,7 +139,7 @@ def read_record(item: Any, server: str, session: str, at: float) -> Record:
     if not isinstance(item, list) or len(item) != _PARTS:
         wrong("a record is a list of type, time and body")
     kind, when, body = item
-    if kind not in _REPORTED or not isinstance(body, dict):
+    if not isinstance(kind, str) or kind not in _REPORTED or not isinstance(body, dict):
         wrong("a shim does not report such events")
     if not isinstance(when, int | float) or not math.isfinite(when) or abs(when - at) > MAX_SKEW_S:
         wrong("the time of a record is that of its event")

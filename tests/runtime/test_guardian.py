@@ -1,0 +1,129 @@
+"""The guardian: what a killed gate leaves behind is ended, and one command is run."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.stdio_peer import StdioPeer, marked_processes
+from tests.support.waiting import wait_for
+
+GATE = """
+import os, signal, subprocess, sys
+from thoughtgate.runtime.guardian import Guardian
+how, after, *command = sys.argv[1:]
+guardian = Guardian([sys.executable, "-c", "open(%r, 'w')" % after] if after else ())
+child = subprocess.Popen(command, start_new_session=how != "process")
+guardian.watch(child.pid, group=how != "process")
+print(child.pid, flush=True)
+if sys.stdin.readline().startswith("dismiss"):
+    guardian.dismiss()
+    print("dismissed", flush=True)
+    sys.stdin.readline()
+"""
+
+STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & while :; do wait; done"]
+
+
+def _gate(how: str, after: str = "", command: list[str] | None = None) -> StdioPeer:
+    return StdioPeer([sys.executable, "-c", GATE, how, after, *(command or ["sleep", "600"])])
+
+
+@pytest.mark.parametrize("command", [["sleep", "600"], STUBBORN])
+def test_a_killed_gate_takes_the_whole_group_along(command: list[str]) -> None:
+    with _gate("group", command=command) as gate:
+        gate.read_line()
+        gate.signal(signal.SIGKILL)
+        gate.wait()
+        gate.assert_nothing_left()
+
+
+def test_a_killed_gate_takes_a_launchers_program_along() -> None:
+    launcher = ["sh", "-c", "sleep 600; :"]
+    with _gate("process", command=launcher) as gate:
+        gate.read_line()
+        wait_for(lambda: len(list(marked_processes(gate.mark))) >= 4, what="the launched program")
+        gate.signal(signal.SIGKILL)
+        gate.wait()
+        gate.assert_nothing_left()
+
+
+def test_the_command_runs_when_the_guardian_had_to_act(tmp_path: Path) -> None:
+    after = tmp_path / "after"
+    with _gate("group", str(after)) as gate:
+        gate.read_line()
+        gate.signal(signal.SIGKILL)
+        wait_for(after.exists, what="the command")
+        gate.assert_nothing_left()
+
+
+def test_a_dismissed_guardian_ends_nothing_and_runs_nothing(tmp_path: Path) -> None:
+    after = tmp_path / "after"
+    with _gate("group", str(after)) as gate:
+        child = int(gate.read_line() or b"0")
+        gate.write_line(b"dismiss")
+        assert gate.read_line() == b"dismissed"
+        gate.signal(signal.SIGKILL)
+        gate.wait()
+        os.kill(child, 0)
+        assert not after.exists()
+
+
+def test_signals_of_the_terminal_do_not_reach_the_guardian(tmp_path: Path) -> None:
+    after = tmp_path / "after"
+    with _gate("group", str(after)) as gate:
+        gate.read_line()
+        # As a terminal does: the whole foreground group is signalled, then the gate is killed.
+        os.killpg(gate.pid, signal.SIGINT)
+        gate.wait()
+        wait_for(after.exists, what="the command")
+
+
+def test_what_was_forgotten_is_left_alone() -> None:
+    script = (
+        "import os, subprocess, sys\n"
+        "from thoughtgate.runtime.guardian import Guardian\n"
+        "guardian = Guardian()\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "guardian.watch(child.pid, group=False)\n"
+        "guardian.forget(child.pid)\n"
+        "print(child.pid, guardian._pid, flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    with StdioPeer([sys.executable, "-c", script]) as gate:
+        child, guardian = (int(word) for word in (gate.read_line() or b"").split())
+        gate.signal(signal.SIGKILL)
+        gate.wait()
+        wait_for(lambda: not Path(f"/proc/{guardian}").exists(), what="the guardian's end")
+        os.kill(child, 0)
+
+
+def test_a_guardian_holds_none_of_the_gates_files(tmp_path: Path) -> None:
+    (tmp_path / "held").touch()
+    script = (
+        "import sys\n"
+        f"held = open({str(tmp_path / 'held')!r})\n"
+        "from thoughtgate.runtime.guardian import Guardian\n"
+        "guardian = Guardian()\n"
+        "print(guardian._pid, flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    with StdioPeer([sys.executable, "-c", script]) as gate:
+        pid = int(gate.read_line() or b"0")
+
+        def held() -> list[str]:
+            return [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
+
+        wait_for(lambda: len(held()) == 1, what="the guardian to let go")
+        assert held()[0].startswith("pipe:")
+        gate.close_stdin()
+        assert gate.wait() == 0
+
+
+def test_the_guardian_is_no_burden_when_the_program_is_missing() -> None:
+    script = "from thoughtgate.runtime.guardian import Guardian as G; G(['/no/such']).dismiss()"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
