@@ -149,3 +149,49 @@ def test_wrong_types_are_left_for_the_models(data: dict[str, Any]) -> None:
 )
 def test_loopback_is_known_without_looking_a_name_up(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"rules": [{"tool": None, "action": "forward"}]}, "rules[0].tool"),
+        (server(command="x", expose={"allow": None}), "servers.a.expose.allow"),
+        (listen(auth=None), "listen.auth"),
+    ],
+)
+def test_a_key_without_a_value_never_means_everything(data: dict[str, Any], key: str) -> None:
+    assert "is empty" in found(data)[key]
+
+
+def test_a_condition_may_compare_with_null() -> None:
+    assert not found({"rules": [{"tool": "x", "when": {"a": None}, "action": "deny"}]})
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"command": "a\0b"}, "command"),
+        ({"command": "x", "cwd": "\0"}, "cwd"),
+        ({"command": "x", "args": ["a", "\0"]}, "args[1]"),
+        ({"command": "x", "env": {"A=B": "c"}}, "env.A=B"),
+        ({"command": "x", "env": {"A": "\0"}}, "env.A"),
+        ({"url": "http://h/", "headers": {"A": "x\r\nB: y"}}, "headers.A"),
+        ({"url": "http://h/", "headers": {"A:": "x"}}, "headers.A:"),
+        ({"url": "http://h/\r\nX: y"}, "url"),
+        ({"url": "http://h/a b"}, "url"),
+    ],
+)
+def test_no_value_runs_over_into_the_next(fields: dict[str, Any], key: str) -> None:
+    assert f"servers.a.{key}" in found(server(**fields))
+
+
+@pytest.mark.parametrize(
+    ("limit", "key"),
+    [
+        ({"duplicate": "0s"}, "duplicate"),
+        ({"breaker": {"failures": 1, "within": "0s"}}, "breaker.within"),
+        ({"breaker": {"failures": 1, "cooldown": "0ms"}}, "breaker.cooldown"),
+    ],
+)
+def test_a_limit_over_no_time_is_refused(limit: dict[str, Any], key: str) -> None:
+    assert f"limits[0].{key}" in found({"limits": [limit]})

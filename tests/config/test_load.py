@@ -287,3 +287,44 @@ def test_the_example_of_the_getting_started_page_loads() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "config.md"
     example = page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]
     load(example, {"SEARCH_TOKEN": "x"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "servers: {a: {command: x, timeout: '${PW}'}}",
+        "servers: {a: {command: x, expose: ['${PW}']}}",
+        "listen: {auth: {type: ip_allowlist, allow: ['${PW}']}}",
+    ],
+)
+def test_a_value_from_the_environment_is_never_quoted(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(
+            f"schema: 1\ndefault: deny\n{text}\n",
+            file="c.yaml",
+            env={"PW": "hunter2"},
+            read_text=str,
+        )
+    assert "not shown" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("rules: [{words: [], action: forward}]", "rules[0].words"),
+        ("rules: [{words: [delete_file], action: deny}]", "rules[0].words[0]"),
+        ("rules: [{tool: x, when: {'': 1}, action: deny}]", "rules[0].when"),
+        ("rules: [{tool: x, when: {a..b: 1}, action: deny}]", "rules[0].when"),
+    ],
+)
+def test_a_rule_that_means_everything_or_nothing_by_mistake_is_refused(text: str, key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(f"schema: 1\ndefault: deny\n{text}\n", file="c.yaml", env={}, read_text=str)
+    assert [one.key for one in caught.value.problems] == [key]
+
+
+@pytest.mark.parametrize("version", ["true", "1.0"])
+def test_a_version_is_the_number_one(version: str) -> None:
+    with pytest.raises(ConfigError, match="schema"):
+        load_settings(f"schema: {version}\ndefault: deny\n", file="c.yaml", env={}, read_text=str)

@@ -37,3 +37,11 @@ def test_what_is_not_toml_is_refused(text: str, line: int) -> None:
     with pytest.raises(ConfigError, match="not valid TOML") as caught:
         parse_toml(text, "f.toml")
     assert caught.value.problems[0].line == line
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "9" * 5000, ".".join("a" * 3000) + " = 1", "a = " + "[" * 300 + "]" * 300]
+)
+def test_what_no_config_needs_is_refused_as_not_readable(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"f\.toml"):
+        parse_toml(text, "f.toml")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.config.substitution import substitute
+from thoughtgate.config.substitution import references, substitute
 
 
 def fill(text: str, **env: str) -> Any:
@@ -65,3 +65,8 @@ def test_a_value_can_hold_anything_and_stays_one_text(value: str) -> None:
 @given(st.text(alphabet="ab$ {}", max_size=20))
 def test_escaping_brings_any_text_through(text: str) -> None:
     assert fill(text.replace("${", "$${")) == text or "$${" in text
+
+
+def test_references_are_found_wherever_they_stand() -> None:
+    data = {"a": ["x", "${V}"], "b": {"c": "a${V:-d}"}, "e": 1}
+    assert list(references(data)) == [("a", 1), ("b", "c")]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from thoughtgate.config.document import MAX_BYTES
 from thoughtgate.errors import ConfigError, exit_code
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import evaluate
@@ -191,3 +192,17 @@ def test_secrets_handed_to_a_server_are_masked(config: Path, tmp_path: Path) -> 
 def test_the_document_of_a_file_and_of_the_starter_policy_can_be_had(config: Path) -> None:
     assert load_document(str(config)).lines["default",] == 2
     assert load_document(None).data["default"] == "forward"
+
+
+def test_a_policy_file_that_is_a_pipe_too_large_or_no_name_is_refused(
+    config: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    policy = "permit(principal, action, resource);\n//"
+    large = policy.ljust(MAX_BYTES + 1, "x") + "\nforbid(principal, action, resource);\n"
+    (tmp_path / "large").write_text(large)
+    config.write_text(GOOD + 'cedar: {policies: [pipe, large, "a\\0b"]}\n')
+    told = problem(None, tmp_path)
+    assert "cedar.policies[0]: cannot read pipe: not a regular file" in told
+    assert "cedar.policies[1]: cannot read large: larger than" in told
+    assert "cedar.policies[2]: cannot read" in told

@@ -5,6 +5,7 @@ enough; hence they take nothing for granted about types.
 """
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -24,12 +25,23 @@ MIN_APPROVAL_S: Final = 5.0
 MIN_TIMEOUT_S: Final = 0.1
 """Less than a process needs to answer at all."""
 
+MIN_WINDOW_S: Final = 0.001
+"""A limit over no time at all limits nothing."""
+
+_MAY_BE_NULL: Final = ("when", "annotations")
+"""Conditions compare with null as with any other value."""
+
 _NAMED: Final = ("tool", "resource", "prompt")
 _LIMITS: Final = ("rate", "budget", "duplicate", "breaker")
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_URL: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 def check(data: dict[str, Any]) -> Found:
     """Yield path and words for everything that does not fit together."""
+    yield from _empty(data, ())
     yield from _servers(_map(data, "servers"))
     yield from _rules(data)
     yield from _limits(data)
@@ -38,6 +50,19 @@ def check(data: dict[str, Any]) -> Found:
     yield from _listen(_map(data, "listen"))
     yield from _namespaces(data)
     yield from _places(data)
+
+
+def _empty(value: Any, path: Path) -> Found:
+    """Refuse a key without a value: ``tool:`` left blank would mean every tool."""
+    if value is None:
+        yield path, "is empty; give it a value or remove the key"
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            if key not in _MAY_BE_NULL or path[:1] != ("rules",):
+                yield from _empty(member, (*path, key))
+    elif isinstance(value, list):
+        for at, member in enumerate(value):
+            yield from _empty(member, (*path, at))
 
 
 def _map(data: Any, key: str) -> dict[str, Any]:
@@ -106,6 +131,23 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
         yield from _address((*path, "url"), url, secure=secret)
     for field in ("timeout", "start_timeout", "connect_timeout"):
         yield from _at_least((*path, field), server.get(field), MIN_TIMEOUT_S)
+    yield from _handed_over(path, server)
+
+
+def _handed_over(path: Path, server: dict[str, Any]) -> Found:
+    """Check what goes into a process or a request: no value may run over into the next."""
+    for field in ("command", "cwd"):
+        if "\0" in str(server.get(field, "")):
+            yield (*path, field), "must not hold a NUL character"
+    for at, text in enumerate(_texts(server.get("args") or [])):
+        if "\0" in text:
+            yield (*path, "args", at), "must not hold a NUL character"
+    for name, value in _map(server, "env").items():
+        if not name or "=" in name or "\0" in f"{name}{value}":
+            yield (*path, "env", name), "a variable has a name without =, and no NUL character"
+    for name, value in _map(server, "headers").items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(str(value)):
+            yield (*path, "headers", name), "must be a header's name and a value on one line"
 
 
 def _at_least(path: Path, value: Any, least_s: float) -> Found:
@@ -121,7 +163,7 @@ def _address(path: Path, url: str, *, secure: bool) -> Found:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port, parts = None, None, urlsplit("")
-    if parts.scheme not in {"http", "https"} or not host or port == 0:
+    if parts.scheme not in {"http", "https"} or not host or port == 0 or not _URL.fullmatch(url):
         yield path, "must be an http:// or https:// URL with a host"
     elif parts.username is not None or parts.password is not None:
         yield path, "must not hold a user name or password; use auth with token_env"
@@ -197,6 +239,10 @@ def _limits(data: dict[str, Any]) -> Found:
         yield from _selector(("limits", at), limit, data)
         if all(limit.get(key) is None for key in _LIMITS):
             yield ("limits", at), f"limits nothing; give it one of {', '.join(_LIMITS)}"
+        yield from _at_least(("limits", at, "duplicate"), limit.get("duplicate"), MIN_WINDOW_S)
+        for key in ("within", "cooldown"):
+            value = _map(limit, "breaker").get(key)
+            yield from _at_least(("limits", at, "breaker", key), value, MIN_WINDOW_S)
 
 
 def _workflow(path: Path, workflow: Any) -> Found:

@@ -4,6 +4,7 @@ The caller gives the environment and a way to read the files that the config nam
 module opens nothing.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,12 +18,15 @@ from thoughtgate.config.freeze import freeze
 from thoughtgate.config.models import ConfigModel
 from thoughtgate.config.parse import parse
 from thoughtgate.config.settings import Settings
-from thoughtgate.config.substitution import substitute
+from thoughtgate.config.substitution import references, substitute
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
 
 SERVERS_ALIAS = "mcpServers"
+
+_QUOTED = re.compile(r" \(got .*\)\Z", re.DOTALL)
+"""The end of a complaint, which quotes the value."""
 
 
 def load_settings(
@@ -44,6 +48,7 @@ def load_settings(
     document = parse(text, file=file, format_=format_)
     report = _Report(document, file)
     data = _named_servers(document, report)
+    report.hide(references(data))
     data, unfilled = substitute(data, env)
     report.add(unfilled)
     data, wrong = apply_environment(data, env)
@@ -64,12 +69,23 @@ class _Report:
         self._lines = document.lines
         self._file = file
         self._seen: set[Path] = set()
+        self._hidden: tuple[Path, ...] = ()
+
+    def hide(self, paths: Iterable[Path]) -> None:
+        """Never quote these values: they come from the environment, as secrets do."""
+        self._hidden = tuple(paths)
 
     def add(self, found: Iterable[tuple[Path, str]]) -> None:
         for path, message in found:
             if path not in self._seen:
                 self._seen.add(path)
-                self.problems.append(Problem(dotted(path), message, self._file, self._line(path)))
+                words = self._without_secrets(path, message)
+                self.problems.append(Problem(dotted(path), words, self._file, self._line(path)))
+
+    def _without_secrets(self, path: Path, message: str) -> str:
+        if any(one[: len(path)] == path for one in self._hidden):
+            return _QUOTED.sub(" (got a value that is not shown)", message)
+        return message
 
     def _line(self, path: Path) -> int:
         """Return the line of the value, or of the nearest thing around it."""
@@ -113,8 +129,9 @@ def _read_cedar(
         if isinstance(path, str) and path:
             try:
                 sources.append(CedarSource(path, read_text(path)))
-            except (OSError, UnicodeError) as error:
-                words = getattr(error, "strerror", None) or "not UTF-8 text"
+            except (OSError, ValueError) as error:  # not UTF-8, or a name that no file can have
+                unreadable = "not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
+                words = getattr(error, "strerror", None) or unreadable
                 report.add([(("cedar", "policies", at), f"cannot read {path}: {words}")])
     if not sources:
         return ()

@@ -19,6 +19,7 @@ from thoughtgate.config.durations import parse_duration, parse_rate, parse_size,
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.regexes import Pattern
+from thoughtgate.policy.words import split_words
 
 SCHEMA_VERSION: Final = 1
 
@@ -54,6 +55,18 @@ def _regex(value: Any) -> Any:
 def _conditions(value: Any) -> Any:
     if isinstance(value, dict):
         parse_conditions(value)
+    return value
+
+
+def _word(value: Any) -> Any:
+    if isinstance(value, str) and split_words(value) != {value.lower()}:
+        raise ValueError("must be a single word: names are split at punctuation and at camel case")
+    return value
+
+
+def _version(value: Any) -> Any:
+    if value == SCHEMA_VERSION and type(value) is not int:
+        raise ValueError(f"must be the whole number {SCHEMA_VERSION}")
     return value
 
 
@@ -205,7 +218,9 @@ class SelectorModel(Model):
     """Server ids; globs, one or a list."""
     kind: Literal["tool", "resource", "prompt"] | None = None
     """Everything of a kind, when no name is given."""
-    words: list[Text] | None = None
+    words: Annotated[list[Annotated[Text, BeforeValidator(_word)]], Field(min_length=1)] | None = (
+        None
+    )
     """Words of which the name must hold one: ``delete`` fits ``delete_file`` and ``fileDelete``."""
 
 
@@ -473,7 +488,7 @@ class RedactModel(Model):
 class ConfigModel(Model):
     """The configuration of ThoughtGate."""
 
-    schema_: Annotated[Literal[1], Field(alias="schema")]
+    schema_: Annotated[Literal[1], BeforeValidator(_version), Field(alias="schema")]
     """Version of this format: 1."""
     profile: Literal["production", "development"] = "production"
     """``production`` enforces, ``development`` only reports."""

@@ -5,7 +5,7 @@ import re
 import tomllib
 from typing import Any, Final
 
-from thoughtgate.config.document import Document, Path, syntax_error
+from thoughtgate.config.document import MAX_DEPTH, Document, Path, syntax_error
 
 _KEY_PART: Final = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _DOTTED: Final = rf"{_KEY_PART}(?:\s*\.\s*{_KEY_PART})*"
@@ -21,22 +21,24 @@ def parse_toml(text: str, file: str) -> Document:
         ConfigError: the text is not TOML.
     """
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = _plain(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
         found = _LINE.search(str(error))
         line = int(found[1]) if found else 0
         raise syntax_error(
             f"not valid TOML: {str(error).partition(' (at ')[0]}", file, line
         ) from None
-    return Document(_plain(data), _lines(text))
+    return Document(data, _lines(text))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """Dates have no place in a config: they become the texts they were written as."""
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items()}
+        return {key: _plain(member, depth + 1) for key, member in value.items()}
     if isinstance(value, list):
-        return [_plain(member) for member in value]
+        return [_plain(member, depth + 1) for member in value]
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return value

@@ -6,7 +6,7 @@ as set.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from thoughtgate.config.document import Path
@@ -18,6 +18,18 @@ def substitute(data: Any, env: Mapping[str, str]) -> tuple[Any, list[tuple[Path,
     """Return the data with references filled in, and what could not be, by path."""
     problems: list[tuple[Path, str]] = []
     return _walk(data, env, (), problems), problems
+
+
+def references(data: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of every text that refers to a variable."""
+    if isinstance(data, str) and "${" in data:
+        yield path
+    elif isinstance(data, dict):
+        for key, one in data.items():
+            yield from references(one, (*path, key))
+    elif isinstance(data, list):
+        for at, one in enumerate(data):
+            yield from references(one, (*path, at))
 
 
 def _walk(value: Any, env: Mapping[str, str], path: Path, problems: list[tuple[Path, str]]) -> Any:

@@ -62,6 +62,8 @@ def _condition(path: str, operator: str, operand: Any) -> Condition:
     except ValueError as error:
         raise ValueError(f"{path}.{operator}: {error}") from None
     keys = tuple(key.replace("\\.", ".") for key in re.split(r"(?<!\\)\.", path))
+    if not all(keys):
+        raise ValueError(f"{path!r} names no argument; write keys with dots between them")
     return Condition(keys, operator, ready)
 
 

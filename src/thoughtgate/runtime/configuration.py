@@ -1,5 +1,6 @@
 """Finding and reading the config file: the only part of loading that touches the disk."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -172,8 +173,13 @@ def _holds_secret(value: Any, name: str = "") -> bool:
 
 
 def _read(path: Path) -> str:
-    with path.open("rb") as file:
+    # A pipe would keep us waiting, and half of a policy must not pass for the whole.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", str(path))
     return data.decode("utf-8-sig")
 
 
