@@ -1,0 +1,86 @@
+"""``thoughtgate doctor``: says what is wrong and how to mend it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.wraps import Machine
+
+from thoughtgate.runtime.run_file import RunFile, write_run_file
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def _findings(machine: Machine) -> dict[str, dict[str, Any]]:
+    listed = json.loads(machine.run("doctor", "--json").stdout)
+    return {one["check"]: one for one in listed}
+
+
+def test_a_healthy_machine_is_told_so(machine: Machine) -> None:
+    done = machine.run("doctor")
+
+    assert done.returncode == 0
+    assert "WRONG" not in done.stdout
+    for check in ("program", "command", "state", "config", "record", "wraps"):
+        assert f"  {check}: " in done.stdout
+
+
+def test_a_wrong_config_is_named_with_its_command(machine: Machine) -> None:
+    machine.policy.write_text("schema: 1\n", "utf-8")
+
+    done = machine.run("doctor")
+
+    assert done.returncode == 1
+    assert "validate-config" in done.stdout
+
+
+def test_a_living_wrap_is_no_fault(machine: Machine) -> None:
+    machine.write_sample()
+    with machine.wrap() as run:
+        run.wait_until_ready()
+        found = _findings(machine)["wraps"]
+        assert found["ok"]
+        assert str(run.peer.pid) in found["message"]
+        inside = run.order("run", command=[*_command(), "doctor"])["said"]
+        assert "a wrapped agent; its servers are governed" in inside["stdout"]
+        run.finish()
+
+
+def _command() -> list[str]:
+    from tests.support.commands import thoughtgate
+
+    return thoughtgate()
+
+
+def test_a_run_file_of_a_dead_service_is_found_and_unwrap_mends_it(machine: Machine) -> None:
+    pid = os.posix_spawnp("true", ["true"], {})
+    os.waitpid(pid, 0)
+    place = machine.state / "runs" / "k.json"
+    write_run_file(str(place), RunFile("127.0.0.1", 1, "t", "production", pid))
+
+    assert not _findings(machine)["runs"]["ok"]
+    machine.run("unwrap")
+    assert "runs" not in _findings(machine)
+
+
+def test_a_run_file_that_others_can_read_is_found(machine: Machine) -> None:
+    place = machine.state / "runs" / "k.json"
+    write_run_file(str(place), RunFile("127.0.0.1", 1, "t", "production", os.getpid()))
+    place.chmod(0o644)
+
+    assert "chmod 600" in _findings(machine)["runs"]["message"]
+
+
+def test_a_damaged_store_is_found(machine: Machine) -> None:
+    machine.state.mkdir(mode=0o700)
+    (machine.state / "thoughtgate.db").write_bytes(b"not a database, by far" * 100)
+
+    found = _findings(machine)["store"]
+
+    assert not found["ok"]
+    assert found["mend"].startswith("mv ")

@@ -1,0 +1,98 @@
+"""``thoughtgate wrap``: its arguments, its words, its exit codes."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.wraps import Machine, entry
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_help_names_the_agent_and_gives_examples(machine: Machine) -> None:
+    done = machine.run("wrap", "--help")
+
+    assert done.returncode == 0
+    assert "thoughtgate wrap -- claude" in done.stdout
+    for flag in ("--agent-type", "--config-path", "--thoughtgate-config", "--profile", "--dry-run"):
+        assert flag in done.stdout
+
+
+def test_a_command_that_is_no_known_agent_gets_the_list_of_types(machine: Machine) -> None:
+    done = machine.run("wrap", "--", "some-editor")
+
+    assert done.returncode == 2
+    assert "claude-code" in done.stderr
+    assert "--agent-type" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "flags", [["--profile", "lax"], ["--agent-type", "emacs"], ["--governance-port", "70000"]]
+)
+def test_a_wrong_option_is_a_usage_error(machine: Machine, flags: list[str]) -> None:
+    machine.write_sample()
+
+    assert machine.wrap_once(*flags).returncode == 2
+
+
+def test_no_command_is_a_usage_error(machine: Machine) -> None:
+    assert machine.run("wrap").returncode == 2
+
+
+@pytest.mark.parametrize("flag", ["-c", "--config", "--thoughtgate-config"])
+def test_our_own_config_can_be_named(machine: Machine, flag: str) -> None:
+    machine.write_sample()
+    other = machine.top / "other.yaml"
+    other.write_text("schema: 1\ndefault: deny\nprofile: development\n", "utf-8")
+
+    done = machine.wrap_once(flag, str(other))
+
+    assert done.returncode == 0
+    assert f"policy    {other}, development" in done.stderr
+
+
+def test_a_missing_config_of_ours_stops_everything(machine: Machine) -> None:
+    machine.write_sample()
+
+    done = machine.wrap_once("-c", "nowhere.yaml", agent=["touch", str(machine.top / "ran")])
+
+    assert done.returncode == 1
+    assert "nowhere.yaml" in done.stderr
+    assert not (machine.top / "ran").exists()
+
+
+def test_nothing_of_ours_is_on_stdout(machine: Machine) -> None:
+    machine.write_sample()
+
+    assert machine.wrap_once(agent=["echo", "the agent's own"]).stdout == "the agent's own\n"
+
+
+def test_the_agents_own_options_are_left_to_it(machine: Machine) -> None:
+    machine.write_sample()
+
+    done = machine.wrap_once(agent=["echo", "--help", "--strict", "--", "x"])
+
+    assert done.stdout == "--help --strict -- x\n"
+
+
+def test_verbose_says_what_is_refused(machine: Machine) -> None:
+    machine.policy.write_text("schema: 1\ndefault: deny\n", "utf-8")
+    machine.write_sample()
+    with machine.wrap("--verbose") as run:
+        run.open()
+        run.call("echo", {"text": "x"})
+        assert run.finish() == 0
+
+    assert "BLOCK: sample: 'echo'" in run.stderr
+
+
+def test_a_dry_run_names_what_would_stay_outside(machine: Machine) -> None:
+    machine.write_config({"sample": entry(), "far": {"url": "https://example.com/mcp"}})
+
+    done = machine.wrap_once("--dry-run")
+
+    assert done.returncode == 0
+    assert "NOT GOVERNED: far" in done.stderr
+    assert "NOT GOVERNED" not in done.stdout
