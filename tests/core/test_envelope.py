@@ -12,6 +12,7 @@ from tests.support.json_values import json_objects
 
 from thoughtgate.core.envelope import (
     GENESIS,
+    MAX_QUOTED,
     Envelope,
     Run,
     expected_chain,
@@ -127,6 +128,15 @@ def test_a_line_is_one_line_to_readers_that_split_at_other_characters() -> None:
     assert json.loads(line)["x"] == "\u2028\u2029\u0085"
     assert stated is not None
     assert expected_chain(stated[0], GENESIS) == chain
+
+
+def test_names_of_many_servers_are_not_remembered_without_end() -> None:
+    envelope = Envelope(FULL)
+    for number in range(MAX_QUOTED * 2 + 1):
+        line = envelope.wrap(Record("message", 1.0, f"srv{number}", "1", {}))
+        assert f'"srv{number}"' in line
+
+    assert len(envelope._quoted) <= MAX_QUOTED
 
 
 def test_another_encoder_may_write_the_body() -> None:

@@ -91,6 +91,14 @@ def test_a_call_is_on_record_with_its_verdict_before_it_can_run() -> None:
     assert "outcome" not in decision["decision"]
 
 
+def test_a_callers_trace_and_its_wish_for_a_task_are_on_the_record() -> None:
+    trace = f"00-{'a' * 32}-{'b' * 16}-01"
+    asked = _question("x")._replace(params={"_meta": {"traceparent": trace}, "task": {}})
+    call = _bodies(Judge(_policy(), "run").judge(asked))["tool_call_start"]["call"]
+
+    assert (call["traceparent"], call["task"]) == (trace, True)
+
+
 @pytest.mark.requirement("EVT-005")
 def test_call_ids_count_up() -> None:
     judge = Judge(_policy(), "run")

@@ -80,6 +80,14 @@ def test_a_frame_that_the_driver_has_read_is_not_read_again() -> None:
     play().when(AgentSent(b"x", 0.0, message)).then(ToServer(frame(request(1, "ping")), 1))
 
 
+def test_a_servers_frame_that_the_driver_has_read_is_not_read_again() -> None:
+    message = read_frame(frame(notification("notifications/x")))
+
+    play().when(ServerSent(b"x", 0.0, message)).then(
+        ToAgent(frame(notification("notifications/x")))
+    )
+
+
 @pytest.mark.requirement("EC-STDIO-020")
 def test_notifications_pass_both_ways() -> None:
     changed = frame(notification("notifications/tools/list_changed"))

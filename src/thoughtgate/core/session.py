@@ -497,10 +497,8 @@ class Session:
             self._abandoned[key] = asked._replace(message=None)
             return []
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
-        ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
-        if not asked.held_since:
-            return ended
         self._held -= 1
+        ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
         return [Withdraw(key, asked.call_id, reason), *ended]
 
     # Time.
