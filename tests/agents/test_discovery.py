@@ -1,5 +1,6 @@
 """What is found in agents' files, and what is wrong with them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -341,3 +342,17 @@ def test_a_file_beyond_every_measure_is_refused(scene: Scene) -> None:
     with scene.desktop.open("r+b") as file:
         file.truncate(MAX_FILE + 1)
     assert "larger than 64 MiB" in _problem(scene.plan())
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_without_waiting(scene: Scene) -> None:
+    scene.desktop.parent.mkdir(parents=True)
+    os.mkfifo(scene.desktop)
+    assert "is not a regular file" in _problem(scene.plan())
+
+
+@pytest.mark.parametrize("last", ["{}", "null"])
+def test_a_second_table_of_servers_is_refused(scene: Scene, last: str) -> None:
+    scene.write(
+        scene.desktop, '{"mcpServers": {"a": {"command": "x"}}, "mcpServers": ' + last + "}"
+    )
+    assert "mcpServers: this key stands here twice" in _problem(scene.plan())

@@ -56,3 +56,8 @@ def test_a_named_file_is_all_that_counts(scene: Scene) -> None:
 
 def test_other_agents_have_no_such_way(scene: Scene) -> None:
     assert _places(scene) == []
+
+
+def test_a_server_joined_to_the_short_flag_of_codex_is_named(scene: Scene) -> None:
+    scene.agent, scene.argv = "codex", ["codex", "-cmcp_servers.db.command=x"]
+    assert _places(scene) == ["-c mcp_servers.db"]

@@ -9,6 +9,7 @@ import pytest
 from tests.support.agent_files import OURS, Scene, head, put_behind_gate, server, shim_args
 
 from thoughtgate.agents.entries import ServerEntry
+from thoughtgate.agents.revert import revert
 from thoughtgate.agents.rewrite import rewrite
 
 
@@ -225,3 +226,22 @@ def test_a_remote_entry_of_opencode_becomes_a_local_one(scene: Scene) -> None:
 def test_fifty_servers_are_rewritten_in_one_go(scene: Scene) -> None:
     scene.write(scene.desktop, {"mcpServers": {f"s{n}": server() for n in range(50)}})
     assert len(put_behind_gate(scene.plan()).governed) == 50
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"command": "x", "url": "http://h/", "env": {}}',
+        '{"httpUrl": "http://h/", "type": "stdio", "args": ["a"], "command": "x"}',
+        '{"url": "http://h/", "command": "x", "httpUrl": "http://g/"}',
+    ],
+)
+def test_a_url_beside_a_command_is_no_way_round_the_gate(scene: Scene, entry: str) -> None:
+    scene.agent = "gemini"
+    before = f'{{"mcpServers": {{"a": {entry}}}}}'
+    scene.write(scene.home / ".gemini/settings.json", before)
+    (one,) = put_behind_gate(scene.plan()).files
+    written = json.loads(one.content)["mcpServers"]["a"]
+    assert written["command"] == OURS
+    assert not {"url", "httpUrl"} & written.keys()
+    assert json.loads(revert(one.content, "json", one.records)) == json.loads(before)

@@ -119,3 +119,8 @@ def test_a_table_reads_as_an_inline_one() -> None:
 @pytest.mark.parametrize("value", ["", 'a"b\\c', "\x7f\x01", "é\n", ["a", "b"], {"k k": 1}])
 def test_every_value_survives_its_text(value: object) -> None:
     assert TomlDocument.decode(TomlDocument.encode(value)) == value
+
+
+def test_a_number_too_long_to_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be edited"):
+        TomlDocument("x = " + "9" * 5000)

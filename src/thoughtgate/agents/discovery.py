@@ -8,6 +8,7 @@ agent ignores costs nothing, missing one that it reads would.
 """
 
 import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -137,13 +138,14 @@ def _read(layer: Layer, reading: _Reading) -> None:
         return
     name = str(layer.path)
     try:
-        with layer.real.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
-            names = os.fstat(file.fileno()).st_nlink
+        content, names = _content(layer.real)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:  # the agent runs as the same user and cannot read it either
         reading.warnings.append(Problem("", f"cannot be read: {error.strerror}", name))
+        return
+    except ConfigError as error:
+        reading.problems += in_file(error, name).problems
         return
     if names > 1 and layer.writable:
         message = f"has {names} names (hard links); writing it gives this name a file of its own"
@@ -161,6 +163,23 @@ def _read(layer: Layer, reading: _Reading) -> None:
     reading.documents[layer.real] = document
     if layer.strict and document.extra:
         _complain_of_comment(layer, document.extra, reading)
+
+
+def _content(path: Path) -> tuple[bytes, int]:
+    """Return what a file holds and how many names it has.
+
+    Raises:
+        ConfigError: it is a pipe or a device: reading it would wait, or take it from the agent.
+        OSError: it cannot be read.
+    """
+    # Without waiting: the writer of a pipe may never come.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            message = "is not a regular file; put the servers into one"
+            raise ConfigError([Problem("", message, str(path))])
+        return file.read(MAX_FILE + 1), status.st_nlink
 
 
 def _complain_of_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> None:
@@ -191,6 +210,8 @@ def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
     if document is None:
         return {}
     table = lookup(document.values, layer.key)
+    if layer.format == "json" and _stands_twice(layer, document, reading):
+        return {}
     if table is None and isinstance(document.values, Mapping):
         return {}
     if not isinstance(table, Mapping):
@@ -200,6 +221,18 @@ def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
     if layer.format == "json":
         _refuse_duplicates(layer, document, table, reading)
     return table
+
+
+def _stands_twice(layer: Layer, document: Document, reading: _Reading) -> bool:
+    """Complain of a second table of servers: one reader takes the last, another joins the two."""
+    try:
+        document.raw(layer.key)
+    except KeyError:
+        return False
+    except ConfigError as error:
+        reading.problems += in_file(error, str(layer.path)).problems
+        return True
+    return False
 
 
 def _refuse_duplicates(

@@ -43,11 +43,13 @@ def _claude_code(search: Search) -> Iterator[OutsideServer]:
 
 
 def _codex(search: Search) -> Iterator[OutsideServer]:
-    for flag in ("-c", "--config"):
-        for value in flag_values(search.argv, flag):
-            if value.startswith("mcp_servers"):
-                name = ".".join(value.partition("=")[0].split(".")[:2])
-                yield OutsideServer(f"{flag} {name}", "a server given on the command line")
+    given = [(flag, one) for flag in ("-c", "--config") for one in flag_values(search.argv, flag)]
+    # The short flag may have its value joined to it.
+    given += [("-c", one[2:]) for one in search.argv[1:] if one.startswith("-cmcp_servers")]
+    for flag, value in given:
+        if value.startswith("mcp_servers"):
+            name = ".".join(value.partition("=")[0].split(".")[:2])
+            yield OutsideServer(f"{flag} {name}", "a server given on the command line")
 
 
 def _gemini(search: Search) -> Iterator[OutsideServer]:

@@ -6,7 +6,7 @@ a text that somebody has edited since. Every text that is returned has been read
 with what the change was meant to be.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.documents import Document, detached, parse_document, says
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.records import Change, EntryRecord
-from thoughtgate.agents.shapes import REMOTE_KEYS, argv_of, lookup, slots_of
+from thoughtgate.agents.shapes import REMOTE_KEYS, URL_KEYS, argv_of, lookup, slots_of
 from thoughtgate.errors import ConfigError, Problem
 
 ShimArgs = Callable[[ServerEntry], Sequence[str]]
@@ -122,8 +122,10 @@ def _is_carried_below(plan: Plan, entry: ServerEntry) -> bool:
 def _stdio_changes(entry: ServerEntry, document: Document, head: list[str]) -> list[Change]:
     """Return the changes that put a command line behind ``head``."""
     slots = slots_of(entry.raw)
+    # Some agents go by a URL beside a command, whatever else the entry says.
+    bypasses = _removals(entry, document, URL_KEYS)
     if slots.is_array:
-        return [Change("prepend", slots.args, head)]
+        return [Change("prepend", slots.args, head), *bypasses]
     changes = [_put(entry, document, slots.command, head[0])]
     own_args = lookup(entry.raw, slots.args)
     before = [*head[1:], entry.command]
@@ -131,7 +133,7 @@ def _stdio_changes(entry: ServerEntry, document: Document, head: list[str]) -> l
         changes.append(Change("prepend", slots.args, before))
     else:
         changes.append(_put(entry, document, slots.args, [*before, *entry.args]))
-    return changes
+    return [*changes, *bypasses]
 
 
 def _put(entry: ServerEntry, document: Document, keys: KeyPath, value: Any) -> Change:
@@ -145,12 +147,7 @@ def _put(entry: ServerEntry, document: Document, keys: KeyPath, value: Any) -> C
 
 def _remote_changes(entry: ServerEntry, document: Document, head: list[str]) -> list[Change]:
     """Return the changes that turn a URL entry into one with a command."""
-    changes, previous = [], None
-    for key in entry.raw:
-        if key in REMOTE_KEYS:
-            old = document.raw((*entry.path, key))
-            changes.append(Change("remove", (key,), old=old, after=previous))
-        previous = key
+    changes = _removals(entry, document, REMOTE_KEYS)
     kind = entry.raw.get("type")
     if kind is not None:
         stdio = "local" if kind == "remote" else "stdio"
@@ -159,6 +156,17 @@ def _remote_changes(entry: ServerEntry, document: Document, head: list[str]) -> 
         return [*changes, _put(entry, document, ("command",), head)]
     command = _put(entry, document, ("command",), head[0])
     return [*changes, command, _put(entry, document, ("args",), head[1:])]
+
+
+def _removals(entry: ServerEntry, document: Document, keys: Collection[str]) -> list[Change]:
+    """Return the changes that take keys out of an entry, each with the key that stands before it."""
+    changes, previous = [], None
+    for key in entry.raw:
+        if key in keys:
+            old = document.raw((*entry.path, key))
+            changes.append(Change("remove", (key,), old=old, after=previous))
+        previous = key
+    return changes
 
 
 def _apply(document: Document, record: EntryRecord) -> None:

@@ -37,7 +37,7 @@ class TomlDocument:
             self._document = tomlkit.parse(body)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError([Problem("", f"not valid TOML: {error}")]) from error
-        except (TOMLKitError, RecursionError) as error:
+        except (TOMLKitError, ValueError, RecursionError) as error:  # a number too long for Python
             raise ConfigError([Problem("", f"TOML that cannot be edited: {error}")]) from error
         if tomlkit.dumps(self._document) != body:
             raise ConfigError([Problem("", "TOML that cannot be edited without changing more")])
