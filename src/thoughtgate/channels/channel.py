@@ -4,7 +4,7 @@ A channel is told of questions and of their ends. It answers through the store, 
 by a return value, so a slow, restarted or absent channel can hold up nobody.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from thoughtgate.core.approval import Approval
 
@@ -23,3 +23,11 @@ class Channel(Protocol):
 
     def settled(self, approval: Approval) -> None:
         """The question has its answer, or is no longer one: update what was shown."""
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A channel with a thread, which the gate ends when it stops itself."""
+
+    def stop(self) -> None:
+        """Show what is still to be shown, for a moment, and end."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.channels.channel import Channel
+from thoughtgate.channels.channel import Channel, Stoppable
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import (
     APPROVED,
@@ -213,6 +213,9 @@ class ApprovalDesk:
                 self.withdraw(call_id, "the gate stopped", at)
         self._held.clear()
         self._decided.clear()
+        for channel in self._channels:
+            if isinstance(channel, Stoppable):
+                channel.stop()
         if self._closes_store:
             self._store.close()
 

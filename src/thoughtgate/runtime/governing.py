@@ -12,7 +12,9 @@ from thoughtgate.core.judge import Judge
 from thoughtgate.core.record import Record
 from thoughtgate.core.task_book import TaskLimits
 from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.runtime.approvals import open_desk
+from thoughtgate.runtime.channels import Reports, open_channels
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
@@ -42,11 +44,15 @@ def open_governor(
     """Open the record and return a governor for a new run.
 
     Raises:
-        ConfigError: the record's signing key is named but not set.
+        ConfigError: the record's signing key, or a channel's secret, is named but not set.
         RecordError: the record cannot be opened.
         UsageError: traces are asked for, but the extra is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
+    reports = Reports()
+    if desk and policy.profile == PRODUCTION:
+        made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
+        channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
     writer = RecordWriter(
         record_place(loaded, state, audit),
@@ -70,6 +76,7 @@ def open_governor(
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
         observe=with_traces(settings.telemetry, observe),
+        reports=reports.fetch,
         on_failure=settings.audit.on_failure,
     )
 

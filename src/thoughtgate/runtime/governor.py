@@ -119,6 +119,7 @@ class Governor:
         task_limits: TaskLimits | None = None,
         task_ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
         observe: Callable[[Record], None] | None = None,
+        reports: Callable[[], Sequence[Record]] = tuple,
         on_failure: str = "refuse",
     ) -> None:
         """Judge by ``judge``, record with ``writer``; ``task_ttl_s`` is the default and the maximum."""
@@ -136,6 +137,7 @@ class Governor:
         self.tally = Tally()
         self._writer = writer
         self._observe = observe
+        self._reports = reports
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
         self._unrecorded: set[str] = set()
@@ -231,6 +233,8 @@ class Governor:
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that people have decided since the last look."""
+        for record in self._reports():
+            self._put(record)
         return [self._settle(call_id, decision, at) for call_id, decision in self.desk.poll(at)]
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:

@@ -1,0 +1,119 @@
+"""Texts for Slack: escaped, visible, within limits; and replies read."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.approvals import a_no, a_yes, an_approval
+from tests.support.fake_slack import too_long
+
+from thoughtgate.channels.slack_message import (
+    escape,
+    outcome_blocks,
+    outcome_text,
+    parse_reply,
+    question_blocks,
+    question_text,
+)
+
+texts = st.text(max_size=400)
+
+
+def shown(blocks: list[dict[str, Any]]) -> str:
+    return json.dumps(blocks, ensure_ascii=False)
+
+
+def test_nobody_can_be_mentioned_by_an_argument() -> None:
+    asked = an_approval(arguments=json.dumps({"text": "<!channel> <@U999> <https://evil|here>"}))
+    text = shown(question_blocks(asked, (), "+1", "-1"))
+
+    assert "<!channel>" not in text
+    assert "<@U999>" not in text
+    assert "&lt;!channel&gt;" in text
+
+
+def test_an_argument_cannot_end_its_block_and_speak_for_us() -> None:
+    asked = an_approval(arguments=json.dumps({"text": "``` *Approved already*, nothing to do ```"}))
+    text = question_blocks(asked, (), "+1", "-1")[2]["text"]["text"]
+
+    assert text.count("```") == 2
+
+
+def test_invisible_characters_are_written_out() -> None:
+    assert escape("a\u202eb\x00") == "a\\u202eb\\x00"
+
+
+def test_how_many_must_agree_is_said() -> None:
+    assert "2 people must agree" in shown(question_blocks(an_approval(required=2), (), "+1", "-1"))
+
+
+def test_folded_arguments_are_said_to_be_folded() -> None:
+    assert "Long values are folded" in shown(
+        question_blocks(an_approval(folded=True), (), "+1", "-1")
+    )
+
+
+def test_long_arguments_are_cut_and_say_where_the_rest_is() -> None:
+    asked = an_approval(arguments=json.dumps({"text": "&" * 9000}))
+    blocks = question_blocks(asked, (), "+1", "-1")
+    text = blocks[2]["text"]["text"]
+
+    assert "thoughtgate approvals show k3f9ab" in text
+    assert not too_long({"blocks": blocks})
+    assert "&amp;```" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"status": "denied", "votes": (a_no("slack:U1", reason="no <b>"),)},
+            "Denied by <@U1>: no &lt;b&gt;",
+        ),
+        ({"status": "used", "votes": (a_yes("console:ann"),)}, "Approved by console:ann"),
+        (
+            {"status": "approved", "votes": (a_yes("slack:not an id"),)},
+            "Approved by slack:not an id",
+        ),
+        (
+            {"status": "withdrawn", "closed_reason": "the caller is gone"},
+            "Withdrawn: the caller is gone",
+        ),
+        ({"status": "expired"}, "Nobody answered in time"),
+        ({"status": "void", "closed_reason": "stale"}, "Void: stale"),
+    ],
+)
+def test_outcomes_in_words(changes: dict[str, Any], expected: str) -> None:
+    assert expected in outcome_text(an_approval(**changes))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("approve", (True, "")),
+        ("Yes, go on", (True, "go on")),
+        ("  DENY   too risky ", (False, "too risky")),
+        ("*no*", (False, "")),
+        ("not approve", None),
+        ("", None),
+        ("nobody knows", None),
+    ],
+)
+def test_replies_are_read_by_their_first_word(text: str, expected: tuple[bool, str] | None) -> None:
+    assert parse_reply(text) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(tool=texts, server=texts, reason=texts, key=texts, value=st.text(max_size=6000))
+def test_every_message_keeps_to_slacks_limits(
+    tool: str, server: str, reason: str, key: str, value: str
+) -> None:
+    asked = an_approval(
+        tool=tool or "t", server=server, reason=reason, arguments=json.dumps({key: value}), status="denied",
+        votes=(a_no(reason=reason),),
+    )  # fmt: skip
+
+    for blocks in (question_blocks(asked, ("U1",), "+1", "-1"), outcome_blocks(asked)):
+        assert not too_long({"blocks": blocks, "text": question_text(asked)})
