@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.agents.expansion import Syntax, undefined_variables
+from thoughtgate.agents.expansion import Syntax, expand, undefined_variables
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,18 @@ def test_only_references_without_value_and_default_are_found(
     syntax: Syntax, value: Any, expected: list[str]
 ) -> None:
     assert undefined_variables(value, syntax, {"SET": ""}, {"GIVEN"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax", "expected"),
+    [
+        ("Bearer ${T}", "shell", "Bearer t"),
+        ("${U:-d} ${U}", "shell", "d ${U}"),
+        ("$T ${T}", "dollar", "t t"),
+        ("${env:T} ${T}", "env", "t ${T}"),
+        ("{env:T}", "brace-env", "t"),
+        ("${T}", "none", "${T}"),
+    ],
+)
+def test_a_value_is_filled_in_as_the_agent_would(text: str, syntax: Syntax, expected: str) -> None:
+    assert expand(text, syntax, {"T": "t"}) == expected

@@ -91,8 +91,21 @@ def test_verbose_says_what_is_refused(machine: Machine) -> None:
 def test_a_dry_run_names_what_would_stay_outside(machine: Machine) -> None:
     machine.write_config({"sample": entry(), "far": {"url": "https://example.com/mcp"}})
 
-    done = machine.wrap_once("--dry-run")
+    done = machine.wrap_once("--dry-run", "--no-remote")
 
     assert done.returncode == 0
     assert "NOT GOVERNED: far" in done.stderr
     assert "NOT GOVERNED" not in done.stdout
+
+
+def test_a_dry_run_writes_no_secret_into_a_command_line(machine: Machine) -> None:
+    headers = {"Authorization": "Bearer hush"}
+    machine.write_config({"far": {"url": "https://example.com/mcp?key=hush", "headers": headers}})
+
+    done = machine.wrap_once("--dry-run")
+
+    assert done.returncode == 0
+    added = [line for line in done.stdout.splitlines() if line.startswith("+")]
+    assert any('"proxy"' in line for line in added)
+    assert not any("hush" in line for line in added)
+    assert not machine.state.exists()

@@ -13,7 +13,12 @@ from tests.support.wraps import HOLD, Machine, entry, kind_of, text_of
 from thoughtgate.runtime.run_file import read_run_file
 
 DENY_ALL = "schema: 1\ndefault: deny\n"
-REMOTE = {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer hush"}}
+REMOTE = {
+    "type": "sse",
+    "url": "https://example.com/sse",
+    "headers": {"Authorization": "Bearer hush"},
+}
+"""A kind of remote server that only the agent can reach."""
 
 
 @pytest.fixture

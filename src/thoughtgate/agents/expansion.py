@@ -2,7 +2,7 @@
 
 Pure. The agent expands them, not the gate: the expanded text would put secrets into argv, and
 some agents write expanded values back to their files. So a rewrite leaves every reference as it
-stands, and this module only finds the ones that cannot be resolved.
+stands, and this module finds the ones that cannot be resolved.
 
 An undefined variable without a default is an error where seed 000 asks for expansion (Claude
 Code, Windsurf) and for Cursor, which shares Windsurf's syntax: the server would get the literal
@@ -50,6 +50,24 @@ def undefined_variables(
             if groups.get("default") is None:
                 found[name] = None
     return [name for name in found if name not in env and name not in provided]
+
+
+def expand(text: str, syntax: Syntax, env: Mapping[str, str]) -> str:
+    """Return a text with its references filled in, as the agent would; unset ones stay as they are.
+
+    For values that do not go into an agent's file again: a URL, a header.
+    """
+    pattern = _PATTERNS.get(syntax)
+    if pattern is None:
+        return text
+
+    def fill(match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        name = groups["name"] or groups.get("bare") or ""
+        default = groups.get("default")
+        return env.get(name, default.removeprefix(":-") if default is not None else match[0])
+
+    return pattern.sub(fill, text)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -13,6 +13,7 @@ from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.restoration import Outcome
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.errors import EXIT_FAILURE, Conflict
+from thoughtgate.runtime.remotes import remove_orphans
 from thoughtgate.runtime.run_file import remove_dead_runs, runs_directory
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.wrapping import shim_command
@@ -46,6 +47,8 @@ def unwrap(
     if config_path is not None and not any(outcome.restored for outcome in outcomes):
         outcomes.append(salvage(config_path.absolute(), tuple(shim_command()[:1])))
     remove_dead_runs(runs_directory(os.environ))
+    living = Path(runs_directory(os.environ)).glob("*.json")
+    remove_orphans(os.environ, frozenset(one.stem for one in living))
     told = {
         "restored": [str(path) for outcome in outcomes for path in outcome.restored],
         "warnings": [str(one) for outcome in outcomes for one in outcome.warnings],

@@ -18,6 +18,7 @@ from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governance_http import App
 from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.remotes import Remotes
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.wrap import (
     ACTIVE,
@@ -72,6 +73,12 @@ def wrap(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse to start if a server would run ungoverned.")
     ] = False,
+    remote: Annotated[
+        bool,
+        typer.Option(
+            "--remote/--no-remote", help="Put remote (URL) servers behind the gate as well."
+        ),
+    ] = True,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Say on stderr what is refused or held.")
     ] = False,
@@ -87,11 +94,11 @@ def wrap(
     loaded = load_configuration(config, environ, str(Path.cwd()), profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
     if dry_run:
-        _show(plan, environ)
+        _show(plan, environ, remote=remote)
         return
     _refuse_nesting(environ)
     _open(loaded, plan, command)
-    options = WrapOptions(tuple(command), governance_port, restore, strict)
+    options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
     _close(report, loaded, environ, restore=restore)
     raise typer.Exit(report.exit_code)
@@ -148,10 +155,10 @@ def _surroundings(
     )
 
 
-def _show(plan: Plan, environ: dict[str, str]) -> None:
+def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
     """Print the diff on stdout; what would stay outside the gate goes to stderr."""
     plan.require()
-    done = make_rewrite(plan, environ)
+    done = make_rewrite(plan, environ, Remotes(plan, environ) if remote else None)
     for one in ungoverned(plan, done):
         _say(f"NOT GOVERNED: {one}")
     sys.stdout.write(unified_diff(done.files))

@@ -35,6 +35,7 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.policy_watch import LOOK_EVERY_S, PolicyWatch
+from thoughtgate.runtime.remotes import Remotes, remotes_path, remove_remotes
 from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, write_run_file
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.runtime.tasks import finish, spawn
@@ -65,6 +66,8 @@ class WrapOptions:
     restore: bool = True
     strict: bool = False
     """Refuse to start when a server would run ungoverned."""
+    remote: bool = True
+    """Put remote servers behind the gate too, as far as they can be reached without the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +195,19 @@ class Wrap:
                 yield governance
             finally:
                 remove_run_file(path, run)
+                remove_remotes(remotes_path(self._key, around.environ))
                 await finish(*watching)
 
     def _rewrite(self, guard: Guard) -> Rewrite:
         """Put the agent's servers behind the gate, and say which are not."""
+        environ = self._around.environ
 
         def make(plan: Plan) -> Rewrite:
-            done = make_rewrite(plan, self._around.environ)
+            remotes = Remotes(plan, environ) if self._options.remote else None
+            done = make_rewrite(plan, environ, remotes)
             self._require(plan, done)
+            if remotes is not None:
+                remotes.save(remotes_path(self._key, environ))
             return done
 
         done = guard.write(make)

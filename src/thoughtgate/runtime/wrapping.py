@@ -4,6 +4,7 @@ Everything here is the same from run to run. Agents remember servers by their co
 lines, and some ask for trust again when one changes.
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.rewrite import Rewrite, rewrite
+from thoughtgate.runtime.remotes import Remotes, remotes_path
 from thoughtgate.runtime.run_file import run_path
 
 KEY_LENGTH: Final = 16
@@ -37,11 +40,21 @@ def shim_command() -> list[str]:
     return [sys.executable, "-m", "thoughtgate"]
 
 
-def make_rewrite(plan: Plan, environ: Mapping[str, str]) -> Rewrite:
-    """Put every entry of a plan behind a shim of this run."""
-    key = run_key(plan)
+def make_rewrite(plan: Plan, environ: Mapping[str, str], remotes: Remotes | None = None) -> Rewrite:
+    """Put every entry of a plan behind a shim of this run; remote ones if they can be reached."""
+    key, own = run_key(plan), shim_command()
     moved = any(environ.get(name) for name in STATE_VARIABLES)
     run = run_path(key, environ) if moved else key
-    return rewrite(
-        plan, shim_command(), lambda entry: ["shim", "--server-id", entry.id, "--run", run, "--"]
-    )
+
+    def shim(entry: ServerEntry) -> list[str]:
+        return ["shim", "--server-id", entry.id, "--run", run, "--"]
+
+    def proxy(entry: ServerEntry) -> tuple[str, list[str]] | None:
+        name = remotes.name_of(entry) if remotes is not None else None
+        if name is None:
+            return None
+        place = str(remotes_path(key, environ))
+        carry = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
+        return own[0], [*own[1:], *shim(entry), *own, *carry]
+
+    return rewrite(plan, own, shim, proxy)
