@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from thoughtgate.core import judge as judge_module
 from thoughtgate.core.judge import (
     MAX_INSPECT,
     MAX_KNOWN_TOOLS,
@@ -16,6 +17,8 @@ from thoughtgate.core.judge import (
 )
 from thoughtgate.core.record import ERROR, OK, Record, call_ended, message_seen
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
+from thoughtgate.policy.cedar import CedarEngine
+from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Breaker, Limit, Rate
 from thoughtgate.policy.policy import Policy
@@ -443,3 +446,34 @@ def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
     judge.screen("srv", "1", "tools/list", entries, 1.0)
 
     assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS
+
+
+def test_a_policy_may_ask_how_many_calls_a_session_has_made() -> None:
+    text = "permit(principal, action, resource) when { context.session.calls < 2 };"
+    policy = Policy(default="policy", cedar=CedarEngine([CedarSource("p.cedar", text)]))
+    judge = Judge(policy, "run")
+    actions = [judge.judge(_question("t")).verdict.action for _ in range(4)]
+    assert actions == [FORWARD, FORWARD, DENY, DENY]
+    other = _question("t")._replace(session="2")
+    assert judge.judge(other).verdict.action == FORWARD
+
+
+def test_a_held_call_is_judged_again_by_what_its_session_has_made_since() -> None:
+    text = "@approval permit(principal, action, resource) when { context.session.calls < 1 };"
+    rules = RuleSet([Rule("r", "policy", Selector(names=compile_globs(["held"])))])
+    cedar = CedarEngine([CedarSource("p.cedar", text)])
+    judge = Judge(Policy(default=FORWARD, rules=rules, cedar=cedar), "run")
+    held = judge.judge(_question("held"))
+    assert held.verdict.action == APPROVE
+    judge.judge(_question("other"))
+    settled = judge.settle(held.call_id, Decision(approved=True), 2.0)
+    assert settled.verdict.kind == "policy_drift"
+
+
+def test_the_sessions_that_are_counted_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_module, "MAX_SESSIONS", 2)
+    text = "permit(principal, action, resource) when { context.session.calls < 1 };"
+    policy = Policy(default="policy", cedar=CedarEngine([CedarSource("p.cedar", text)]))
+    judge = Judge(policy, "run")
+    asked = [judge.judge(_question("t")._replace(session=one)) for one in ("a", "b", "b", "c", "a")]
+    assert [one.verdict.action for one in asked] == [FORWARD, FORWARD, DENY, FORWARD, FORWARD]

@@ -71,3 +71,17 @@ def test_a_mistake_that_no_single_policy_has_names_the_file() -> None:
 
 def test_a_token_that_is_not_in_the_policy_points_to_its_beginning() -> None:
     assert cedar_text._offset(GOOD, "unexpected token `absent`") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('@approve("ops") permit(principal, action, resource);', "did you mean @approval?"),
+        ('@Approval("ops") permit(principal, action, resource);', "did you mean @approval?"),
+        ("@aproval permit(principal, action, resource);", "did you mean @approval?"),
+        ("@approval forbid(principal, action, resource);", "a forbid asks nobody"),
+    ],
+)
+def test_an_annotation_that_would_ask_nobody_is_a_problem(text: str, told: str) -> None:
+    _, problems = read_sources([CedarSource("p.cedar", text)])
+    assert [told in one.message for one in problems] == [True]

@@ -35,6 +35,9 @@ MAX_INSPECT: Final = 1_048_576
 MAX_KNOWN_TOOLS: Final = 20_000
 """Tools per server whose annotations are remembered; a flooding list forgets the rest."""
 
+MAX_SESSIONS: Final = 10_000
+"""Sessions whose calls are counted: as many as a listener holds."""
+
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
@@ -105,6 +108,7 @@ class Judge:
         self._limits = LimitState(policy.limits)
         self._open: dict[str, OpenCall] = {}
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
+        self._forwarded: dict[str, int] = {}
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and counters stay."""
@@ -127,7 +131,7 @@ class Judge:
         kept = call._replace(arguments={}) if shown.action == FORWARD else call
         self._open[call_id] = OpenCall(kept, verdict, question.at)
         if shown.action == FORWARD:
-            self._limits.commit(call, question.at)
+            self._count(call, question.at)
         records = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
@@ -142,7 +146,7 @@ class Judge:
             return Ruling(verdict, call_id, ())
         verdict = self._after(held, decision, at)
         if verdict.action == FORWARD:
-            self._limits.commit(held.call, at)
+            self._count(held.call, at)
         record = self._decided_record(call_id, held, decision, verdict, at)
         return Ruling(verdict, call_id, (record,))
 
@@ -226,10 +230,19 @@ class Judge:
             return verdict
         return self._limits.check(call, at) or verdict
 
+    def _count(self, call: Call, at: float) -> None:
+        """Count a call that goes on, for the limits and for its session."""
+        self._limits.commit(call, at)
+        calls = self._forwarded.pop(call.session, 0)
+        if len(self._forwarded) >= MAX_SESSIONS:  # the one that has been silent for longest goes
+            del self._forwarded[next(iter(self._forwarded))]
+        self._forwarded[call.session] = calls + 1
+
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
-        again = self._evaluate(held.call, at)
+        calls = self._forwarded.get(held.call.session, 0)
+        again = self._evaluate(held.call._replace(session_calls=calls), at)
         if again.action == DENY:
             kind = again.kind if again.kind in THROTTLES else "policy_drift"
             return again._replace(kind=kind)
@@ -258,6 +271,7 @@ class Judge:
             question.principal,
             question.session,
             digest,
+            self._forwarded.get(question.session, 0),
         )
 
     def _learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:

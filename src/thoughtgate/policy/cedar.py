@@ -104,7 +104,11 @@ class CedarEngine:
             "context": context,
         }
         result = cedarpy.is_authorized(request, self._handle, self._entities_of(call))
-        notes = [self._notes[reason] for reason in result.diagnostics.reasons]
+        # In the order of the files, so that the same policy names the workflow every time.
+        reasons = sorted(
+            result.diagnostics.reasons, key=lambda one: int(one.removeprefix("policy"))
+        )
+        notes = [self._notes[reason] for reason in reasons]
         return _decision(notes, result.diagnostics.errors, permitted=result.allowed)
 
     def _entities_of(self, call: Call) -> "cedarpy.Entities":

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.errors import Problem
 
 _TOKEN: Final = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"|\s+|\w+|[<>=!]=|&&|\|\||::|.', re.DOTALL)
+_LIKE_APPROVAL: Final = re.compile(r"ap{1,2}rov|ap{1,2}orv|ask|human", re.IGNORECASE)
+"""Annotations that somebody writes who wants a person to be asked; Cedar ignores them all."""
 _UNEXPECTED: Final = re.compile(r"unexpected token `(.*)`", re.DOTALL)
 
 
@@ -47,7 +49,8 @@ def read_sources(sources: Sequence[CedarSource]) -> tuple[dict[str, PolicyNote],
             problems.append(_locate(source, str(error)))
             continue
         problems += _complaints(source, policies)
-        for number, annotations in enumerate(policies.values()):
+        for number, policy in enumerate(policies.values()):
+            annotations = policy.get("annotations") or {}
             named = annotations.get("id") or f"{source.file}:policy{number}"
             workflow = (annotations["approval"] or "") if "approval" in annotations else None
             notes[f"policy{len(notes)}"] = PolicyNote(named, workflow)
@@ -55,7 +58,7 @@ def read_sources(sources: Sequence[CedarSource]) -> tuple[dict[str, PolicyNote],
 
 
 def _parse(text: str) -> dict[str, dict[str, Any]]:
-    """Return the annotations of each policy, in the order of the text."""
+    """Return each policy as Cedar's JSON has it, in the order of the text."""
     import cedarpy  # 16 MB of engine that a config without Cedar must not load
 
     read = json.loads(cedarpy.policies_to_json_str(text))
@@ -65,14 +68,24 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
         )
     policies = read["staticPolicies"]
     order = sorted(policies, key=lambda name: int(name.removeprefix("policy")))
-    return {name: policies[name].get("annotations") or {} for name in order}
+    return {name: policies[name] for name in order}
 
 
 def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> list[Problem]:
-    """A file that says nothing denies everything sent to it, which is seldom meant."""
-    if policies:
-        return []
-    return [Problem("cedar.policies", "the file holds no policy", source.file)]
+    """Return what Cedar accepts although it is seldom meant."""
+    if not policies:  # it would deny everything sent to it
+        return [Problem("cedar.policies", "the file holds no policy", source.file)]
+    problems = []
+    for number, policy in enumerate(policies.values()):
+        for name in policy.get("annotations") or {}:
+            if name == "approval" and policy["effect"] == "forbid":
+                message = "a forbid asks nobody; put @approval before a permit"
+            elif name != "approval" and _LIKE_APPROVAL.match(name):
+                message = f"@{name} means nothing; did you mean @approval?"
+            else:
+                continue
+            problems.append(Problem("cedar.policies", f"policy{number}: {message}", source.file))
+    return problems
 
 
 def _locate(source: CedarSource, message: str) -> Problem:
