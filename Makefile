@@ -34,7 +34,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
-	audit-dependencies build node agents chromium clean
+	audit-dependencies build node agents chromium clean tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -87,6 +87,9 @@ conformance: $(READY) node ## The public MCP conformance suite, with and without
 
 docs: $(READY) ## Write the generated reference pages again
 	@$(RUN) tools/docs.py --write
+
+tui-screenshots: $(READY) ## Pictures of the terminal interface, into docs/images/
+	@$(RUN) tools/tui_screenshots.py
 
 audit-dependencies: $(READY) ## Known vulnerabilities in what the package installs
 	@$(BIN)/pip-audit --skip-editable

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from thoughtgate.core import approval, task
+from thoughtgate.core import approval, supervision, task
 
 
 class Lifecycle(NamedTuple):
@@ -43,6 +43,22 @@ LIFECYCLES: Final = (
             "completed": "the server has answered with a result",
             "failed": "refused, timed out, lost, or answered with an error",
             "cancelled": "its caller cancelled it",
+        },
+    ),
+    Lifecycle(
+        "A server behind serve",
+        "From its first call to its end, as the supervisor sees it.",
+        supervision.STOPPED,
+        supervision.FOLLOWING,
+        {
+            "stopped": "not needed yet, or idle for long: the next call starts it",
+            "starting": "started, and not yet through its handshake",
+            "running": "ready for calls",
+            "stopping": "told to leave; killed if it does not",
+            "waiting": "it broke, and is started again when its back-off is over",
+            "failed": "it broke too often: only a new call, or a person, starts it again",
+            "halted": "stopped by a person, who alone starts it again",
+            "disabled": "switched off in the config",
         },
     ),
 )

@@ -50,6 +50,7 @@ def test_servers_are_shown_started_stopped_and_their_logs_read(tmp_path: Path) -
         async def work(app: GateApp, pilot: Pilot[None]) -> None:
             await until(pilot, lambda: cells(app, "servers"))
             assert cells(app, "servers")[0][:2] == ["one", "stopped"]
+            assert app.query_one("#servers-table", DataTable).region.height > 5
             await pilot.press("1", "s")
             await until(pilot, lambda: cells(app, "servers")[0][1] == "running")
             await pilot.press("l")

@@ -10,6 +10,7 @@ from thoughtgate.core.supervision import (
     DISABLED,
     ENDED,
     FAILED,
+    FOLLOWING,
     HALTED,
     MAX_BACKOFF_S,
     MAX_FAILURES,
@@ -109,7 +110,9 @@ def test_a_server_that_may_have_a_process_is_up(state: str) -> None:
 def test_whatever_happens_the_state_is_one_of_the_table(events: list[str]) -> None:
     standing = Supervision()
     for at, event in enumerate(events):
+        before = standing
         standing = advance(standing, event, float(at)) or standing
+        assert standing is before or standing.state in FOLLOWING[before.state]
         assert standing.state in {*TRANSITIONS.values(), STOPPED, HALTED, FAILED}
         assert standing.failures <= MAX_FAILURES + 60
         if standing.state in {WAITING, FAILED}:

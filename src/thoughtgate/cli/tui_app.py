@@ -68,8 +68,11 @@ class GateApp(App[None]):
 
     TITLE = "ThoughtGate"
     CSS = """
+    TabbedContent { height: 1fr; }
+    TabbedContent ContentSwitcher { height: 1fr; }
+    TabPane { height: 1fr; padding: 0; }
     DataTable { height: 1fr; }
-    #log { height: 12; border-top: solid $primary; }
+    #log { height: 9; border-top: solid $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "show('servers')", "Servers"),
@@ -126,10 +129,13 @@ class GateApp(App[None]):
         self._fill("calls", [_call_row(call) for call in told["calls"]])
         self._approvals = [one["id"] for one in told["approvals"]]
         self._fill("approvals", [_approval_row(one) for one in told["approvals"]])
-        waiting = len(self._approvals)
-        self.sub_title = (
-            f"{len(told['gates'])} gates, {len(servers)} servers, "
-            f"{waiting} {'approval' if waiting == 1 else 'approvals'} pending"
+        gates, waiting = len(told["gates"]), len(self._approvals)
+        self.sub_title = ", ".join(
+            (
+                _count(gates, "gate"),
+                _count(len(servers), "server"),
+                f"{_count(waiting, 'approval')} pending",
+            )
         )
 
     def _fill(self, name: str, rows: list[tuple[Any, ...]]) -> None:
@@ -208,6 +214,10 @@ class GateApp(App[None]):
         log = self.query_one("#log", RichLog)
         for line in text.splitlines():
             log.write(_cell(line))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _server_row(gate: dict[str, Any], server: dict[str, Any]) -> tuple[Any, ...]:

@@ -56,6 +56,17 @@ TRANSITIONS: Final[dict[tuple[str, str], str]] = {
 """(state, what happened) -> next state. After ``BROKE`` too many failures give ``FAILED``; a
 stop that a person asked for ends in ``HALTED``."""
 
+_OTHERWISE: Final = {(STARTING, FAILED), (RUNNING, FAILED), (STOPPING, HALTED)}
+
+FOLLOWING: Final[dict[str, frozenset[str]]] = {
+    state: frozenset(
+        {after for (before, _), after in TRANSITIONS.items() if before == state}
+        | {after for before, after in _OTHERWISE if before == state}
+    )
+    for state in (STOPPED, STARTING, RUNNING, STOPPING, WAITING, FAILED, HALTED, DISABLED)
+}
+"""State -> states that can follow it, for the docs' diagram."""
+
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
 MAX_FAILURES: Final = 5
