@@ -62,7 +62,7 @@ def told_event(told: Any, at: float) -> Event | None:
             return TaskAnswered(key, body, at)
     call_id, kind, frame = told.get("call_id"), told.get("kind"), told.get("frame")
     if name == "refused" and isinstance(call_id, str):
-        kind = kind if kind in KINDS else "task_cancelled"
+        kind = kind if isinstance(kind, str) and kind in KINDS else "task_cancelled"
         return CallJudged(call_id, Verdict(DENY, "approval", kind), call_id, at)
     if name == "cancel" and isinstance(frame, str):
         return AgentSent(frame.encode(), at)
