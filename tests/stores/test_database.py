@@ -3,6 +3,8 @@
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -141,3 +143,34 @@ def test_a_closed_database_is_an_error(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(StoreError):
         database.read("SELECT 1")
+
+
+_READER = """
+import sys
+from pathlib import Path
+from thoughtgate.stores.database import open_database
+database = open_database(Path(sys.argv[1]))
+print(database.read("SELECT value FROM counter")[0][0])
+database.close()
+"""
+
+
+def test_a_second_connection_of_a_process_does_not_cost_it_its_locks(tmp_path: Path) -> None:
+    def read_elsewhere() -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", _READER, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+        return int(done.stdout)
+
+    first, second = open_database(tmp_path), open_database(tmp_path)
+    for expected in (1, 2):
+        with first.write() as connection:
+            next_rev(connection)
+        # Another process that believes itself alone takes the log away when it leaves.
+        assert read_elsewhere() == expected
+    second.close()
+    first.close()

@@ -151,13 +151,16 @@ def _prepare(directory: Path, path: Path) -> None:
     if stat.S_IMODE(found.st_mode) & 0o077:
         directory.chmod(0o700)
     # SQLite gives its -wal and -shm files the mode of the file itself.
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
     try:
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o077:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        # Never open and close a file that this process may use already: closing any descriptor
+        # drops all of the process's locks on it, and others would take its log away.
+        kept = path.lstat()
+        if not stat.S_ISREG(kept.st_mode):
+            raise StoreError(f"{path} is not a plain file; move it away") from None
+        if stat.S_IMODE(kept.st_mode) & 0o077:
+            path.chmod(0o600)
 
 
 def _configure(connection: sqlite3.Connection, busy_ms: int) -> None:
