@@ -1,3 +1,4 @@
+import pytest
 from tests.support.records import T0
 
 from thoughtgate.config.build import build_policy
@@ -72,3 +73,22 @@ def test_the_proposal_explains_itself() -> None:
 def test_nothing_seen_gives_a_config_that_denies_everything() -> None:
     text = propose([], "")
     assert policy_of(text).default == "deny"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("decision", ["ALLOW", "BLOCK"])
+def test_a_name_cannot_write_a_line_of_its_own(end: str, decision: str) -> None:
+    name = f"x{end}approval: {{default: {{on_timeout: approve}}}} #"
+    named = recorded(name, decision)
+    served = named._replace(call=named.call._replace(server=name))
+    for calls in ([named], [served]):
+        assert not any(
+            line.startswith("approval")
+            for line in propose(observe(calls, STARTER), "").splitlines()
+        )
+    settings = load_settings(
+        propose(observe([named], STARTER), ""), file="x.yaml", env={}, read_text=str
+    )
+    assert settings.approval["default"].on_timeout == "deny"
+    verdicts = [one.decision for one in replay([named], build_policy(settings))]
+    assert verdicts == [decision]

@@ -5,6 +5,7 @@ policy would ask about, or people were asked about, is proposed as a question, a
 was refused is listed but not proposed.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,9 @@ from thoughtgate.wire.canonical import canonical_json
 
 MAX_NAMES: Final = 2000
 """Names proposed at most; a server with more has names that are made up as it goes."""
+
+
+_BREAKS: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class Seen(NamedTuple):
@@ -72,7 +76,7 @@ def _servers(servers: list[str], listed: list[Seen]) -> list[str]:
     for server in servers:
         names = sorted({one.name for one in listed if one.server == server and _is_used(one)})
         shown = ", ".join(_quoted(name) for name in names)
-        lines.append(f"  {canonical_json(server)}: {{expose: {{allow: [{shown}]}}}}")
+        lines.append(f"  {_line(server)}: {{expose: {{allow: [{shown}]}}}}")
     return [*lines, ""]
 
 
@@ -88,7 +92,7 @@ def _rules(listed: list[Seen]) -> list[str]:
     if refused:
         lines += ["", "# Refused whenever it was tried, and therefore not proposed:"]
         lines += [
-            f"#   {one.server}: {one.kind} {canonical_json(one.name)}, {one.calls} calls"
+            f"#   {_line(one.server)}: {one.kind} {_line(one.name)}, {one.calls} calls"
             for one in refused
         ]
     return lines
@@ -120,4 +124,9 @@ def _is_used(one: Seen) -> bool:
 def _quoted(name: str) -> str:
     """Return a name as YAML and as a pattern that means this name alone."""
     literal = "".join(f"[{char}]" if char in "*?[" else char for char in name)
-    return canonical_json(literal).replace("${", "$${")
+    return _line(literal).replace("${", "$${")
+
+
+def _line(name: str) -> str:
+    """Return a name in quotes and on one line: YAML breaks lines, comments too, where JSON does not."""
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", canonical_json(name))
