@@ -102,6 +102,9 @@ def test_without_a_file_the_starter_policy_is_explained(tmp_path: Path) -> None:
         [],
         ["--tool", "x", "--args", "[1]"],
         ["--tool", "x", "--args", "{"],
+        ["--tool", "x", "--args", '{"a": 1, "a": 2}'],
+        ["--tool", "x", "--args", '{"a": NaN}'],
+        ["--tool", "x", "--args", '{"a": ' + "[" * 50_000],
     ],
 )
 def test_a_call_that_makes_no_sense_is_a_usage_error(args: list[str], folder: Path) -> None:

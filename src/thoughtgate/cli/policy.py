@@ -148,12 +148,24 @@ def _lint(config: str | None) -> list[Finding]:
 
 def _object(flag: str, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         _refuse(flag, str(error))
     if not isinstance(value, dict):
         _refuse(flag, "it is something else")
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice, as the gate refuses such a call."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse(flag: str, why: str) -> NoReturn:
