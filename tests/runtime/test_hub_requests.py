@@ -63,7 +63,7 @@ def test_capabilities_shrink_to_what_the_servers_have_once_they_are_known(tmp_pa
         after = hub.ask(modern(3, "server/discover"))["result"]["capabilities"]
 
     assert before == after
-    assert set(after) == {"tools", "resources", "prompts", "completions"}
+    assert set(after) == {"tools", "resources", "prompts", "completions", "extensions"}
 
 
 def test_pipelined_requests_are_all_answered(tmp_path: Path) -> None:

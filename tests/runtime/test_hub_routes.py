@@ -44,8 +44,8 @@ def test_a_task_is_not_passed_on(tmp_path: Path) -> None:
         hub.open()
         params = {"name": "one.echo", "arguments": {"text": "x"}, "task": {"ttl": 1000}}
         answer = hub.ask(request(1, "tools/call", params))
-        unknown = hub.ask(request(2, "tasks/list"))
+        task_id = answer["result"]["task"]["taskId"]
+        result = hub.ask(request(2, "tasks/result", {"taskId": task_id}))
 
-    assert answer["result"]["content"][0]["text"] == "x"
+    assert result["result"]["content"][0]["text"] == "x"
     assert "ttl" not in log.read_text()
-    assert unknown["error"]["code"] == -32601

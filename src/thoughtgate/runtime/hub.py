@@ -21,6 +21,7 @@ from thoughtgate.core.record import (
     frame_refused,
 )
 from thoughtgate.core.supervision import BROKE, CAME_UP, ENDED, STARTING
+from thoughtgate.core.task import Task
 from thoughtgate.errors import PeerError
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure, Visibility
@@ -135,6 +136,9 @@ class Hub:
         for channel in list(client.channels.values()):
             channel.agent_left()
             channel.close()
+        for key, channel in list(client.routes.items()):
+            # What may become a task has a channel of its own; this has not become one.
+            channel.caller_left(key)
         for uri, server in client.followed.items():
             self.unfollow(server, uri)
         for listen in client.listens.values():
@@ -171,6 +175,19 @@ class Hub:
             )
             client.channels[server] = found
         return found
+
+    def resume_tasks(self) -> None:
+        """Carry on the tasks that an earlier run of this hub left behind.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+
+        def open_channel(task: Task) -> Channel:
+            lone = Client(self.new_session(), task.principal, "mcp_http", lambda *_: None)
+            return self.channel(lone, task.server)
+
+        self.gate.tasks.resume(open_channel)
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
         """Return the way to a server: shared, or this client's own when the config says so."""

@@ -15,6 +15,7 @@ from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import (
     AskPeople,
     Command,
+    EndTask,
     JudgeCall,
     MaskAnswer,
     ToAgent,
@@ -33,6 +34,7 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.session import Session
+from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.runtime.clock import now
@@ -41,7 +43,7 @@ from thoughtgate.runtime.hub_gate import HubGate
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import progress_token
+from thoughtgate.wire.revisions import is_modern, progress_token
 
 _NOTICE: Final = b'{"jsonrpc":"2.0","method":'
 """How our own renderer begins a notification; a reply begins with its id."""
@@ -93,6 +95,8 @@ class Channel:
     ) -> None:
         self.client = client
         self.server = server
+        self.name = ""
+        """How tasks know this channel, once it has to do with any."""
         self.session = Session(
             Setup(
                 server,
@@ -121,6 +125,7 @@ class Channel:
             JudgeCall: lambda command: self.feed(gate.judge(self, command)),
             MaskAnswer: lambda command: self.feed(gate.mask(command)),
             AskPeople: self._ask_people,
+            EndTask: gate.tasks.ended,
             Withdraw: gate.withdraw,
         }
 
@@ -136,7 +141,9 @@ class Channel:
         modern: bool,
     ) -> None:
         """The client makes a request; ``params`` are those for the server."""
-        self.calls[key] = Carried(key, message.method, params, exposed, modern)
+        # Tasks are the hub's own: no server is asked for one.
+        sent = without_task(params)
+        self.calls[key] = Carried(key, message.method, sent, exposed, modern)
         self.client.routes[key] = self
         seen = message._replace(body={**message.body, "params": params})
         self.feed(AgentSent(message.raw, now(), seen))
@@ -146,6 +153,11 @@ class Channel:
         """The client no longer wants an answer."""
         self.feed(AgentSent(message.raw, now(), message))
         self._drop(key)
+
+    def cancel_task(self, event: AgentSent) -> None:
+        """Nobody wants the task any more that a call of this channel is."""
+        self.feed(event)
+        self._drop(json.loads(event.line)["params"]["requestId"])
 
     def caller_left(self, key: RequestId) -> None:
         """The caller of one request is gone."""
@@ -247,14 +259,23 @@ class Channel:
 
     def _to_server(self, command: ToServer) -> None:
         if command.key is not None:
+            if command.key not in self.calls:
+                self._begin_task(command.key, command.data)
             self._forwards.append(command.key)
         else:
             self._passed.append(command.data)
 
     def _ask_people(self, command: AskPeople) -> None:
-        judged = self._gate.ask(self, command)
-        if judged is not None:
-            self.feed(judged)
+        for event in self._gate.ask(self, command):
+            self.feed(event)
+
+    def _begin_task(self, key: RequestId, data: bytes) -> None:
+        """A call whose caller has its task runs now, under an id of the gate's own."""
+        body = json.loads(data)
+        params = body["params"]
+        modern = is_modern(params)
+        self.calls[key] = Carried(key, body["method"], params, params["name"], modern)
+        self._gate.watch(self)
 
     def _carry_out(self) -> None:
         """Record first; then what may be sent is sent."""

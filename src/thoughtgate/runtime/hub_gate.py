@@ -8,13 +8,14 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, Withdraw
-from thoughtgate.core.events import AnswerMasked, CallJudged
+from thoughtgate.core.events import AnswerMasked, CallJudged, Event, TaskMade
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.hub_tasks import HubTasks
 from thoughtgate.wire.message import Json, RequestId
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.1
 """How often open calls are looked over for timeouts, and people's answers are looked for."""
 
+STOPPING: Final = "the gate is stopping"
+
 
 class HubGate:
     """Judges, records and holds for the hub."""
@@ -30,6 +33,7 @@ class HubGate:
     def __init__(self, governor: Governor, max_held: int) -> None:
         self.governor = governor
         self.max_held = max_held
+        self.tasks = HubTasks(governor)
         self._held: dict[str, tuple[Channel, RequestId]] = {}
         self._busy: set[Channel] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -54,23 +58,32 @@ class HubGate:
             command.params,
         )
         ruling = self.governor.rule(question)
-        return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
+        verdict = self.tasks.judged(channel, command, ruling)
+        return CallJudged(command.key, verdict, ruling.call_id, command.at)
 
     def mask(self, command: MaskAnswer) -> AnswerMasked:
         """Take the secrets out of a server's answer."""
         return AnswerMasked(command.key, self.governor.mask(command.body), command.at)
 
-    def ask(self, channel: "Channel", command: AskPeople) -> CallJudged | None:
-        """Have people asked; None while they think."""
+    def ask(self, channel: "Channel", command: AskPeople) -> list[Event]:
+        """Have people asked; return what the session is told meanwhile."""
+        events = self.tasks.held(channel, command)
+        if events is not None:
+            if all(isinstance(event, TaskMade) and not event.body for event in events):
+                self._hold(channel, command)
+            return events
         if channel.client.held > self.max_held:
             verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
-            return CallJudged(command.key, verdict, command.call_id, command.at)
-        ruling = self.governor.ask(command.call_id, command.workflow, command.at)
+            return [CallJudged(command.key, verdict, command.call_id, command.at)]
+        ruling, told = self.governor.hold(self.tasks.name_of(channel), command)
         if ruling is not None:
-            return CallJudged(command.key, ruling.verdict, command.call_id, command.at)
+            return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
+        self._hold(channel, command)
+        return [event for _, event in told]
+
+    def _hold(self, channel: "Channel", command: AskPeople) -> None:
         self._held[command.call_id] = (channel, command.key)
         self._schedule()
-        return None
 
     def withdraw(self, command: Withdraw) -> None:
         """Nobody waits for a held call any more."""
@@ -95,13 +108,26 @@ class HubGate:
             return False
         return True
 
+    def keep_time(self) -> None:
+        """Something waits that belongs to no channel."""
+        self._schedule()
+
     def watch(self, channel: "Channel") -> None:
         """A channel has something open: its time must be looked at."""
         self._busy.add(channel)
         self._schedule()
 
     def close(self) -> None:
-        """Look no more."""
+        """Look no more; what waits is not made, but for tasks that the next hub carries on."""
+        at = now()
+        for call_id, (channel, key) in list(self._held.items()):
+            del self._held[call_id]
+            if self.governor.tasks.survives(call_id):
+                self.governor.suspend(call_id, at)
+                continue
+            self.governor.withdraw(call_id, STOPPING, at)
+            verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
+            channel.feed(CallJudged(key, verdict, call_id, at))
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -123,5 +149,6 @@ class HubGate:
             channel.tick(at)
             if channel.session.is_idle:
                 self._busy.discard(channel)
-        if self._busy or self._held:
+        self.tasks.tick(at)
+        if self._busy or self._held or self.tasks.are_open:
             self._schedule()

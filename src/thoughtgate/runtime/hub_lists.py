@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from thoughtgate.core.catalogue import Offer, exposed_entry, name_warnings
 from thoughtgate.core.hub_cursors import Page, page_of
 from thoughtgate.core.routing import compose
+from thoughtgate.core.task_codec import advertise_tool
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_gate import HubGate
@@ -58,7 +59,7 @@ class HubLists:
         self._gate = gate
         self._changed = changed
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._rendered: dict[tuple[str, str], tuple[Offer, str, list[Shown]]] = {}
+        self._rendered: dict[tuple[str, str, bool], tuple[Offer, str, list[Shown]]] = {}
         self._late: set[tuple[str, str]] = set()
 
     def forget(self) -> None:
@@ -123,7 +124,7 @@ class HubLists:
             if offer is None or not supervisor.is_listed:
                 continue
             hidden = self._gate.screen(supervisor.id, client.id, method, offer.entries)
-            for entry in self._entries(method, supervisor, offer, separator):
+            for entry in self._entries(method, supervisor, offer, separator, modern=client.modern):
                 if entry.name not in hidden and entry.exposed not in shown:
                     shown[entry.exposed] = entry.data
         if own is not None:
@@ -131,7 +132,8 @@ class HubLists:
             for tool in own.entries:
                 if tool["name"] not in hidden:
                     exposed = compose(own.server, tool["name"], separator)
-                    shown[exposed] = render({**tool, "name": exposed})
+                    entry = {**tool, "name": exposed}
+                    shown[exposed] = render(entry if client.modern else advertise_tool(entry))
         self._gate.flush()
         return list(shown.values())
 
@@ -140,9 +142,9 @@ class HubLists:
         return page_of([len(entry) for entry in entries], str(self.generation), cursor)
 
     def _entries(
-        self, method: str, supervisor: Supervisor, offer: Offer, separator: str
+        self, method: str, supervisor: Supervisor, offer: Offer, separator: str, *, modern: bool
     ) -> list[Shown]:
-        key = (supervisor.id, method)
+        key = (supervisor.id, method, modern)
         title = supervisor.settings.name or supervisor.id
         kept = self._rendered.get(key)
         if kept is not None and kept[0] is offer and kept[1] == title + separator:
@@ -152,6 +154,8 @@ class HubLists:
         for entry in offer.entries:
             exposed = exposed_entry(method, entry, supervisor.id, title, separator)
             if exposed is not None:
+                if method == "tools/list" and not modern:
+                    exposed = advertise_tool(exposed)
                 made.append(Shown(entry[name_key], exposed[name_key], render(exposed)))
         supervisor.warnings[method] = (
             *offer.warnings,

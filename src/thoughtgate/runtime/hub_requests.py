@@ -25,6 +25,7 @@ from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_listens import HubListens
 from thoughtgate.runtime.hub_routes import Target
+from thoughtgate.runtime.hub_tasks import METHODS as TASK_METHODS
 from thoughtgate.runtime.tasks import spawn
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
@@ -121,6 +122,8 @@ class HubRequests:
             self._work(client, ident, self._list(client, ident, method, params, modern=modern))
         elif method == LISTEN and modern:
             self._work(client, ident, self._listens.open(client, ident, params))
+        elif method in TASK_METHODS:
+            self._work(client, ident, self._about_task(client, ident, method, params, modern))
         elif answer is not None:
             result = answer(client, message, params)
             if result is not None:
@@ -176,7 +179,8 @@ class HubRequests:
         client.introduce(params.get("capabilities"), params.get("clientInfo"))
         self._hub.declare(client)
         asked = params.get("protocolVersion")
-        return initialize_result(asked, self._capabilities(), __version__, self._hub.instructions())
+        capabilities = self._capabilities(client)
+        return initialize_result(asked, capabilities, __version__, self._hub.instructions())
 
     def _discover(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
         if version_in(params) is None:
@@ -184,11 +188,12 @@ class HubRequests:
             error = {"code": UNSUPPORTED_VERSION, "message": "no protocol version", "data": data}
             client.reply(render({"jsonrpc": "2.0", "id": message.id, "error": error}), message.id)
             return None
-        return discover_result(self._capabilities(), __version__, self._hub.instructions())
+        return discover_result(self._capabilities(client), __version__, self._hub.instructions())
 
-    def _capabilities(self) -> dict[str, Any]:
+    def _capabilities(self, client: Client) -> dict[str, Any]:
         known = [one.capabilities for one in self._hub.supervisors if one.settings.enabled]
-        return merge_capabilities(known, manager_tools=self._hub.settings.manager_tools)
+        merged = merge_capabilities(known, manager_tools=self._hub.settings.manager_tools)
+        return self._hub.gate.tasks.advertise(merged, client) if "tools" in merged else merged
 
     def _set_level(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
         level = params.get("level")
@@ -286,8 +291,18 @@ class HubRequests:
     ) -> None:
         if message.id is not None and not client.is_gone:
             client.work.pop(message.id, None)
-            channel = self._hub.channel(client, target.server)
+            carrier = self._hub.gate.tasks.carrier_of(client, message, modern=modern)
+            channel = self._hub.channel(carrier, target.server)
             channel.ask(message, message.id, target.params, exposed, modern=modern)
+
+    async def _about_task(
+        self, client: Client, ident: RequestId, method: str, params: Params, modern: bool
+    ) -> None:
+        gate = self._hub.gate
+        gate.keep_time()
+        body = await gate.tasks.about(client, ident, method, params, modern=modern)
+        gate.flush()
+        client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident)
 
     # Notifications and responses.
 

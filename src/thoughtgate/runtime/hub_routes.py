@@ -48,15 +48,14 @@ class HubRoutes:
         """Return where a tool, a prompt or a completion of a prompt belongs."""
         kind = named.kind
         route = split(named.name, separator, servers) or Route("", named.name)
-        kept = {key: value for key, value in params.items() if key != "task"}
         if method == COMPLETE:
             return Target(
                 route.server,
                 kind,
                 route.name,
-                {**kept, "ref": {**params["ref"], "name": route.name}},
+                {**params, "ref": {**params["ref"], "name": route.name}},
             )
-        return Target(route.server, kind, route.name, {**kept, "name": route.name})
+        return Target(route.server, kind, route.name, {**params, "name": route.name})
 
     def owned(self, uri: str, params: dict[str, Any], supervisors: list[Supervisor]) -> Target:
         """Return where a resource belongs, as far as the lists in memory tell."""

@@ -21,7 +21,7 @@ from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.control import ControlServer
-from thoughtgate.runtime.governing import open_governor, record_place
+from thoughtgate.runtime.governing import open_governor, open_tasks, record_place
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.hub import Hub, hide_nowhere
 from thoughtgate.runtime.hub_control import operations
@@ -33,6 +33,8 @@ from thoughtgate.runtime.presence import DIRECTORY, announce
 from thoughtgate.runtime.reload import Reloader
 from thoughtgate.runtime.supervisor_guardian import GroupGuardian
 from thoughtgate.runtime.tasks import finish, spawn
+from thoughtgate.runtime.terminal_prompt import open_prompt
+from thoughtgate.stores.tasks import TaskStore
 from thoughtgate.transports.stdio import protect_stdout
 
 _log: Final = logging.getLogger("thoughtgate.serve")
@@ -102,18 +104,34 @@ def run_serve(plan: ServePlan) -> int:
     status = FAILED
     try:
         loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
+        prompt = open_prompt(plan.state, settings.approval) if plan.http is not None else None
         governor = open_governor(
-            loaded, plan.environ, plan.state, audit=plan.audit, observe=log.record
+            loaded,
+            plan.environ,
+            plan.state,
+            audit=plan.audit,
+            tasks=_open_tasks(plan),
+            channels=(prompt,) if prompt is not None else (),
+            observe=log.record,
         )
         governor.start(now(), command="serve")
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 status = runner.run(_serve(plan, governor, guardian, stdout_fd))
         finally:
+            if prompt is not None:
+                prompt.stop()
             governor.finish(status, now())
     finally:
         guardian.dismiss()
     return EXIT_FAILURE if status == FAILED else EXIT_OK
+
+
+def _open_tasks(plan: ServePlan) -> TaskStore | None:
+    """Open the store of tasks where callers can show after a restart who they are."""
+    if plan.http is None or plan.loaded.settings.listen.auth is None:
+        return None
+    return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
 
 
 async def _serve(
@@ -157,6 +175,7 @@ async def _open_http(plan: ServePlan, hub: Hub, principal: str) -> Front:
     host, port = plan.http or ("127.0.0.1", 0)
     front = HttpFront(hub, plan.loaded, plan.environ, principal)
     bound = await front.listen(host, port)
+    hub.resume_tasks()
     _log.info("serving on http://%s:%d/mcp", host, bound)
     return front
 

@@ -240,6 +240,16 @@ class TaskDesk:
             ]
         return self._tell(steps, at)
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether tasks outlive the process."""
+        return self._keeper.is_durable
+
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether any task is not over."""
+        return bool(self._book.unfinished())
+
     def is_task(self, call_id: str) -> bool:
         """Tell whether a held call is a task."""
         return call_id in self._sessions
