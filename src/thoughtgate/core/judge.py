@@ -18,9 +18,10 @@ from thoughtgate.core.record import (
     TOOLS_LIST,
     Record,
 )
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, RESOURCE, Call, Verdict
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.uris import other_spellings
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
@@ -226,6 +227,10 @@ class Judge:
 
     def _evaluate(self, call: Call, at: float) -> Verdict:
         verdict = evaluate(call, self.policy, at)
+        if call.kind == RESOURCE:
+            for spelling in other_spellings(call.name):
+                other = evaluate(call._replace(name=spelling), self.policy, at)
+                verdict = max(verdict, other, key=_strictness)
         if verdict.action == DENY:
             return verdict
         return self._limits.check(call, at) or verdict
@@ -369,6 +374,10 @@ class Judge:
             },
         }
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
+
+
+def _strictness(verdict: Verdict) -> int:
+    return (FORWARD, APPROVE, DENY).index(verdict.action)
 
 
 def _action_word(verdict: Verdict) -> str:
