@@ -6,7 +6,7 @@ from typing import Any
 from tests.support.frames import line
 
 from thoughtgate.core.clerk import Asked
-from thoughtgate.core.commands import EndTask, ToAgent, ToServer
+from thoughtgate.core.commands import Command, EndTask, ToAgent, ToServer
 from thoughtgate.core.tasked import TaskedCalls
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
@@ -72,7 +72,12 @@ def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
 def test_other_commands_are_left_alone() -> None:
     calls = TaskedCalls()
     ident, _ = calls.run(held())
-    others = [ToServer(b"{}", ident), ToAgent(b"{}"), ToAgent(b"{}", 7), ToAgent(b"{}", "tg-run.2")]
+    others: list[Command] = [
+        ToServer(b"{}", ident),
+        ToAgent(b"{}"),
+        ToAgent(b"{}", 7),
+        ToAgent(b"{}", "tg-run.2"),
+    ]
 
     assert calls.divert(list(others), 9.0) == others
     assert calls
