@@ -63,3 +63,9 @@ def test_nothing_listens_elsewhere() -> None:
         other = socket.socket()
         other.bind(("127.0.0.2", port))
         other.close()
+
+
+def test_small_answers_are_not_held_back() -> None:
+    # asyncio switches Nagle's algorithm off only for sockets that say that they are TCP.
+    with open_listener(0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP

@@ -51,6 +51,9 @@ MAX_QUEUED: Final = 20_000
 
 BATCH: Final = 500
 
+HAND_OVER_S: Final = 0.025
+"""Pace of handing events over: under load one request carries many; alone, none waits longer."""
+
 GONE: Final = "the governance service is gone"
 
 NOT_RECORDED: Final = 503
@@ -76,6 +79,7 @@ class ServiceAuthority:
         self._tasked: set[str] = set()
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
+        self._handed_at = 0.0
         self._recording = True
         """False while the service cannot write the record: nothing is sent on then."""
         self._turned_at = self._next_pulse = monotonic()
@@ -83,8 +87,9 @@ class ServiceAuthority:
     @property
     def interval_s(self) -> float:
         """Often enough for the heartbeat and for overdue answers."""
-        busy = self._held or not self._calls.is_idle or not self._events.is_idle or self._queue
-        if busy:
+        if self._queue and self._events.is_idle:
+            return max(0.0, self._handed_at + HAND_OVER_S - monotonic())
+        if self._held or self._queue or not (self._calls.is_idle and self._events.is_idle):
             return 0.25
         return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
 
@@ -226,7 +231,7 @@ class ServiceAuthority:
         """Hand over what is left, and say goodbye; the service may already be gone."""
         deadline = time.monotonic() + GOODBYE_S
         while (self._queue or not self._events.is_idle) and time.monotonic() < deadline:
-            self._hand_over()
+            self._hand_over(at_once=True)
             if self._events.descriptor < 0:
                 break
             wait_on(self._events, deadline)
@@ -359,9 +364,14 @@ class ServiceAuthority:
             self.stop_reason = "the run is over"
         return []
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, *, at_once: bool = False) -> None:
         if not self._queue or not self._events.is_idle:
             return
+        moment = monotonic()
+        due = at_once or len(self._queue) >= BATCH or moment >= self._handed_at + HAND_OVER_S
+        if not due:
+            return
+        self._handed_at = moment
         batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
         told = {
             "server_id": self._server,
