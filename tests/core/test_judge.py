@@ -477,3 +477,43 @@ def test_the_sessions_that_are_counted_are_bounded(monkeypatch: pytest.MonkeyPat
     judge = Judge(policy, "run")
     asked = [judge.judge(_question("t")._replace(session=one)) for one in ("a", "b", "b", "c", "a")]
     assert [one.verdict.action for one in asked] == [FORWARD, FORWARD, DENY, FORWARD, FORWARD]
+
+
+def _named_twice(first: Rule, second: Rule) -> Policy:
+    return Policy(
+        default=FORWARD,
+        rules=RuleSet([first, second]),
+        workflows=frozenset({"default", "ops"}),
+        limits=(Limit("b", budget=2),),
+    )
+
+
+def _rule(name: str, workflow: str) -> Rule:
+    return Rule(name, APPROVE, Selector(names=compile_globs([name])), workflow=workflow)
+
+
+def test_a_request_that_two_workflows_must_approve_is_refused() -> None:
+    judge = Judge(_named_twice(_rule("a", ""), _rule("b", "ops")), "run")
+    verdict = judge.judge(_question("a", "x", "b")).verdict
+    assert (verdict.action, verdict.kind, verdict.workflow) == (DENY, "governance_denied", "")
+
+
+def test_everything_a_held_request_names_is_judged_again_and_counted() -> None:
+    judge = Judge(_named_twice(_rule("a", ""), _rule("b", "")), "run")
+    held = judge.judge(_question("a", "b"))
+    later = judge.judge(_question("a", "b"))
+    assert held.verdict.action == later.verdict.action == APPROVE
+    assert judge.settle(held.call_id, Decision(approved=True), 2.0).verdict.action == FORWARD
+    spent = judge.settle(later.call_id, Decision(approved=True), 2.0).verdict
+    assert (spent.action, spent.kind) == (DENY, "budget")
+    judge.replace_policy(_policy(b=DENY))
+    third = judge.judge(_question("x"))
+    assert third.verdict.action == FORWARD
+
+
+def test_a_rule_that_came_meanwhile_for_one_of_many_names_counts() -> None:
+    judge = Judge(_policy(a=APPROVE), "run")
+    held = judge.judge(_question("a", "b"))
+    judge.replace_policy(_policy(b=DENY))
+    settled = judge.settle(held.call_id, Decision(approved=True), 2.0).verdict
+    assert (settled.action, settled.kind) == (DENY, "policy_drift")

@@ -97,6 +97,8 @@ class OpenCall(NamedTuple):
     call: Call
     verdict: Verdict
     at: float
+    calls: tuple[Call, ...] = ()
+    """Of a held call: everything that the request names, each as a call of its own."""
 
 
 class Judge:
@@ -126,13 +128,15 @@ class Judge:
         """Judge a request. A request that names several things needs all of them."""
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
-        call, verdict = self._first_objection(question)
+        calls = tuple(self._call(question, named) for named in question.named)
+        call, verdict = self._first_objection(question, calls)
         shown = self._unless_observing(verdict)
         # A call that goes on is not judged again; its arguments may be large and stay open long.
-        kept = call._replace(arguments={}) if shown.action == FORWARD else call
-        self._open[call_id] = OpenCall(kept, verdict, question.at)
         if shown.action == FORWARD:
-            self._count(call, question.at)
+            self._open[call_id] = OpenCall(call._replace(arguments={}), verdict, question.at)
+            self._count(calls, question.at)
+        else:
+            self._open[call_id] = OpenCall(call, verdict, question.at, calls)
         records = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
@@ -147,7 +151,7 @@ class Judge:
             return Ruling(verdict, call_id, ())
         verdict = self._after(held, decision, at)
         if verdict.action == FORWARD:
-            self._count(held.call, at)
+            self._count(held.calls, at)
         record = self._decided_record(call_id, held, decision, verdict, at)
         return Ruling(verdict, call_id, (record,))
 
@@ -208,20 +212,21 @@ class Judge:
         }
         return withheld, Record(TOOLS_LIST, at, server, session, body)
 
-    def _first_objection(self, question: Question) -> tuple[Call, Verdict]:
+    def _first_objection(self, question: Question, calls: tuple[Call, ...]) -> tuple[Call, Verdict]:
         objection: tuple[Call, Verdict] | None = None
-        for named in question.named:
-            call = self._call(question, named)
+        for call in calls:
             verdict = self._evaluate(call, question.at)
             if verdict.action == DENY:
                 return call, verdict
             if objection is None or (verdict.action == APPROVE and objection[1].action == FORWARD):
                 objection = (call, verdict)
+            elif verdict.action == APPROVE and verdict.workflow != objection[1].workflow:
+                return call, _asking_nobody(verdict)
         assert objection is not None
         call, verdict = objection
-        if verdict.action == APPROVE and len(question.named) > 1:
+        if verdict.action == APPROVE and len(calls) > 1:
             # A person must see, and approve, everything the request names.
-            every = Named(call.kind, call.name, {"all": [named.name for named in question.named]})
+            every = Named(call.kind, call.name, {"all": [one.name for one in calls]})
             return self._call(question, every), verdict
         return objection
 
@@ -235,23 +240,28 @@ class Judge:
             return verdict
         return self._limits.check(call, at) or verdict
 
-    def _count(self, call: Call, at: float) -> None:
-        """Count a call that goes on, for the limits and for its session."""
-        self._limits.commit(call, at)
-        calls = self._forwarded.pop(call.session, 0)
+    def _count(self, calls: tuple[Call, ...], at: float) -> None:
+        """Count what goes on, for the limits and for the session."""
+        for call in calls:
+            self._limits.commit(call, at)
+        session = calls[0].session
+        before = self._forwarded.pop(session, 0)
         if len(self._forwarded) >= MAX_SESSIONS:  # the one that has been silent for longest goes
             del self._forwarded[next(iter(self._forwarded))]
-        self._forwarded[call.session] = calls + 1
+        self._forwarded[session] = before + len(calls)
 
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
-        calls = self._forwarded.get(held.call.session, 0)
-        again = self._evaluate(held.call._replace(session_calls=calls), at)
-        if again.action == DENY:
-            kind = again.kind if again.kind in THROTTLES else "policy_drift"
-            return again._replace(kind=kind)
-        rule, redact = held.verdict.rule, again.redact
+        before = self._forwarded.get(held.call.session, 0)
+        redact = False
+        for call in held.calls:
+            again = self._evaluate(call._replace(session_calls=before), at)
+            if again.action == DENY:
+                kind = again.kind if again.kind in THROTTLES else "policy_drift"
+                return again._replace(kind=kind)
+            redact = redact or again.redact
+        rule = held.verdict.rule
         return Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
@@ -378,6 +388,12 @@ class Judge:
 
 def _strictness(verdict: Verdict) -> int:
     return (FORWARD, APPROVE, DENY).index(verdict.action)
+
+
+def _asking_nobody(verdict: Verdict) -> Verdict:
+    """Return the refusal of a request that two workflows would have to approve."""
+    reason = "different people must approve parts of it; ask for each alone"
+    return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")
 
 
 def _action_word(verdict: Verdict) -> str:
