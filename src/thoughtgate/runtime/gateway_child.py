@@ -28,6 +28,9 @@ from thoughtgate.wire.sse import render_event
 
 SHARED: Final = "shared"
 
+CLOSE_S: Final = 5.0
+"""How long starting and stopping processes are waited for at the end."""
+
 
 class ChildUpstream:
     """A server that is run as a child process."""
@@ -67,8 +70,11 @@ class ChildUpstream:
 
     async def close(self) -> None:
         """Stop every process."""
-        for task in list(self._tasks):
-            task.cancel()
+        if self._tasks:
+            # Processes that are being stopped must be gone before this one is.
+            _, late = await asyncio.wait(self._tasks, timeout=CLOSE_S)
+            for task in late:
+                task.cancel()
         muxes = [*self._muxes.values()] + ([self._spare] if self._spare is not None else [])
         await asyncio.gather(*(mux.stop() for mux in muxes), return_exceptions=True)
 
