@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, initialize, notification, request, result
 from tests.support.http_hub import serving_http
-from tests.support.hub import sample, write_config
+from tests.support.hub import odd, sample, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 
@@ -240,6 +240,42 @@ def test_an_address_beyond_this_machine_needs_authentication(tmp_path: Path) -> 
         assert peer.wait() == 1
 
     assert "listen.auth" in peer.stderr
+
+
+def test_readiness_and_metrics_are_told(tmp_path: Path) -> None:
+    servers = {"one": sample("--start-delay", "1", eager=True)}
+    with serving_http(tmp_path, servers) as hub:
+        first = hub.send("GET", path="/ready")
+        wait_for(lambda: hub.send("GET", path="/ready").status == 200)
+        hub.modern(1, "tools/call", {"name": "one.echo", "arguments": {"text": "x"}})
+        metrics = hub.send("GET", path="/metrics")
+
+    assert first.status == 503
+    assert metrics.status == 200
+    assert b"# TYPE" in metrics.body
+
+
+def test_what_a_sessions_own_server_logs_is_its_clients_alone(tmp_path: Path) -> None:
+    servers = {"odd": odd("chatty", isolation="session")}
+    with serving_http(tmp_path, servers) as hub:
+        mine, other = hub.open_session(), hub.open_session()
+        hub.post(call(1, "odd.work"), Mcp_Session_Id=mine)
+        heard = []
+        for session in (mine, other):
+            with hub.connection() as link:
+                headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session}
+                link.request("GET", "/mcp", headers=headers)
+                stream = link.getresponse()
+                if session == mine:
+                    heard.append(_next_message(stream)["method"])
+                else:
+                    hub.post(call(2, "odd.work"), Mcp_Session_Id=other)
+                    told = _next_message(stream)
+                    heard.append(told["method"])
+        refused = (hub.state / "audit.jsonl").read_text()
+
+    assert heard == ["notifications/message", "notifications/message"]
+    assert refused.count('"method":"notifications/message"') == 4
 
 
 def test_both_eras_are_served_at_the_same_address(tmp_path: Path) -> None:

@@ -119,6 +119,25 @@ def test_a_killed_server_comes_back_by_itself(tmp_path: Path) -> None:
         assert "signal 9" in exits[0]["server"]["reason"]
 
 
+def test_a_server_that_only_floods_is_given_up(tmp_path: Path) -> None:
+    with serving(tmp_path, {"bad": odd("deluge"), **GOOD}) as hub:
+        hub.open()
+        hub.text(1, "thoughtgate.servers_start", {"server_id": "bad"})
+
+        def given_up() -> bool:
+            return "floods" in str(hub.server("bad", time.monotonic_ns()).get("reason"))
+
+        wait_for(given_up)
+        assert hub.text(2, "good.echo", {"text": "fine"}) == "fine"
+
+
+def test_a_server_is_not_idle_while_it_works(tmp_path: Path) -> None:
+    with serving(tmp_path, {"one": sample(idle="200ms")}) as hub:
+        hub.open()
+
+        assert "slept" in hub.text(1, "one.slow", {"seconds": 1.2})
+
+
 def test_an_idle_server_is_stopped_and_started_again_by_a_call(tmp_path: Path) -> None:
     with serving(tmp_path, {"one": sample("--tools", "echo", idle="200ms")}) as hub:
         hub.open()

@@ -1,7 +1,7 @@
 """A stdio server that is wrong in one way, chosen by its first argument.
 
 ``silent`` answers nothing, ``deaf`` nothing but the opening, ``exit`` leaves at once with
-words on stderr, ``flood`` prints lines that are no messages without end, ``twice`` lists
+words on stderr, ``flood`` prints lines that are no messages without end and ``deluge`` as fast as it can, ``twice`` lists
 two tools of one name, ``nolist`` answers lists with nonsense, ``chatty`` logs and changes
 resources while it works, ``curious`` asks the client before it answers, ``endless`` pages
 its list for ever, ``slowstart`` answers the opening after a while.
@@ -100,10 +100,10 @@ class OddServer:
         say(id=ident, result={"content": [{"type": "text", "text": "worked"}]})
 
 
-def flood() -> None:
-    """Print without end."""
+def flood(deluge: bool) -> None:
+    """Print without end: much, or as much as goes."""
     while True:
-        sys.stdout.write("x" * 200 + "\n")
+        sys.stdout.write(("x" * 200 + "\n") * (100 if deluge else 1))
         sys.stdout.flush()
         time.sleep(0.0005)
 
@@ -114,8 +114,8 @@ def main() -> None:
     if way == "exit":
         sys.stderr.write("cannot find my token\n")
         sys.exit(3)
-    if way == "flood":
-        threading.Thread(target=flood, daemon=True).start()
+    if way in {"flood", "deluge"}:
+        threading.Thread(target=flood, args=(way == "deluge",), daemon=True).start()
     server = OddServer(way)
     for line in sys.stdin:
         server.take(json.loads(line))

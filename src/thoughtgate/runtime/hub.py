@@ -20,7 +20,7 @@ from thoughtgate.core.record import (
     Record,
     frame_refused,
 )
-from thoughtgate.core.supervision import BROKE, CAME_UP, ENDED, STARTING
+from thoughtgate.core.supervision import BROKE, CAME_UP, ENDED, RUNNING, STARTING
 from thoughtgate.core.task import Task
 from thoughtgate.errors import PeerError
 from thoughtgate.policy.policy import Policy
@@ -73,7 +73,7 @@ class Hub:
         self.servers = Servers(settings, around, self)
         self.lists = HubLists(self.gate, self._announce)
         self.routes = HubRoutes(self.gate, self.lists)
-        self.notices = HubNotices(self.clients, self.channel, settings.separator)
+        self.notices = HubNotices(self.clients, self.channel, lambda: self.settings.separator)
         self.manager = ManagerTools(self)
         self.reloader: Any = None
         """Reads the config again; set by who knows where it is."""
@@ -140,20 +140,21 @@ class Hub:
             # What may become a task has a channel of its own; this has not become one.
             channel.caller_left(key)
         for uri, server in client.followed.items():
-            self.unfollow(server, uri)
+            self.unfollow(client, server, uri)
         for listen in client.listens.values():
             for uri, server in listen.uris.items():
-                self.unfollow(server, uri)
-        private = [key for key in self._private if key[0] == client.id]
-        for key in private:
-            relay = self._private.pop(key)
+                self.unfollow(client, server, uri)
+        private = [place for place in self._private if place[0] == client.id]
+        for place in private:
+            relay = self._private.pop(place)
             self.servers.forget(relay)
             await relay.supervisor.dispose()
 
-    def unfollow(self, server: str, uri: str) -> None:
+    def unfollow(self, client: Client, server: str, uri: str) -> None:
         """One client less follows a resource."""
-        if server in self.servers:
-            self.servers[server].unfollow(uri)
+        relay = self.relay(client, server)
+        if relay is not None:
+            relay.supervisor.unfollow(uri)
 
     def declare(self, client: Client) -> None:
         """Let servers that are not up yet know what this client can be asked."""
@@ -197,6 +198,7 @@ class Hub:
         key = (client.id, server)
         if key not in self._private:
             own = self.servers.relay_for(shared.supervisor.settings)
+            own.owner = client
             own.supervisor.declare(carried_capabilities(client.capabilities))
             self._private[key] = own
         return self._private[key]
@@ -370,6 +372,13 @@ class Hub:
         for capability in ("tools", "prompts", "resources"):
             self._announce(capability)
         return changed
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether clients can be served: a namespace is chosen and its eager servers run."""
+        eager = [one for one in self.supervisors if one.settings.eager and one.settings.enabled]
+        chosen = isinstance(self.selection, Selection)
+        return chosen and all(one.standing.state == RUNNING for one in eager)
 
     @property
     def is_idle(self) -> bool:

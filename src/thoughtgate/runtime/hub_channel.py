@@ -50,6 +50,9 @@ _NOTICE: Final = b'{"jsonrpc":"2.0","method":'
 
 HIDDEN: Final = "not_exposed"
 
+MAX_STRETCH: Final = 10
+"""A call that reports progress may take this many times its timeout, and no longer."""
+
 QUESTION_S: Final = 600.0
 """How long a client may take to answer a server: often a person has to."""
 
@@ -66,6 +69,8 @@ class Carried:
     """The name that the client used."""
     modern: bool
     task: asyncio.Task[None] | None = None
+    since: float = 0.0
+    """When it was sent on; 0 before."""
     trouble: str = ""
     """What went wrong on the way, in words."""
 
@@ -239,6 +244,10 @@ class Channel:
         """Time passed; a call whose client is being asked something is not late."""
         for key in self._asking.values():
             self.session.receive(KeptAlive(key, at))
+        oldest = at - (self.session.setup.timeout_s * MAX_STRETCH + QUESTION_S)
+        for call in [one for one in self.calls.values() if 0.0 < one.since < oldest]:
+            call.trouble = "it took too long in spite of its progress"
+            self._fail(call, "tool_call_timeout")
         self.feed(Ticked(at))
 
     # Driving the session.
@@ -286,6 +295,7 @@ class Channel:
             if call is None:
                 continue
             if recorded:
+                call.since = now()
                 call.task = asyncio.get_running_loop().create_task(self._carry(call))
             else:
                 self.feed(NotSent(key, "service_unavailable", now()))

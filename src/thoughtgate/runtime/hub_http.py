@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import secrets
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,7 @@ from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream
 from thoughtgate.runtime.hub_requests import HubRequests
 from thoughtgate.runtime.tasks import spawn
+from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.http_server import Exchange, HttpServer, ServerLimits
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
@@ -64,9 +65,15 @@ class HttpFront:
     """The listener."""
 
     def __init__(
-        self, hub: Hub, loaded: Loaded, environ: Mapping[str, str], principal: str
+        self,
+        hub: Hub,
+        loaded: Loaded,
+        environ: Mapping[str, str],
+        principal: str,
+        meter: Metrics | None = None,
     ) -> None:
         self.signalled = 0
+        self._meter = meter
         self._hub = hub
         self._listen_settings = loaded.settings.listen
         self._requests = HubRequests(hub)
@@ -77,6 +84,11 @@ class HttpFront:
         self._sessions: dict[str, HttpSession] = {}
         self._posts: set[HttpPost] = set()
         self._over = asyncio.Event()
+        self._pages: dict[bytes, Callable[[], tuple[int, bytes, bytes]]] = {
+            b"/health": lambda: (200, JSON, b'{"status":"ok"}'),
+            b"/ready": self._ready,
+            b"/metrics": self._metrics,
+        }
         settings = self._listen_settings
         self._server = HttpServer(
             self, ServerLimits(max_body=settings.max_body, keep_alive_s=settings.keep_alive_s)
@@ -133,6 +145,16 @@ class HttpFront:
             if not busy and moment - session.used_at > self._listen_settings.session_idle_s:
                 self._end(session)
 
+    def _ready(self) -> tuple[int, bytes, bytes]:
+        if self._hub.is_ready and not self._over.is_set():
+            return 200, JSON, b'{"status":"ready"}'
+        return 503, JSON, b'{"status":"starting"}'
+
+    def _metrics(self) -> tuple[int, bytes, bytes]:
+        if self._meter is None:
+            return 404, b"", b""
+        return 200, b"content-type: text/plain; version=0.0.4\r\n", self._meter.render()
+
     # The listener's callbacks.
 
     def opened(self, exchange: Exchange) -> None:
@@ -157,8 +179,9 @@ class HttpFront:
         """The whole request is here."""
         path = exchange.target.partition(b"?")[0]
         who = exchange.facts
-        if path in {b"/health", b"/ready"}:
-            exchange.respond(200, JSON, b'{"status":"ok"}')
+        page = self._pages.get(path)
+        if page is not None:
+            exchange.respond(*page())
         elif path not in PATHS:
             exchange.respond(404)
         elif not isinstance(who, Identity):

@@ -47,7 +47,7 @@ class HubListens:
         """The client no longer listens."""
         listen = client.listens.pop(ident, None)
         for uri, server in listen.uris.items() if listen is not None else ():
-            self._hub.unfollow(server, uri)
+            self._hub.unfollow(client, server, uri)
 
     async def _follow(self, client: Client, named: list[Named]) -> dict[str, str]:
         """Follow the resources that the gate lets this client follow."""
@@ -75,8 +75,10 @@ class HubListens:
         elif not gate.flush():
             return False
         else:
+            relay = self._hub.relay(client, server)
+            supervisor = relay.supervisor if relay is not None else self._hub.servers[server]
             try:
-                refusal = await self._hub.servers[server].follow(named.name)
+                refusal = await supervisor.follow(named.name)
             except (PeerError, PeerGone):
                 status, error = ERROR, {"class": "transport", "kind": "upstream_connection_failed"}
             else:

@@ -132,8 +132,8 @@ class HubLists:
             for tool in own.entries:
                 if tool["name"] not in hidden:
                     exposed = compose(own.server, tool["name"], separator)
-                    entry = {**tool, "name": exposed}
-                    shown[exposed] = render(entry if client.modern else advertise_tool(entry))
+                    named = {**tool, "name": exposed}
+                    shown[exposed] = render(named if client.modern else advertise_tool(named))
         self._gate.flush()
         return list(shown.values())
 

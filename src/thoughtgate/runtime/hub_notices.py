@@ -24,13 +24,18 @@ UPDATED: Final = "notifications/resources/updated"
 LOGGED: Final = "notifications/message"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
+MAX_QUESTIONS: Final = 100
+"""Questions of servers that may wait for clients at once; a person answers few."""
+
 FindChannel = Callable[[Client, str], Channel]
 
 
 class HubNotices:
     """Spreads what servers say."""
 
-    def __init__(self, clients: Mapping[str, Client], channel: FindChannel, separator: str) -> None:
+    def __init__(
+        self, clients: Mapping[str, Client], channel: FindChannel, separator: Callable[[], str]
+    ) -> None:
         self._clients = clients
         self._channel = channel
         self._separator = separator
@@ -48,14 +53,19 @@ class HubNotices:
                 if listen.wanted.get(f"{capability}ListChanged"):
                     client.tell(_tagged(method, {}, ident), ident)
 
-    def resource_changed(self, server: str, message: Message) -> None:
+    def _audience(self, relay: ServerRelay) -> list[Client]:
+        """Return who may hear of a server: everybody, or the one client it is run for."""
+        return [relay.owner] if relay.owner is not None else list(self._clients.values())
+
+    def resource_changed(self, relay: ServerRelay, message: Message) -> None:
         """Tell those who follow a resource that it has changed."""
+        server = relay.supervisor.id
         params = message.body.get("params")
         uri = params.get("uri") if type(params) is dict else None
         if type(uri) is not str or type(params) is not dict:
             return
         plain = {key: value for key, value in params.items() if key != META}
-        for client in list(self._clients.values()):
+        for client in self._audience(relay):
             if client.followed.get(uri) == server:
                 channel = self._channel(client, server)
                 channel.notify(UPDATED, plain, None)
@@ -70,10 +80,10 @@ class HubNotices:
             return
         server, level = relay.supervisor.id, str(params.get("level"))
         logger = params.get("logger")
-        named = f"{server}{self._separator}{logger}" if type(logger) is str and logger else server
+        named = f"{server}{self._separator()}{logger}" if type(logger) is str and logger else server
         told = {**params, "logger": named}
         told.pop(META, None)
-        for client in list(self._clients.values()):
+        for client in self._audience(relay):
             if client.modern:
                 self._log_to_modern(relay, client, level, told)
             elif is_at_least(level, client.log_level or "debug"):
@@ -107,12 +117,18 @@ class HubNotices:
             upstream.refuse(message.id, "invalid_request", "no client can be asked now")
         elif needed not in inflight.declared:
             upstream.refuse(message.id, "method_not_found", f"the client offers no {needed}")
+        elif self._is_too_many(inflight):
+            upstream.refuse(message.id, "service_unavailable", "too many questions are open")
         elif inflight.inbox is not None:
             inflight.inbox.put_nowait((upstream, message))
         elif message.id is not None:
             key = (relay.supervisor.id, message.id)
             self._asking[key] = spawn(self._ask(relay, inflight, message))
             self._asking[key].add_done_callback(lambda _: self._asking.pop(key, None))
+
+    def _is_too_many(self, inflight: Inflight) -> bool:
+        waiting = inflight.inbox.qsize() if inflight.inbox is not None else len(self._asking)
+        return waiting >= MAX_QUESTIONS
 
     def cancelled(self, relay: ServerRelay, message: Message) -> None:
         """A server takes a question back."""
@@ -149,7 +165,11 @@ class HubNotices:
             return relay.inflight[-1]
         if clients:
             return None
-        alone = [client for client in self._clients.values() if client.sole and not client.modern]
+        alone = [
+            client
+            for client in self._audience(relay)
+            if (client.sole or client is relay.owner) and not client.modern
+        ]
         if len(alone) != 1:
             return None
         channel = self._channel(alone[0], relay.supervisor.id)
@@ -158,7 +178,7 @@ class HubNotices:
     def said(self, relay: ServerRelay, message: Message) -> None:
         """A server sent a notification that is not about a list or a request's progress."""
         if message.method == UPDATED:
-            self.resource_changed(relay.supervisor.id, message)
+            self.resource_changed(relay, message)
         elif message.method == LOGGED:
             self.logged(relay, message)
         elif message.method == CANCELLED:

@@ -20,6 +20,7 @@ from thoughtgate.core.negotiation import (
 )
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.hub_channel import HIDDEN, Carried, Channel
+from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_parking import Inflight, Parking, binding
 from thoughtgate.runtime.supervisor import Supervisor
 from thoughtgate.runtime.upstream import Upstream
@@ -42,6 +43,8 @@ class ServerRelay:
 
     def __init__(self, supervisor: Supervisor, parking: Parking) -> None:
         self.supervisor = supervisor
+        self.owner: Client | None = None
+        """The only client that may hear of this server; None for one that all share."""
         self.inflight: list[Inflight] = []
         self._parking = parking
 

@@ -212,7 +212,7 @@ class HubRequests:
         uri = params.get("uri")
         server = client.followed.pop(uri, None) if type(uri) is str else None
         if server is not None and type(uri) is str:
-            self._hub.unfollow(server, uri)
+            self._hub.unfollow(client, server, uri)
         return {}
 
     # Lists.

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 import uvloop
 
 from thoughtgate.core.namespace import NoSelection, select_namespace
+from thoughtgate.core.record import Record
 from thoughtgate.core.tally import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.runtime.clock import now
@@ -35,6 +36,9 @@ from thoughtgate.runtime.supervisor_guardian import GroupGuardian
 from thoughtgate.runtime.tasks import finish, spawn
 from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.stores.tasks import TaskStore
+from thoughtgate.telemetry.logs import Log
+from thoughtgate.telemetry.metric_table import HTTP
+from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.stdio import protect_stdout
 
 _log: Final = logging.getLogger("thoughtgate.serve")
@@ -102,6 +106,7 @@ def run_serve(plan: ServePlan) -> int:
         plan.loaded.policy.redactor,
     )
     status = FAILED
+    meter = Metrics(HTTP) if plan.http is not None and settings.telemetry.metrics else None
     try:
         loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
         prompt = open_prompt(plan.state, settings.approval) if plan.http is not None else None
@@ -112,12 +117,12 @@ def run_serve(plan: ServePlan) -> int:
             audit=plan.audit,
             tasks=_open_tasks(plan),
             channels=(prompt,) if prompt is not None else (),
-            observe=log.record,
+            observe=_observer(log, meter),
         )
         governor.start(now(), command="serve")
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                status = runner.run(_serve(plan, governor, guardian, stdout_fd))
+                status = runner.run(_serve(plan, governor, guardian, stdout_fd, meter))
         finally:
             if prompt is not None:
                 prompt.stop()
@@ -134,8 +139,23 @@ def _open_tasks(plan: ServePlan) -> TaskStore | None:
     return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
 
 
+def _observer(log: Log, meter: Metrics | None) -> Callable[[Record], None]:
+    if meter is None:
+        return log.record
+
+    def observe(record: Record) -> None:
+        log.record(record)
+        meter.observe(record)
+
+    return observe
+
+
 async def _serve(
-    plan: ServePlan, governor: Governor, guardian: GroupGuardian, stdout_fd: int
+    plan: ServePlan,
+    governor: Governor,
+    guardian: GroupGuardian,
+    stdout_fd: int,
+    meter: Metrics | None,
 ) -> str:
     loaded = plan.loaded
     hub = Hub(
@@ -156,7 +176,7 @@ async def _serve(
     if plan.http is None:
         front = StdioFront(hub, principal, stdout_fd)
     else:
-        front = await _open_http(plan, hub, principal)
+        front = await _open_http(plan, hub, principal, meter)
     control = await _open_control(plan.state, hub, reloader)
     presence = announce(plan.state, "serve", **_facts(plan, hub, governor))
     try:
@@ -171,9 +191,9 @@ async def _serve(
     return TERMINATED if front.signalled == signal.SIGINT else SUCCEEDED
 
 
-async def _open_http(plan: ServePlan, hub: Hub, principal: str) -> Front:
+async def _open_http(plan: ServePlan, hub: Hub, principal: str, meter: Metrics | None) -> Front:
     host, port = plan.http or ("127.0.0.1", 0)
-    front = HttpFront(hub, plan.loaded, plan.environ, principal)
+    front = HttpFront(hub, plan.loaded, plan.environ, principal, meter)
     bound = await front.listen(host, port)
     hub.resume_tasks()
     _log.info("serving on http://%s:%d/mcp", host, bound)

@@ -43,6 +43,10 @@ WORTH_WAITING_S: Final = 2.5
 
 IDLE_LOOK_S: Final = 1.0
 
+MAX_NOISE: Final = 5000
+NOISE_S: Final = 10.0
+"""A server with so many unreadable lines in so short a time is given up: each costs a record."""
+
 LISTED_BY: Final[dict[str, str]] = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -101,6 +105,8 @@ class Supervisor:
         self._offers: dict[str, Offer] = {}
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
+        self._noise = 0
+        self._noisy_since = 0.0
 
     @property
     def id(self) -> str:
@@ -244,7 +250,9 @@ class Supervisor:
         """The server ended by itself."""
         if self.standing.state != RUNNING:
             return  # A start that is under way reports it itself.
-        self._upstream = None
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            spawn(upstream.close())
         self.log.add(f"[thoughtgate] {reason}")
         if self._move(BROKE, reason):
             self._plan_restart()
@@ -261,7 +269,7 @@ class Supervisor:
     async def _watch_idleness(self) -> None:
         while self.standing.state == RUNNING:
             upstream = self._upstream
-            busy = upstream is not None and upstream.open_requests > (1 if upstream.modern else 0)
+            busy = upstream is not None and upstream.open_requests > 0
             idle = monotonic() - self.used_at
             if not busy and not self.subscribed and idle >= self.settings.idle_s:
                 await self.stop(by_hand=False)
@@ -424,8 +432,15 @@ class Supervisor:
         self._owner.server_asked(self, message)
 
     def refused(self, fault: Fault, size: int) -> None:
-        """A frame of the server was dropped."""
-        self._owner.server_refused(self, fault, size)
+        """A frame of the server was dropped; one that sends little else is given up."""
+        moment = monotonic()
+        if moment - self._noisy_since > NOISE_S:
+            self._noisy_since, self._noise = moment, 0
+        self._noise += 1
+        if self._noise <= MAX_NOISE:
+            self._owner.server_refused(self, fault, size)
+        elif self._noise == MAX_NOISE + 1:
+            self.lost("the server floods its output with lines that are no messages")
 
 
 class _Ear:

@@ -78,6 +78,8 @@ class Upstream:
         self._count = 0
         self._pending: dict[RequestId, asyncio.Future[Message]] = {}
         self._progress: dict[RequestId, Progress] = {}
+        self._standing: set[RequestId] = set()
+        """Requests that stay open for as long as the connection does."""
         self._declared: dict[str, Any] = {}
         self._closing = False
         self._listening: asyncio.Task[None] | None = None
@@ -95,8 +97,8 @@ class Upstream:
 
     @property
     def open_requests(self) -> int:
-        """Requests without an answer."""
-        return len(self._pending)
+        """Requests whose answer somebody waits for."""
+        return len(self._pending) - len(self._standing)
 
     # Opening and closing.
 
@@ -244,6 +246,8 @@ class Upstream:
             full = params_for_legacy(params, token=token)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._pending[ident] = answer
+        if method == LISTEN:
+            self._standing.add(ident)
         if on_progress is not None:
             self._progress[ident] = on_progress
         try:
@@ -254,6 +258,7 @@ class Upstream:
             raise
         finally:
             self._pending.pop(ident, None)
+            self._standing.discard(ident)
             self._progress.pop(ident, None)
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
