@@ -123,5 +123,8 @@ chromium: ## Debian's Chromium for the console's tests
 	@command -v chromium >/dev/null 2>&1 || \
 		echo "chromium: skipped, it is not there, and no apt-get with root to install it" >&2
 
+console-screenshots: $(READY) chromium ## Pictures of the console, into build/console-screenshots/
+	@$(RUN) tools/console_screenshots.py
+
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) $(NODE_HOME) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
