@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from thoughtgate.runtime.presence import announce, list_gates
+from tests.support.commands import sample_server, shim
+from tests.support.frames import request
+from tests.support.stdio_peer import StdioPeer
+
+from thoughtgate.runtime.presence import GateAnnouncer, announce, list_gates
 
 
 def test_a_gate_is_listed_while_it_lives(tmp_path: Path) -> None:
@@ -19,6 +23,28 @@ def test_a_gate_is_listed_while_it_lives(tmp_path: Path) -> None:
     assert stat.S_IMODE(presence.path.parent.stat().st_mode) == 0o700
     presence.withdraw()
     presence.withdraw()
+    assert list_gates(str(tmp_path)) == []
+
+
+def test_a_run_is_announced_from_its_start_to_its_end(tmp_path: Path) -> None:
+    announcer = GateAnnouncer(str(tmp_path), profile="production")
+    announcer.end()
+    announcer.begin("shim", "files")
+
+    [gate] = list_gates(str(tmp_path))
+    assert (gate["kind"], gate["server"], gate["profile"]) == ("shim", "files", "production")
+    announcer.end()
+    assert list_gates(str(tmp_path)) == []
+
+
+def test_a_shim_is_seen_while_it_runs(tmp_path: Path) -> None:
+    command = shim(sample_server(), server_id="files")
+    with StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path)}) as peer:
+        peer.ask(request(1, "ping"))
+        [gate] = list_gates(str(tmp_path))
+        peer.finish()
+
+    assert (gate["kind"], gate["server"], gate["pid"]) == ("shim", "files", peer.pid)
     assert list_gates(str(tmp_path)) == []
 
 

@@ -18,6 +18,7 @@ from thoughtgate.runtime.channels import Reports, open_channels
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
+from thoughtgate.runtime.presence import GateAnnouncer
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.runtime.tracing import with_traces
 from thoughtgate.stores.approvals import Limits
@@ -78,6 +79,12 @@ def open_governor(
         observe=with_traces(settings.telemetry, observe),
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
+        announcer=GateAnnouncer(
+            state,
+            config=loaded.path,
+            profile=policy.profile,
+            record=record_place(loaded, state, audit),
+        ),
     )
 
 

@@ -105,6 +105,16 @@ class NoDesk:
         """Nothing is open."""
 
 
+class Announcer(Protocol):
+    """Lets people see that this gate runs."""
+
+    def begin(self, kind: str, server: str) -> None:
+        """The run begins; ``kind`` is the command."""
+
+    def end(self) -> None:
+        """The run is over."""
+
+
 class Governor:
     """Judges and records for one run."""
 
@@ -121,6 +131,7 @@ class Governor:
         observe: Callable[[Record], None] | None = None,
         reports: Callable[[], Sequence[Record]] = tuple,
         on_failure: str = "refuse",
+        announcer: Announcer | None = None,
     ) -> None:
         """Judge by ``judge``, record with ``writer``; ``task_ttl_s`` is the default and the maximum."""
         self.judge = judge
@@ -138,6 +149,7 @@ class Governor:
         self._writer = writer
         self._observe = observe
         self._reports = reports
+        self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
         self._unrecorded: set[str] = set()
@@ -160,6 +172,8 @@ class Governor:
         self._server = server
         self._put(run_started(at, self.policy, server=server, **facts))
         self.flush()
+        if self._announcer is not None:
+            self._announcer.begin(str(facts.get("command", "")), server)
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Close the run on the record; always its last event."""
@@ -174,6 +188,8 @@ class Governor:
         self._put(ended)
         self.flush_quietly()
         self._writer.close()
+        if self._announcer is not None:
+            self._announcer.end()
 
     def rule(self, question: Question) -> Ruling:
         """Judge a request. Whatever fails, the answer is a denial."""

@@ -53,6 +53,25 @@ def announce(state: str, kind: str, **facts: Any) -> Presence | None:
         return None
 
 
+class GateAnnouncer:
+    """Announces a gate for as long as its run lasts."""
+
+    def __init__(self, state: str, **facts: Any) -> None:
+        self._state = state
+        self._facts = facts
+        self._presence: Presence | None = None
+
+    def begin(self, kind: str, server: str) -> None:
+        """The run begins; ``kind`` is the command that runs."""
+        about = {"server": server} if server else {}
+        self._presence = announce(self._state, kind, **self._facts, **about)
+
+    def end(self) -> None:
+        """The run is over."""
+        if self._presence is not None:
+            self._presence.withdraw()
+
+
 def list_gates(state: str) -> list[dict[str, Any]]:
     """Return the gates that are running, oldest first, and clear away those that are not."""
     gates = []
