@@ -16,8 +16,9 @@ _META: Final = "io.modelcontextprotocol/"
 class HttpAgent:
     """Sends messages to one address and keeps what comes back."""
 
-    def __init__(self, port: int, token: str = "") -> None:
+    def __init__(self, port: int, token: str = "", *, source: str = "127.0.0.1") -> None:
         self.port = port
+        self._source = (source, 0)
         self.session = ""
         self.notices: list[dict[str, Any]] = []
         self._token = token
@@ -34,7 +35,9 @@ class HttpAgent:
 
     def send(self, body: dict[str, Any]) -> None:
         """POST a message; a notification is waited for, a request is not."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=60, source_address=self._source
+        )
         connection.request("POST", "/mcp", json.dumps(body).encode(), self._headers(body))
         ident = body.get("id")
         if ident is None:

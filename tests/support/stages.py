@@ -8,6 +8,7 @@ import contextlib
 import json
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable
 from itertools import count
@@ -298,16 +299,23 @@ class HttpStage(Stage):
         super().__init__(root, rules)
         self.agent = HttpAgent(0)
 
-    def start(self) -> None:
-        """Start the gate and open a session."""
-        self.run(self.command())
+    def start(self, *, dies_at: str = "") -> None:
+        """Start the gate and open a session; see ``mortal_gate`` for where it can die."""
+        command = self.command()
+        if dies_at:
+            command = [sys.executable, "-m", "tests.support.mortal_gate", dies_at, *command[1:]]
+        self.run(command, PYTHONPATH=str(ROOT))
         self.agent = HttpAgent(port_of(self.gate), TOKEN)
         self.agent.greet()
 
+    token = TOKEN
+    auth = "{type: bearer, token_env: AGENT_TOKEN}"
+    """How agents show who they are."""
+
     def write_rules(self, rules: str) -> None:
         """Write the config with its server and the agents' token."""
-        auth = "listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}\n"
-        super().write_rules(rules + auth + self.server())
+        listen = f"listen: {{transport: http, auth: {self.auth}}}\n"
+        super().write_rules(rules + listen + self.server())
 
     def server(self) -> str:
         """Return the config of the server."""

@@ -97,6 +97,10 @@ class Upstream(Protocol):
     """A server behind the gateway."""
 
     @property
+    def names_sessions(self) -> bool:
+        """Whether the server, not the gateway, names the sessions."""
+
+    @property
     def adopts_sessions(self) -> bool:
         """Whether a session that another process of the gate opened can be gone on with here."""
 

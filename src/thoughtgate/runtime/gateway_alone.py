@@ -157,8 +157,8 @@ class Server(Protocol):
     """A server behind the gateway, as far as these calls need it."""
 
     @property
-    def mints_sessions(self) -> bool:
-        """Whether the gateway, not the server, names the sessions."""
+    def names_sessions(self) -> bool:
+        """Whether the server, not the gateway, names the sessions."""
 
     def send_alone(
         self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
@@ -193,7 +193,7 @@ class LoneCalls:
             return
 
         def opened() -> None:
-            if self._server.mints_sessions:
+            if not self._server.names_sessions:
                 self._enter(flow, uuid.uuid4().hex)
             self._send(Alone(flow, key), data)
 

@@ -35,6 +35,9 @@ CLOSE_S: Final = 5.0
 class ChildUpstream:
     """A server that is run as a child process."""
 
+    names_sessions = False
+    """A stdio server knows no sessions; the gateway names them."""
+
     def __init__(self, command: ChildCommand, *, isolation: str = SHARED) -> None:
         self._command = command
         self._is_shared = isolation == SHARED

@@ -36,6 +36,9 @@ _NOTICE: Final[Headers] = [_CONTENT, (b"accept", b"application/json, text/event-
 class HttpUpstream:
     """A server that is reached over HTTP."""
 
+    names_sessions = True
+    """The server names its sessions itself, if it has any."""
+
     adopts_sessions = True
     """The server itself knows its sessions."""
 

@@ -117,8 +117,8 @@ class HubGate:
         self._busy.add(channel)
         self._schedule()
 
-    def close(self) -> None:
-        """Look no more; what waits is not made, but for tasks that the next hub carries on."""
+    def release(self) -> None:
+        """The hub stops: what waits is not made, but for tasks that the next hub carries on."""
         at = now()
         for call_id, (channel, key) in list(self._held.items()):
             del self._held[call_id]
@@ -128,6 +128,10 @@ class HubGate:
             self.governor.withdraw(call_id, STOPPING, at)
             verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
             channel.feed(CallJudged(key, verdict, call_id, at))
+
+    def close(self) -> None:
+        """Look no more."""
+        self.release()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

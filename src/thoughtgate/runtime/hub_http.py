@@ -127,6 +127,7 @@ class HttpFront:
             self._look_over()
         for session in self._sessions.values():
             session.stream.close()
+        self._hub.gate.release()
         await self._server.drain(self._listen_settings.drain_s)
         if self._keys is not None:
             await self._keys.close()

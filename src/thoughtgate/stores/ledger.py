@@ -5,6 +5,7 @@ was read is kept in the same transaction as what was read, so a kill at any mome
 loses nor doubles anything. What the questions are is ``stores.ledger_queries``'s business.
 """
 
+import contextlib
 import hashlib
 import os
 import sqlite3
@@ -133,8 +134,9 @@ class Ledger:
     def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.close(fd)
+            # Only a new file is opened here: closing one in use would drop SQLite's locks on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
             raise StoreError(
                 f"{self.path}: the ledger cannot be opened: {error.strerror}"
