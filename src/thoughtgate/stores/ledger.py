@@ -137,6 +137,8 @@ class Ledger:
             # Only a new file is opened here: closing one in use would drop SQLite's locks on it.
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            if not self.path.is_file():
+                raise StoreError(f"{self.path}: the ledger cannot be opened: it is not a file")
         except OSError as error:
             raise StoreError(
                 f"{self.path}: the ledger cannot be opened: {error.strerror}"
