@@ -34,7 +34,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
-	audit-dependencies build node agents chromium clean tui-screenshots
+	audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \

@@ -95,6 +95,15 @@ class EndTask(NamedTuple):
     at: float
 
 
+class PersonAnswered(NamedTuple):
+    """The person in front of the agent has answered the prompt about a held call."""
+
+    call_id: str
+    approve: bool
+    reason: str
+    at: float
+
+
 class Withdraw(NamedTuple):
     """Nobody waits for this held call any more: take the question back everywhere."""
 
@@ -113,5 +122,6 @@ Command: TypeAlias = (
     | AskPeople
     | AskTask
     | EndTask
+    | PersonAnswered
     | Withdraw
 )

@@ -53,6 +53,16 @@ class AnswerMasked(NamedTuple):
     at: float
 
 
+class PersonAsked(NamedTuple):
+    """The workflow of a held call lets the agent's own prompt ask: do so, if the client can."""
+
+    key: RequestId
+    ident: str
+    """The prompt's own id, unguessable."""
+    text: str
+    at: float
+
+
 class TaskMade(NamedTuple):
     """A held call became a task, or could not: the body answers its request."""
 
@@ -118,6 +128,7 @@ Event: TypeAlias = (
     | CallJudged
     | ListScreened
     | AnswerMasked
+    | PersonAsked
     | TaskMade
     | TaskAnswered
     | NotSent

@@ -22,6 +22,7 @@ from thoughtgate.core.commands import (
     ToServer,
     Withdraw,
 )
+from thoughtgate.core.elicitation import METHOD, Elicitations
 from thoughtgate.core.events import (
     AgentGone,
     AgentSent,
@@ -32,6 +33,7 @@ from thoughtgate.core.events import (
     KeptAlive,
     ListScreened,
     NotSent,
+    PersonAsked,
     ServerGone,
     ServerSent,
     TaskAnswered,
@@ -91,6 +93,7 @@ class Session:
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
         self._tasked = TaskedCalls()
+        self._prompts = Elicitations()
         self._held = 0
         self._server_gone: ServerGone | None = None
 
@@ -156,6 +159,7 @@ class Session:
             size = len(message.raw)
             return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
+        self._prompts.learn(method, params)
         if _is_about_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
@@ -218,6 +222,9 @@ class Session:
         return [] if asked is None else self._clerk.ended(asked, at, CANCELLED, 0)
 
     def _agent_answered(self, message: Message, at: float) -> list[Command]:
+        answered = self._prompts.take(message, at)
+        if answered is not None:
+            return [self._clerk.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
         method = self._served.pop(message.id, None) if message.id is not None else None
         if method is None:
             return self._unasked(message, at, AGENT_TO_SERVER)
@@ -339,7 +346,7 @@ class Session:
     def _call_judged(self, event: CallJudged) -> list[Command]:
         tasked = self._tasked.take(event.call_id)
         if tasked is not None:
-            return self._task_judged(tasked, event)
+            return [*self._prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
@@ -350,11 +357,12 @@ class Session:
         del self._waiting[event.key]
         if asked.held_since:
             self._held -= 1
+        closed = self._prompts.close(event.call_id)
         if verdict.action == FORWARD and asked.message is not None:
             raw = asked.message.raw
             self._send_on(event.key, asked, event.at)
-            return [ToServer(raw, event.key)]
-        return self._clerk.denied(event.key, asked, verdict, event.at)
+            return [*closed, ToServer(raw, event.key)]
+        return [*closed, *self._clerk.denied(event.key, asked, verdict, event.at)]
 
     def _judged_too_late(self, event: CallJudged) -> list[Command]:
         """Nobody waits any more: the call is not made, and the record says so."""
@@ -377,6 +385,13 @@ class Session:
         if params is None or not wants_task(asked.method, params, modern=asked.modern):
             params = None
         return [AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)]
+
+    def _person_asked(self, event: PersonAsked) -> list[Command]:
+        """From 2026-07-28 on a server asks nothing by itself; such a caller waits for others."""
+        asked = self._waiting.get(event.key)
+        if asked is None or not asked.held_since or asked.modern:
+            return []
+        return self._prompts.ask(event.key, event.ident, asked.call_id, event.text)
 
     # Held calls whose callers took a task.
 
@@ -499,7 +514,7 @@ class Session:
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
         self._held -= 1
         ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
-        return [Withdraw(key, asked.call_id, reason), *ended]
+        return [Withdraw(key, asked.call_id, reason), *self._prompts.close(asked.call_id), *ended]
 
     # Time.
 
@@ -549,6 +564,7 @@ _HANDLERS: Final[dict[type, Any]] = {
     CallJudged: Session._call_judged,  # noqa: SLF001  the table of the class above
     ListScreened: Session._list_screened,  # noqa: SLF001  the table of the class above
     AnswerMasked: Session._answer_masked,  # noqa: SLF001  the table of the class above
+    PersonAsked: Session._person_asked,  # noqa: SLF001  as below
     TaskMade: Session._task_made,  # noqa: SLF001  the table of the class above
     TaskAnswered: Session._task_answered,  # noqa: SLF001  the table of the class above
     NotSent: Session._not_sent,  # noqa: SLF001  the table of the class above

@@ -5,6 +5,7 @@ SQLite statements and never waits for a person. Whatever fails here ends in a de
 an approval that cannot be stored, read or spent is no approval.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -12,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.channels import elicitation
 from thoughtgate.channels.channel import Channel, Stoppable
+from thoughtgate.channels.elicitation import prompt_text
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import (
     APPROVED,
@@ -24,8 +27,10 @@ from thoughtgate.core.approval import (
     USED,
     Approval,
     Refusal,
+    Vote,
     digest_of,
 )
+from thoughtgate.core.commands import PersonAnswered
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.judge import Decision, OpenCall
 from thoughtgate.errors import StoreError
@@ -161,6 +166,21 @@ class ApprovalDesk:
             facts["grant"] = asked.grant
         return facts
 
+    def prompt(self, call_id: str) -> str:
+        """Return what the agent's own prompt may ask; empty where the workflow forbids it."""
+        asked = self._held.get(call_id)
+        return prompt_text(asked) if asked is not None and asked.elicitation else ""
+
+    def answer(self, command: PersonAnswered) -> None:
+        """Count the answer of the person in front of the agent; the next poll finds it."""
+        asked = self._held.get(command.call_id)
+        if asked is None:
+            return
+        vote = Vote(elicitation.identity(), command.approve, command.at, command.reason)
+        # A store that cannot be written now leaves the question to others, and to its time.
+        with contextlib.suppress(StoreError):
+            self._store.vote(asked.id, [vote], command.at)
+
     def poll(self, at: float) -> list[tuple[str, Decision]]:
         """Return what was decided, timed out or withdrawn by others since the last look."""
         self._now = at
@@ -251,7 +271,7 @@ class ApprovalDesk:
             required=settings.required,
             approvers=settings.approvers,
             on_timeout=settings.on_timeout,
-            elicitation=settings.allow_elicitation,
+            elicitation=settings.allow_elicitation or settings.channel == elicitation.NAME,
             remember=settings.remember,
             owner=owner,
         )

@@ -4,6 +4,7 @@
 governance service of a wrap. The shim's loop knows only this.
 """
 
+import os
 from typing import Protocol
 
 from thoughtgate.core.commands import (
@@ -12,10 +13,12 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ScreenList,
     Withdraw,
 )
-from thoughtgate.core.events import Event
+from thoughtgate.core.elicitation import ID_PREFIX
+from thoughtgate.core.events import Event, PersonAsked
 from thoughtgate.core.record import Record
 
 
@@ -36,6 +39,9 @@ class Authority(Protocol):
 
     def ask(self, command: AskPeople) -> list[Event]:
         """Have people asked about a held call."""
+
+    def answered(self, command: PersonAnswered) -> None:
+        """The person in front of the agent has decided on a held call."""
 
     def about_task(self, command: AskTask) -> list[Event]:
         """Answer a request about tasks of the gate's own; an empty list: the answer comes later."""
@@ -67,3 +73,10 @@ class Authority(Protocol):
 
     def finish(self, status: str, at: float) -> None:
         """The session is over."""
+
+
+def prompts(command: AskPeople, text: str) -> list[Event]:
+    """Return the event that has the agent's own prompt ask; none without a text."""
+    if not text:
+        return []
+    return [PersonAsked(command.key, f"{ID_PREFIX}{os.urandom(16).hex()}", text, command.at)]

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.clerk import ORPHAN_AFTER_S
-from thoughtgate.core.commands import AskTask, EndTask
+from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.judge import Question, Ruling
 from thoughtgate.core.record import CALL_END, SERVER_STARTED, Record
@@ -167,6 +167,14 @@ class Governance:
             del self._held[call_id]
             self.governor.withdraw(call_id, string_of(body, "reason")[:MAX_REASON], now())
             self.governor.flush_quietly()
+
+    def answered(self, body: dict[str, Any]) -> None:
+        """The person in front of the agent has answered about a held call."""
+        session = self._session_of(body)
+        call_id, approve = string_of(body, "task_id"), body.get("approve")
+        if self._held.get(call_id) == session.id and isinstance(approve, bool):
+            reason = string_of(body, "reason")[:MAX_REASON]
+            self.governor.person_answered(PersonAnswered(call_id, approve, reason, now()))
 
     async def settle(self) -> None:
         """Look once for what people have decided, and wake whoever waits for it."""
@@ -370,6 +378,9 @@ class Governance:
             answer["workflow"] = verdict.workflow
         if verdict.retry_after_s:
             answer["retry_after"] = verdict.retry_after_s
+        prompt = self.governor.prompt(ruling.call_id) if waits else ""
+        if prompt:
+            answer["prompt"] = prompt
         return answer
 
     def _screen(self, session: ShimSession, method: str, params: dict[str, Any]) -> dict[str, Any]:

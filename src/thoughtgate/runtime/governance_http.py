@@ -112,6 +112,9 @@ class GovernanceApp:
         if path == "/governance/withdraw":
             governance.withdraw(body)
             return 200, b"{}"
+        if path == "/governance/answer":
+            governance.answered(body)
+            return 200, b"{}"
         raise Refused(404, "there is nothing here")
 
     async def _task(self, scope: Scope, call_id: str) -> tuple[int, bytes]:

@@ -8,9 +8,9 @@ here and nowhere else. ``rule``, ``screen`` and ``note`` queue what must be on r
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from thoughtgate.core.commands import AskPeople
+from thoughtgate.core.commands import AskPeople, PersonAnswered
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import (
@@ -71,6 +71,17 @@ class Desk(Protocol):
 
     def close(self, at: float) -> None:
         """Withdraw everything this desk has asked."""
+
+
+@runtime_checkable
+class Prompter(Protocol):
+    """A desk that can have the agent's own prompt ask."""
+
+    def prompt(self, call_id: str) -> str:
+        """Return the question, where the workflow allows it; else empty."""
+
+    def answer(self, command: PersonAnswered) -> None:
+        """Count an answer."""
 
 
 class NoDesk:
@@ -246,6 +257,15 @@ class Governor:
         if record is not None:
             self._put(record)
         return None if decision is None else self._settle(call_id, decision, at)
+
+    def prompt(self, call_id: str) -> str:
+        """Return what the agent's own prompt may ask about a held call; empty for nothing."""
+        return self.desk.prompt(call_id) if isinstance(self.desk, Prompter) else ""
+
+    def person_answered(self, command: PersonAnswered) -> None:
+        """Count the answer of the person in front of the agent."""
+        if isinstance(self.desk, Prompter):
+            self.desk.answer(command)
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that people have decided since the last look."""

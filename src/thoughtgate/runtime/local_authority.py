@@ -6,6 +6,7 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ScreenList,
     Withdraw,
 )
@@ -14,6 +15,7 @@ from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.core.task_book import Caller
 from thoughtgate.errors import RecordError
+from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.message import RequestId
@@ -79,7 +81,11 @@ class LocalAuthority:
         if ruling is not None:
             return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
         self._held[command.call_id] = command.key
-        return self._of_ours(told)
+        return [*prompts(command, self._governor.prompt(command.call_id)), *self._of_ours(told)]
+
+    def answered(self, command: PersonAnswered) -> None:
+        """Count it like everybody's; the next look finds it."""
+        self._governor.person_answered(command)
 
     def about_task(self, command: AskTask) -> list[Event]:
         """Answer from the book."""

@@ -17,6 +17,7 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ScreenList,
     Withdraw,
 )
@@ -24,6 +25,7 @@ from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreene
 from thoughtgate.core.record import FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.errors import KINDS
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
+from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.greeting import EVALUATE_S, SUCCESS, find_run, greet, read_object, wait_on
 from thoughtgate.runtime.link import Link
@@ -77,6 +79,8 @@ class ServiceAuthority:
         self._news = self._link()
         self._held: dict[str, tuple[Link, RequestId]] = {}
         self._tasked: set[str] = set()
+        self._prompts: dict[str, str] = {}
+        """What the agent's own prompt may ask about calls that are about to be held."""
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
         self._handed_at = 0.0
@@ -150,10 +154,22 @@ class ServiceAuthority:
         link = self._link()
         self._held[command.call_id] = (link, command.key)
         events = self._await_people(command.call_id)
+        events += prompts(command, self._prompts.pop(command.call_id, ""))
         if command.params is None:
             return events
         self._tasked.add(command.call_id)
         return events + self._say_of_tasks(command)
+
+    def answered(self, command: PersonAnswered) -> None:
+        """Hand the answer of the person in front of the agent to the service."""
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "task_id": command.call_id,
+            "approve": command.approve,
+            "reason": command.reason,
+        }
+        self._ask("/governance/answer", told, _heed_nothing, EVALUATE_S)
 
     def about_task(self, command: AskTask) -> list[Event]:
         """Ask the service's book."""
@@ -268,7 +284,11 @@ class ServiceAuthority:
         reply = read_object(status, body)
         if reply is not None and reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
-        return [CallJudged(key, self._verdict(reply), _text(reply, "call_id"), now())]
+        verdict, call_id = self._verdict(reply), _text(reply, "call_id")
+        prompt = _text(reply, "prompt")
+        if prompt and verdict.action == APPROVE:
+            self._prompts[call_id] = prompt
+        return [CallJudged(key, verdict, call_id, now())]
 
     def _verdict(self, reply: dict[str, Any] | None) -> Verdict:
         decision = reply.get("decision") if reply is not None else None

@@ -19,6 +19,7 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ScreenList,
     ToAgent,
     ToServer,
@@ -109,6 +110,7 @@ class Shim:
             AskPeople: lambda command: self._feed_all(self._authority.ask(command)),
             AskTask: lambda command: self._feed_all(self._authority.about_task(command)),
             EndTask: lambda command: self._feed_all(self._authority.end_task(command)),
+            PersonAnswered: self._authority.answered,
             Withdraw: lambda command: self._authority.withdraw(command, now()),
         }
 

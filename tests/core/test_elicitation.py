@@ -1,0 +1,206 @@
+"""The agent's own prompt: asked only where it can be, answered once, taken back."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.frames import line
+from tests.support.session_play import ASK, YES, agent, new_session, server
+
+from thoughtgate.core.commands import AskPeople, PersonAnswered, ToAgent, ToServer, WriteRecord
+from thoughtgate.core.elicitation import ID_PREFIX, METHOD, Elicitations
+from thoughtgate.core.events import CallJudged, Event, PersonAsked
+from thoughtgate.core.session import Session
+from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
+
+IDENT = f"{ID_PREFIX}0123456789abcdef"
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "drop", "arguments": {}},
+}
+
+
+def message(body: dict[str, Any]) -> Message:
+    read = read_frame(line({"jsonrpc": "2.0", **body}))
+    assert isinstance(read, Message)
+    return read
+
+
+def asked(capabilities: Any) -> Elicitations:
+    prompts = Elicitations()
+    prompts.learn("initialize", {"capabilities": capabilities})
+    return prompts
+
+
+@pytest.mark.parametrize("said", [{}, {"form": {}}, {"form": {}, "url": {}}])
+def test_a_client_that_can_show_forms_is_asked(said: dict[str, Any]) -> None:
+    (command,) = asked({"elicitation": said}).ask(1, IDENT, "run.1", "Run it?")
+
+    assert isinstance(command, ToAgent)
+    sent = json.loads(command.data)
+    assert (sent["id"], sent["method"], sent["params"]["message"]) == (IDENT, METHOD, "Run it?")
+    assert sent["params"]["requestedSchema"]["required"] == ["decision"]
+
+
+@pytest.mark.parametrize(
+    "said", [None, {}, {"elicitation": None}, {"elicitation": {"url": {}}}, {"elicitation": 5}, []]
+)
+def test_a_client_that_cannot_is_not(said: Any) -> None:
+    assert asked(said).ask(1, IDENT, "run.1", "Run it?") == []
+    assert Elicitations().ask(1, IDENT, "run.1", "Run it?") == []
+
+
+def test_only_initialize_tells_what_a_client_can() -> None:
+    prompts = Elicitations()
+    prompts.learn("tools/call", {"capabilities": {"elicitation": {}}})
+
+    assert prompts.ask(1, IDENT, "run.1", "x") == []
+
+
+def test_an_id_that_is_not_of_ours_is_not_asked_under() -> None:
+    assert asked({"elicitation": {}}).ask(1, "7", "run.1", "x") == []
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"action": "accept", "content": {"decision": "approve"}}, (True, "")),
+        ({"action": "accept", "content": {"decision": "deny", "reason": "no"}}, (False, "no")),
+        ({"action": "decline"}, (False, "declined")),
+    ],
+)
+def test_an_answer_is_a_decision(result: dict[str, Any], expected: tuple[bool, str]) -> None:
+    prompts = asked({"elicitation": {}})
+    prompts.ask(1, IDENT, "run.1", "x")
+    answer = message({"id": IDENT, "result": result})
+
+    assert prompts.take(answer, 5.0) == [PersonAnswered("run.1", *expected, 5.0)]
+    assert prompts.take(answer, 5.0) is None, "an answer counts once"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"result": {"action": "cancel"}},
+        {"result": {"action": "accept"}},
+        {"result": {"action": "accept", "content": {"decision": "APPROVE"}}},
+        {"result": {"action": "accept", "content": {"decision": True}}},
+        {"result": {"action": "accept", "content": {"decision": ["approve"]}}},
+        {"result": []},
+        {"error": {"code": -32601, "message": "no"}},
+    ],
+)
+def test_a_dismissed_or_odd_answer_decides_nothing(body: dict[str, Any]) -> None:
+    prompts = asked({"elicitation": {}})
+    prompts.ask(1, IDENT, "run.1", "x")
+
+    assert prompts.take(message({"id": IDENT, **body}), 5.0) == []
+
+
+def test_answers_to_others_are_not_ours() -> None:
+    prompts = asked({"elicitation": {}})
+    prompts.ask(1, IDENT, "run.1", "x")
+
+    assert prompts.take(message({"id": 9, "result": {}}), 5.0) is None
+
+
+def test_a_prompt_is_taken_back_once() -> None:
+    prompts = asked({"elicitation": {}})
+    prompts.ask(1, IDENT, "run.1", "x")
+    (command,) = prompts.close("run.1")
+
+    assert isinstance(command, ToAgent)
+    assert json.loads(command.data)["params"]["requestId"] == IDENT
+    assert prompts.close("run.1") == []
+
+
+# In a session.
+
+
+def receive(session: Session, event: Event) -> list[Any]:
+    return [each for each in session.receive(event) if not isinstance(each, WriteRecord)]
+
+
+def held(*, modern: bool = False) -> Session:
+    session = new_session()
+    capabilities = {"capabilities": {"elicitation": {}}}
+    session.receive(
+        agent({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": capabilities})
+    )
+    body = CALL
+    if modern:
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        body = {**CALL, "params": {"name": "drop", "arguments": {}, "_meta": meta}}
+    session.receive(agent(body))
+    (asks,) = receive(session, CallJudged(1, ASK, "run.1", 1.0))
+    assert isinstance(asks, AskPeople)
+    return session
+
+
+def test_a_held_call_is_asked_about_in_the_agent_and_runs_once_approved() -> None:
+    session = held()
+    (prompt,) = receive(session, PersonAsked(1, IDENT, "Run it?", 1.0))
+    assert isinstance(prompt, ToAgent)
+    accept = {"action": "accept", "content": {"decision": "approve"}}
+
+    assert receive(session, agent({"jsonrpc": "2.0", "id": IDENT, "result": accept}, 2.0)) == [
+        PersonAnswered("run.1", approve=True, reason="", at=2.0)
+    ]
+    (sent,) = receive(session, CallJudged(1, YES, "run.1", 3.0))
+    assert isinstance(sent, ToServer)
+
+
+def test_the_answer_to_a_prompt_never_reaches_the_server() -> None:
+    session = held()
+    session.receive(PersonAsked(1, IDENT, "Run it?", 1.0))
+    commands = session.receive(
+        agent({"jsonrpc": "2.0", "id": IDENT, "result": {"action": "cancel"}})
+    )
+
+    assert not any(isinstance(each, ToServer) for each in commands)
+
+
+def test_an_answer_elsewhere_takes_the_prompt_back() -> None:
+    session = held()
+    session.receive(PersonAsked(1, IDENT, "Run it?", 1.0))
+    no = Verdict(DENY, "approval", "approval_rejected")
+    cancelled, refused = receive(session, CallJudged(1, no, "run.1", 2.0))
+
+    assert b"notifications/cancelled" in cancelled.data
+    assert b"approval_rejected" in refused.data
+
+
+def test_a_cancelled_call_takes_the_prompt_back() -> None:
+    session = held()
+    session.receive(PersonAsked(1, IDENT, "Run it?", 1.0))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    commands = receive(session, agent(cancel))
+
+    assert any(isinstance(each, ToAgent) and IDENT.encode() in each.data for each in commands)
+
+
+def test_a_modern_caller_is_not_asked_by_a_request() -> None:
+    """2026-07-28: a server sends no requests."""
+    assert receive(held(modern=True), PersonAsked(1, IDENT, "Run it?", 1.0)) == []
+
+
+def test_a_call_that_is_not_held_is_not_asked_about() -> None:
+    session = new_session()
+
+    assert receive(session, PersonAsked(1, IDENT, "Run it?", 1.0)) == []
+
+
+def test_a_server_cannot_answer_for_a_person() -> None:
+    session = held()
+    session.receive(PersonAsked(1, IDENT, "Run it?", 1.0))
+    forged = {
+        "jsonrpc": "2.0",
+        "id": IDENT,
+        "result": {"action": "accept", "content": {"decision": "approve"}},
+    }
+
+    assert not any(isinstance(each, PersonAnswered) for each in session.receive(server(forged)))
