@@ -81,7 +81,7 @@ def _lead_up(case: Case, run: WrappedAgent) -> int:
     if case.victim == "wrap" and case.moment == "start":
         # The files are being rewritten; the agent does not run yet.
         wraps = run.machine.state / "wraps"
-        wait_for(lambda: wraps.exists() and list(wraps.iterdir()), what="the journal")
+        wait_for(lambda: list(wraps.glob("*.json")), what="the journal")
         return run.peer.pid
     run.wait_until_ready()
     if case.victim == "agent" and case.moment == "start":

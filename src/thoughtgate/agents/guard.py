@@ -1,7 +1,7 @@
 """A wrap's hold on the config files of an agent.
 
 Owns the order of things: lock, mend what an earlier wrap left behind, look again, refuse what is
-already ours, back up, journal, write; and on the way out put everything back and let go. Nothing
+already ours, journal, back up, write; and on the way out put everything back and let go. Nothing
 is written before all locks are held and all new texts are known; if one file fails, those already
 written are put back.
 
@@ -180,14 +180,15 @@ class Guard:
             )
 
     def _write_all(self, files: tuple[FileRewrite, ...]) -> bool:
-        """Back up, journal and write; False, with everything as it was, if a file is stale."""
+        """Journal, back up and write; False, with everything as it was, if a file is stale."""
         if not files:
             return True
         try:
             self._journal = self._journal_of(tuple(_record(one) for one in files))
+            # The journal goes first: whoever mends learns from it of every backup, even a lone one.
+            save_journal(self._journal)
             for one in files:
                 self._back_up(one)
-            save_journal(self._journal)
             fresh = all(_write(one) for one in files)
         except BaseException as error:  # an interrupt as well: never half of the files
             problems = self.restore().problems
