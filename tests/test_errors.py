@@ -92,3 +92,8 @@ def test_an_exception_has_one_exit_code(error: BaseException, code: int) -> None
 
 def test_a_peer_error_says_how_the_protocol_was_broken() -> None:
     assert PeerError("parse_error", "x").kind == "parse_error"
+
+
+def test_a_problem_writes_nothing_to_a_terminal_but_text() -> None:
+    problem = Problem("servers.a\x1b[2J\nError: é", "no\x07\nsuch file", "c\r.yaml", 3)
+    assert str(problem) == r"c\r.yaml:3: servers.a\x1b[2J\nError: é: no\x07" + "\nsuch file"

@@ -71,7 +71,17 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         place = self.file + (f":{self.line}" if self.line else "")
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        parts = (_visible(place), _visible(self.key), _visible(self.message, "\n"))
+        return ": ".join(part for part in parts if part)
+
+
+def _visible(text: str, kept: str = "") -> str:
+    """Return a text that a terminal shows as it is: files of others choose keys and names."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
+    )
 
 
 class ThoughtGateError(Exception):
