@@ -190,6 +190,12 @@ def test_no_value_can_make_a_condition_raise(operator: str, value: Any) -> None:
     assert judge({"x": {operator: OPERANDS.get(operator, 1)}}, {"x": value}) in {True, False, None}
 
 
+@pytest.mark.parametrize("path", ["", "a.", ".a", "a..b"])
+def test_a_path_names_an_argument_at_every_step(path: str) -> None:
+    with pytest.raises(ValueError, match="names no argument"):
+        parse_conditions({path: 1})
+
+
 def test_infinity_is_no_bound() -> None:
     with pytest.raises(ValueError, match="must be a number"):
         parse_conditions({"amount": {"gt": float("inf")}})
