@@ -68,6 +68,8 @@ class Question(NamedTuple):
     """The request's params, for the facts about it that no gate judges: its trace, its task."""
     trace: str = ""
     """The caller's W3C ``traceparent`` where the transport carries it, as HTTP does."""
+    promised: bool = False
+    """Its caller was told that a person decides: what the rules would forward is held too."""
 
 
 class Ruling(NamedTuple):
@@ -130,6 +132,8 @@ class Judge:
         call_id = f"{self._run_id}.{self._calls}"
         calls = tuple(self._call(question, named) for named in question.named)
         call, verdict = self._first_objection(question, calls)
+        if question.promised and verdict.action == FORWARD:
+            verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = self._unless_observing(verdict)
         # A call that goes on is not judged again; its arguments may be large and stay open long.
         if shown.action == FORWARD:

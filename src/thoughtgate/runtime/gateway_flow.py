@@ -366,6 +366,7 @@ class Flow:
                 TRANSPORT,
                 command.at,
                 command.params,
+                promised=bool(self.resumes),
             )
         )
         if self.resumes:
@@ -376,12 +377,15 @@ class Flow:
         """Go on where a dead gate stopped: the call is a task, and waits for a person as promised.
 
         That the rules would forward it today makes no difference: a person may have refused it.
+        Only the development profile asks nobody.
         """
         governor, key, at = self._shared.governor, command.key, command.at
         call_id, verdict = ruling.call_id, ruling.verdict
         governor.tasks.resumed(self.resumes, call_id, self.desk.name_of(self))
         self.feed(CallJudged(key, verdict._replace(action=APPROVE), call_id, at), None)
-        if verdict.action != DENY:
+        if verdict.action == FORWARD and not governor.tasks.started(call_id, at):
+            verdict = Verdict(DENY, "approval", "approval_withdrawn")
+        if verdict.action == APPROVE:
             owner = governor.tasks.owner_of(self.resumes)
             decided = governor.ask(call_id, verdict.workflow, at, owner=owner)
             if decided is None:

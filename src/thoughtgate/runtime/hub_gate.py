@@ -56,6 +56,7 @@ class HubGate:
             client.transport,
             command.at,
             command.params,
+            promised=self.tasks.is_promised(channel),
         )
         ruling = self.governor.rule(question)
         verdict = self.tasks.judged(channel, command, ruling)

@@ -77,14 +77,17 @@ class HubTasks:
 
     # Judging and holding.
 
+    def is_promised(self, channel: "Channel") -> bool:
+        """Tell whether a channel makes a call whose caller was told that a person decides."""
+        return channel in self._resuming
+
     def judged(self, channel: "Channel", command: JudgeCall, ruling: Ruling) -> Verdict:
         """Return the verdict for the session: what becomes a task is held, if only for a moment."""
         verdict = ruling.verdict
         task_id = self._resuming.get(channel)
         if task_id is not None:
-            # It was promised that a person decides, whatever the rules say by now.
             self._desk.resumed(task_id, ruling.call_id, self.name_of(channel))
-            if verdict.action == DENY:
+            if verdict.action != APPROVE:
                 self._free[ruling.call_id] = verdict
             return verdict._replace(action=APPROVE)
         wanted = not command.modern and wants_task(command.method, command.params, modern=False)
@@ -104,6 +107,8 @@ class HubTasks:
                 owner = self._desk.owner_of(task_id)
                 ruling = self._governor.ask(call_id, command.workflow, at, owner=owner)
                 verdict = ruling.verdict if ruling is not None else None
+            elif verdict.action == FORWARD and not self._desk.started(call_id, at):
+                verdict = Verdict(DENY, "approval", "approval_withdrawn")
             return events if verdict is None else [*events, CallJudged(key, verdict, call_id, at)]
         opened = self._governor.judge.open_call(call_id)
         if verdict is None or opened is None:
