@@ -36,6 +36,7 @@ def test_with_nothing_wrapped_there_is_nothing_to_do(machine: Machine) -> None:
     assert machine.run("unwrap", "--quiet").stderr == ""
 
 
+@pytest.mark.requirement("S000-F-020")
 def test_a_killed_wrap_is_undone_and_its_run_file_removed(machine: Machine) -> None:
     original = _abandon(machine)
 

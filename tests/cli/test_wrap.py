@@ -20,6 +20,7 @@ def test_help_names_the_agent_and_gives_examples(machine: Machine) -> None:
         assert flag in done.stdout
 
 
+@pytest.mark.requirement("S000-F-001")
 def test_a_command_that_is_no_known_agent_gets_the_list_of_types(machine: Machine) -> None:
     done = machine.run("wrap", "--", "some-editor")
 

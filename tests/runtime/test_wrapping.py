@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from tests.support.agent_files import Scene
 
 from thoughtgate.runtime.wrapping import make_rewrite, run_key, shim_command
@@ -36,6 +37,7 @@ def _args(scene: Scene, environ: dict[str, str]) -> list[str]:
     return list(record.head)
 
 
+@pytest.mark.requirement("S000-F-006")
 def test_an_entry_is_told_its_id_and_its_run(tmp_path: Path) -> None:
     scene = _scene(tmp_path)
 

@@ -63,7 +63,7 @@ def test_ec_stdio_004_a_config_with_disabled_servers_only_is_refused(machine: Ma
     assert "All MCP servers are disabled" in done.stderr
 
 
-@pytest.mark.requirement("EC-STDIO-005")
+@pytest.mark.requirement("EC-STDIO-005", "S000-F-005")
 def test_ec_stdio_005_a_second_wrap_of_the_same_config_is_refused(machine: Machine) -> None:
     original = machine.write_sample()
     with machine.wrap() as first:
@@ -95,7 +95,7 @@ def test_ec_stdio_006_a_stale_backup_is_overwritten_with_a_warning(machine: Mach
     assert not backup.exists()
 
 
-@pytest.mark.requirement("EC-STDIO-007")
+@pytest.mark.requirement("EC-STDIO-007", "S000-F-005", "S000-F-020")
 def test_ec_stdio_007_a_config_that_cannot_be_written_stays_as_it_was(machine: Machine) -> None:
     original = machine.write_sample()
     # A backup that is a directory cannot be replaced: the same as a missing permission, for root too.
@@ -125,7 +125,7 @@ def test_ec_stdio_008_an_agent_that_cannot_start_leaves_the_config_as_it_was(
     assert machine.events("run_end")[0]["run"]["status"] == "FAILED"
 
 
-@pytest.mark.requirement("EC-STDIO-023")
+@pytest.mark.requirement("EC-STDIO-023", "S000-F-003")
 def test_ec_stdio_023_the_servers_key_of_vs_code_is_governed(machine: Machine) -> None:
     path = machine.project / ".vscode" / "mcp.json"
     path.parent.mkdir()
@@ -142,7 +142,7 @@ def test_ec_stdio_023_the_servers_key_of_vs_code_is_governed(machine: Machine) -
     assert path.read_bytes() == original
 
 
-@pytest.mark.requirement("EC-STDIO-024")
+@pytest.mark.requirement("EC-STDIO-024", "S000-F-003")
 def test_ec_stdio_024_the_context_servers_of_zed_are_governed(machine: Machine) -> None:
     path = machine.home / ".config" / "zed" / "settings.json"
     path.parent.mkdir(parents=True)
@@ -159,7 +159,7 @@ def test_ec_stdio_024_the_context_servers_of_zed_are_governed(machine: Machine) 
     assert path.read_bytes() == original
 
 
-@pytest.mark.requirement("EC-STDIO-025")
+@pytest.mark.requirement("EC-STDIO-025", "S000-F-002")
 def test_ec_stdio_025_claude_codes_user_and_project_files_are_both_governed(
     machine: Machine,
 ) -> None:
@@ -186,7 +186,7 @@ def test_ec_stdio_025_claude_codes_user_and_project_files_are_both_governed(
     assert [user.read_bytes(), project.read_bytes()] == before
 
 
-@pytest.mark.requirement("EC-STDIO-026")
+@pytest.mark.requirement("EC-STDIO-026", "S000-F-004")
 def test_ec_stdio_026_an_undefined_variable_is_named_before_anything_starts(
     machine: Machine,
 ) -> None:
@@ -203,7 +203,7 @@ def test_ec_stdio_026_an_undefined_variable_is_named_before_anything_starts(
     assert path.read_bytes() == original
 
 
-@pytest.mark.requirement("EC-STDIO-029")
+@pytest.mark.requirement("EC-STDIO-029", "S000-F-007")
 def test_ec_stdio_029_the_shim_is_named_by_its_absolute_path(machine: Machine) -> None:
     machine.write_sample()
     with machine.wrap() as run:
@@ -230,7 +230,7 @@ def test_ec_stdio_034_a_config_that_is_already_ours_is_not_wrapped_again(machine
     assert machine.config.read_bytes() == original
 
 
-@pytest.mark.requirement("EC-STDIO-038")
+@pytest.mark.requirement("EC-STDIO-038", "S000-F-007a")
 def test_ec_stdio_038_a_dry_run_prints_the_diff_and_touches_nothing(machine: Machine) -> None:
     original = machine.write_sample()
 

@@ -228,7 +228,7 @@ def test_ec_stdio_037_a_hung_service_is_passed_by_in_development(machine: Machin
         assert run.finish() == 0
 
 
-@pytest.mark.requirement("EC-STDIO-041")
+@pytest.mark.requirement("EC-STDIO-041", "S000-F-019")
 def test_ec_stdio_041_an_idle_shim_learns_of_the_shutdown_by_its_heartbeat(
     machine: Machine,
 ) -> None:
@@ -301,6 +301,7 @@ def test_a_server_stopped_behind_its_shims_back_is_told_to_the_agent(machine: Ma
     assert machine.unfinished_calls() == set()
 
 
+@pytest.mark.requirement("S000-F-009", "S000-F-010")
 def test_the_agent_gets_the_users_terminal_and_its_exit_code_is_passed_on(
     machine: Machine,
 ) -> None:

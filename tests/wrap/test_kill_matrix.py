@@ -50,7 +50,7 @@ def outcomes(
         yield {case: pool.submit(_play, case, Machine(top / str(case), HOLD)) for case in chosen}
 
 
-@pytest.mark.requirement("S000-NFR-003")
+@pytest.mark.requirement("S000-NFR-003", "S000-F-020", "S000-F-019")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_signal_leaves_no_trace_but_the_record(
     outcomes: dict[Case, Future[None]], case: Case
