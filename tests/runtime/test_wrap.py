@@ -30,6 +30,7 @@ def _run_files(machine: Machine) -> list[Path]:
     return sorted((machine.state / "runs").glob("*.json"))
 
 
+@pytest.mark.requirement("IMP-002")
 def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
     machine.write_config({"one": entry(), "two": entry()})
     with machine.wrap() as run:
@@ -43,6 +44,7 @@ def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
     assert f"policy    {machine.policy}, production" in said
     assert "1 calls, 0 refused, 0 held for approval" in said
     assert f"record    {machine.record}" in said
+    assert machine.events("tool_call_end")[0]["call"]["tool_name"] == "echo"
 
 
 def test_the_token_is_in_the_private_run_file_and_nowhere_else(machine: Machine) -> None:

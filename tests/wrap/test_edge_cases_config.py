@@ -411,3 +411,20 @@ def test_a_signal_at_any_moment_of_the_start_restores_the_config(
         peer.assert_nothing_left()
 
     wait_for(lambda: machine.config.read_bytes() == original, what="the config to be put back")
+
+
+@pytest.mark.requirement("IMP-001")
+def test_names_environment_and_exact_arguments_survive(machine: Machine) -> None:
+    odd = ["--tools", "env,a b", "--stderr", 'quotes " and \\ and $HOME and -- and \u00e9']
+    name = "My server (1)"
+    original = machine.write_config({name: entry(*odd, env={"ODD": "a=b c", "EMPTY": ""})})
+    with machine.wrap() as run:
+        run.open()
+        seen = json.loads(text_of(run.call("env", server=name)))
+        assert (seen["ODD"], seen["EMPTY"]) == ("a=b c", "")
+        run.peer.wait_for_stderr(odd[-1])
+        tools = run.order("ask", method="tools/list", server=name)["said"]["result"]["tools"]
+        assert [tool["name"] for tool in tools] == ["env", "a b"]
+        assert run.finish() == 0
+    assert machine.config.read_bytes() == original
+    assert machine.events("tool_call_end")[0]["server_name"] == name
