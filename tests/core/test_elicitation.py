@@ -127,7 +127,7 @@ def receive(session: Session, event: Event) -> list[Any]:
 
 def held(*, modern: bool = False) -> Session:
     session = new_session()
-    capabilities = {"capabilities": {"elicitation": {}}}
+    capabilities: dict[str, Any] = {"capabilities": {"elicitation": {}}}
     session.receive(
         agent({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": capabilities})
     )
