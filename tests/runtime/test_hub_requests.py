@@ -1,10 +1,13 @@
 """Both eras as the hub's own clients."""
 
+import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from tests.support.frames import call, envelope, initialize, request
-from tests.support.hub import modern, sample, serving
+from tests.support.hub import Served, modern, sample, serving
 
 
 @pytest.mark.requirement("S002-21")
@@ -64,6 +67,30 @@ def test_capabilities_shrink_to_what_the_servers_have_once_they_are_known(tmp_pa
 
     assert before == after
     assert set(after) == {"tools", "resources", "prompts", "completions", "extensions"}
+
+
+def test_a_client_that_asks_faster_than_it_is_answered_is_held_back(tmp_path: Path) -> None:
+    count = 11_000
+    lines = b"".join(
+        json.dumps(call(number, "one.echo", {"text": "x"})).encode() + b"\n"
+        for number in range(count)
+    )
+    with serving(tmp_path, {"one": sample()}, "--log-level", "error") as hub:
+        hub.open()
+        hub.names()
+        writer = threading.Thread(target=_write_all, args=(hub, lines))
+        writer.start()
+        answered = {hub.receive(60)["id"] for _ in range(count)}
+        writer.join(10)
+
+    assert answered == set(range(count))
+
+
+def _write_all(hub: Served, data: bytes) -> None:
+    assert hub.process.stdin is not None
+    view = memoryview(data)
+    while view:
+        view = view[os.write(hub.process.stdin.fileno(), view[:65536]) :]
 
 
 def test_pipelined_requests_are_all_answered(tmp_path: Path) -> None:

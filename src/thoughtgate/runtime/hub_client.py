@@ -67,9 +67,14 @@ class Client:
         return sum(channel.session.held_calls for channel in self.channels.values())
 
     @property
+    def open_requests(self) -> int:
+        """Requests without an answer."""
+        return len(self.routes) + len(self.work)
+
+    @property
     def is_full(self) -> bool:
         """Whether it has too much open for another request."""
-        return len(self.routes) + len(self.work) >= MAX_OPEN
+        return self.open_requests >= MAX_OPEN
 
     def is_taken(self, ident: RequestId) -> bool:
         """Tell whether a request with this id is open."""

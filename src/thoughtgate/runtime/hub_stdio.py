@@ -25,6 +25,14 @@ EOF_DRAIN_S: Final = 10.0
 SIGNAL_DRAIN_S: Final = 0.5
 """How long calls may take after a signal: clients kill what has not left within two seconds."""
 
+PAUSE_AT: Final = 5000
+"""Open requests from which on the client is not read: the pipe itself then holds it back."""
+
+HIGH_WATER: Final = 16 * 1024 * 1024
+"""Bytes that may wait for a client before it is not read any more."""
+
+LOOK_S: Final = 0.02
+
 FLUSH_S: Final = 5.0
 """How long the last answers may take to reach a file."""
 
@@ -85,6 +93,7 @@ class StdioFront:
         self._over = asyncio.Event()
         self.signalled = 0
         """The signal that ended it; 0 when the client left."""
+        self._paused = False
         self._splitter = FrameSplitter()
         self._files = FileStreams(0, stdout_fd)
         self._host = StdioHost(
@@ -127,6 +136,21 @@ class StdioFront:
 
     def _took(self, line: bytes) -> None:
         self._requests.receive(self._client, line)
+        if not self._paused and self._is_busy(PAUSE_AT, HIGH_WATER):
+            self._paused = True
+            self._host.pause()
+            asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _is_busy(self, requests: int, waiting: int) -> bool:
+        return self._client.open_requests > requests or self._host.backlog > waiting
+
+    def _look(self) -> None:
+        """Read again once the client, or its servers, have caught up."""
+        if self._is_busy(PAUSE_AT // 2, HIGH_WATER // 2):
+            asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        else:
+            self._paused = False
+            self._host.resume()
 
     def _send(self, data: bytes, about: RequestId | None, final: bool) -> None:
         del about, final

@@ -51,6 +51,11 @@ class StdioHost:
         self._writer: asyncio.WriteTransport | None = None
         self._gone = False
 
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait for the agent to read them."""
+        return self._writer.get_write_buffer_size() if self._writer is not None else 0
+
     async def start(self) -> None:
         """Begin to read. The descriptors are duplicated, so that nobody else's print reaches them."""
         loop = asyncio.get_running_loop()
