@@ -256,7 +256,9 @@ class Incoming:
         self._link.took(line)
 
     def _take_whole(self, body: bytes) -> None:
-        if (self._status < _FIRST_ERROR and self._status not in {_ACCEPTED, _NO_CONTENT}) or (body.lstrip()[:1] == b"{" and self._names_key(body)):
+        if (self._status < _FIRST_ERROR and self._status not in {_ACCEPTED, _NO_CONTENT}) or (
+            body.lstrip()[:1] == b"{" and self._names_key(body)
+        ):
             self._take(body)
         if not self._is_answered:
             self._link.lost(self.key, "upstream_connection_failed")
