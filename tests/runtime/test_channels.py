@@ -46,8 +46,8 @@ def test_a_secret_that_is_not_set_is_a_config_error(tmp_path: Path) -> None:
         open_channels(SETTINGS, {}, str(tmp_path))
 
 
-def test_the_terminal_is_asked_when_it_is_ours(tmp_path: Path) -> None:
-    """A test has no terminal of its own, so nobody is asked there; the console still is."""
+def test_a_terminal_is_brought_by_the_gates_that_own_one(tmp_path: Path) -> None:
+    """Under wrap and over stdio the terminal is the agent's."""
     settings = Settings("deny", approval={"t": WorkflowSettings("t", channel="terminal")})
 
     assert open_channels(settings, {}, str(tmp_path)) == []

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from tests.support.frames import call, initialize
+from tests.support.http_gate import Gate, config_for
+from tests.support.http_upstream import HttpUpstream, Received, Reply, event, text_result
 from tests.support.shim_peer import ShimPeer
 
 CONFIG = """
@@ -34,3 +37,25 @@ def test_other_tools_answer_as_they_are(tmp_path: Path) -> None:
         peer.send(call(2, "echo", {"text": TOKEN}))
 
         assert peer.receive_answer(2)["result"]["content"][0]["text"] == TOKEN
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
+def test_over_http_answers_are_masked_however_they_come(tmp_path: Path, streamed: bool) -> None:
+    def answer(received: Received) -> Reply:
+        if received.tool != "echo":
+            return Reply(202)
+        if not streamed:
+            return text_result(received, f"use {TOKEN} now")
+        content = {"content": [{"type": "text", "text": f"use {TOKEN} now"}]}
+        return Reply(parts=[event({"jsonrpc": "2.0", "id": 1, "result": content})])
+
+    rules = CONFIG.partition("rules:")[2]
+    with (
+        HttpUpstream(answer) as upstream,
+        Gate(tmp_path, config_for(upstream.url, f"rules:{rules}")) as gate,
+    ):
+        said = gate.call("echo", {"text": TOKEN})
+
+    assert TOKEN.encode() not in said.body
+    assert b"use " in said.body
+    assert any(TOKEN.encode() in each.body for each in upstream.received)

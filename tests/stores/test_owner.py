@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.support.waiting import wait_for
 
-from thoughtgate.stores.owner import is_alive, own_name
+from thoughtgate.stores.owner import is_alive, name_of, own_name
 
 _SAY = "import sys; from thoughtgate.stores.owner import own_name; print(own_name(), flush=True); sys.stdin.read()"
 
@@ -55,3 +55,12 @@ def test_another_machine_or_namespace_cannot_be_judged_from_here(place: int) -> 
 @pytest.mark.parametrize("name", ["", "task:tg_1", "gate|a|b", f"gate|m|b|n|{os.getpid()}x|1"])
 def test_what_names_no_process_counts_as_alive(name: str) -> None:
     assert is_alive(name)
+
+
+def test_another_process_can_be_named_while_it_lives() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        name = name_of(process.pid)
+        assert is_alive(name)
+        assert name != own_name()
+        process.kill()
+    assert not is_alive(name)

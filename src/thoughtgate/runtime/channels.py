@@ -15,14 +15,12 @@ from thoughtgate.core.record import AGENT_AUTH_REJECTED, Record
 from thoughtgate.runtime.approvals import open_store
 from thoughtgate.runtime.channel_keys import require_secrets
 from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.terminal_prompt import TerminalPrompt
 from thoughtgate.stores.approvals import ApprovalStore
 
 Say = Callable[[str], None]
 
 SLACK: Final = "slack"
 WEBHOOK: Final = "webhook"
-TERMINAL: Final = "terminal"
 
 MAX_REASON: Final = 300
 
@@ -66,16 +64,12 @@ def open_channels(
         SLACK: slack_errands(settings, environ),
         WEBHOOK: webhook_errands(settings, environ, reports),
     }
-    channels: list[Channel] = [
+    # No terminal here: under wrap and over stdio it is the agent's; other gates bring their own.
+    return [
         Courier(name, errands, lambda: _ballot(state), say)
         for name, errands in places.items()
         if errands
     ]
-    if any(each.channel == TERMINAL for each in settings.approval.values()):
-        prompt = TerminalPrompt(state)
-        if prompt.start():
-            channels.append(prompt)
-    return channels
 
 
 def slack_errands(settings: Settings, environ: Mapping[str, str]) -> dict[str, Errand]:

@@ -332,7 +332,8 @@ class Governance:
         )
         ruling = self.governor.rule(question)
         if ruling.verdict.action == APPROVE:
-            settled = self.governor.ask(ruling.call_id, ruling.verdict.workflow, at)
+            workflow = ruling.verdict.workflow
+            settled = self.governor.ask(ruling.call_id, workflow, at, owner=session.owner)
             if settled is None:
                 self._held[ruling.call_id] = session.id
             else:

@@ -27,6 +27,7 @@ from thoughtgate.core.record import (
 )
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.run_file import has_ended
+from thoughtgate.stores.owner import name_of
 from thoughtgate.wire.replies import MESSAGES
 
 LOST_AFTER_S: Final = 15.0
@@ -88,6 +89,11 @@ class ShimSession:
     """Calls without an end."""
     told: list[Event] = field(default_factory=list)
     """What its session must know of tasks and was not yet told."""
+
+    @property
+    def owner(self) -> str:
+        """In whose name people are asked for it: its question ends with its process."""
+        return name_of(self.pid) if self.pid else ""
 
     def is_gone(self, at: float) -> bool:
         """Tell whether the shim has ended without a word. One that is stopped is not gone."""

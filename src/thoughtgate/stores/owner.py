@@ -26,8 +26,12 @@ class _Host(NamedTuple):
 
 def own_name() -> str:
     """Return the name of this process as an owner."""
-    host, pid = _host(), os.getpid()
-    return "|".join((_PREFIX, *host, str(pid), _started(pid) or "-"))
+    return name_of(os.getpid())
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a living process as an owner."""
+    return "|".join((_PREFIX, *_host(), str(pid), _started(pid) or "-"))
 
 
 def is_alive(owner: str) -> bool:
