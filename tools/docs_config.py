@@ -34,7 +34,7 @@ servers:
   "*": {expose: {block: ["admin_*"]}}
 rules:                         # the first match wins
   - {tool: [read_file, "list_*"], action: forward}
-  - {tool: write_file, when: {path: {glob: "/tmp/*"}}, action: forward}
+  - {tool: write_file, when: {path: {under: /tmp}}, action: forward}
   - {tool: write_file, action: approve, reason: outside /tmp}
 limits:
   - {server: search, rate: 30/m}
@@ -83,6 +83,10 @@ OPERATOR_MEANINGS: Final = {
     "contains": ("any value", "a text holds this text, or a list this member"),
     "starts_with": ("text", "a text begins so"),
     "ends_with": ("text", "a text ends so"),
+    "under": (
+        "absolute path or list",
+        "a path lies in the folder, once its `..` are walked; symbolic links are not followed",
+    ),
     "exists": ("true or false", "the argument is there, even as null; or is not"),
     "length_gt": ("whole number", "a text, list or object is longer"),
     "length_lt": ("whole number", "a text, list or object is shorter"),
@@ -100,6 +104,8 @@ A missing argument fails every other condition but `exists: false`.
 A regular expression is refused when it could take exponential time (a repeated group that holds repeats or alternatives, back references, more than three unbounded repeats, very many optional parts), or is verbose (`(?x)`).
 The more unbounded repeats it has, the shorter the text that it is searched in: about 2,200 characters with one, 170 with two, 50 with three; more when it begins with `^`.
 Use `contains`, `glob` or `starts_with` where they do.
+
+For paths use `under`: `glob` and `starts_with` compare text, and `/tmp/../etc/passwd` begins with `/tmp/`.
 """
 
 CEDAR: Final = """\

@@ -181,6 +181,7 @@ OPERANDS = {
     "starts_with": "a",
     "ends_with": "a",
     "contains": "a",
+    "under": "/a",
 }
 
 
@@ -199,3 +200,39 @@ def test_a_path_names_an_argument_at_every_step(path: str) -> None:
 def test_infinity_is_no_bound() -> None:
     with pytest.raises(ValueError, match="must be a number"):
         parse_conditions({"amount": {"gt": float("inf")}})
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        ("/tmp/a", True),
+        ("/tmp", True),
+        ("/tmp/x/../a", True),
+        ("//tmp//a", True),
+        ("/tmp/../etc/passwd", False),
+        ("/tmp/./../etc", False),
+        ("/tmpfile", False),
+        ("/etc", False),
+        ("a/b", None),
+        ("~/a", None),
+        ("/tmp/a\0b", None),
+        (7, None),
+    ],
+)
+def test_under_walks_a_path_before_it_judges(path: Any, outcome: bool | None) -> None:
+    (condition,) = parse_conditions({"path": {"under": "/tmp/"}})
+
+    assert judge_conditions([condition], {"path": path}) is outcome
+
+
+def test_under_takes_several_folders_and_the_root() -> None:
+    (condition,) = parse_conditions({"path": {"under": ["/srv", "/tmp"]}})
+    (anywhere,) = parse_conditions({"path": {"under": "/"}})
+
+    assert judge_conditions([condition], {"path": "/srv/a"}) is True
+    assert judge_conditions([anywhere], {"path": "/etc/passwd"}) is True
+
+
+def test_under_wants_absolute_paths() -> None:
+    with pytest.raises(ValueError, match="absolute path"):
+        parse_conditions({"path": {"under": "tmp"}})

@@ -68,3 +68,13 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 @given(st.text(max_size=60))
 def test_any_text_has_a_bounded_number_of_spellings(text: str) -> None:
     assert len(other_spellings(text)) <= 6
+
+
+def test_a_uri_encoded_over_and_over_is_left_after_a_few_rounds() -> None:
+    deep = "file:///a/%2525252525252e%2525252525252e/b"
+
+    assert 0 < len(other_spellings(deep)) <= 6
+
+
+def test_a_dot_segment_at_the_root_leads_nowhere() -> None:
+    assert normalised("file:///..") == "file:///"

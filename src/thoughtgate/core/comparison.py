@@ -5,7 +5,7 @@ names is judged by both, with and without arguments that fulfil or break their c
 patterns are probed with names that they match.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.replay import STRICTNESS, outcome_word
@@ -223,18 +223,20 @@ def _fulfilling(conditions: tuple[Condition, ...]) -> dict[str, Any]:
 
 
 def _value_for(condition: Condition) -> Any:
-    operand = condition.operand
-    if condition.operator in {"gt", "lt"}:
-        return operand + (1 if condition.operator == "gt" else -1)
-    if condition.operator in {"eq", "ge", "le", "starts_with", "ends_with"}:
-        return operand
-    if condition.operator == "in":
-        return operand[0]
-    if condition.operator == "exists":
-        return "x" if operand else None
-    if condition.operator == "glob":
-        return _matching(operand[0])
-    return "x"
+    make = _VALUES.get(condition.operator)
+    return make(condition.operand) if make is not None else "x"
+
+
+_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
+    "gt": lambda operand: operand + 1,
+    "lt": lambda operand: operand - 1,
+    **dict.fromkeys(("eq", "ge", "le", "starts_with", "ends_with"), lambda operand: operand),
+    "in": lambda operand: operand[0],
+    "exists": lambda operand: "x" if operand else None,
+    "under": lambda operand: f"{operand[0]}/x",
+    "glob": lambda operand: _matching(operand[0]),
+}
+"""For each operator, how a value is made that its test accepts."""
 
 
 def _subject(target: Target, arguments: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from thoughtgate.policy.call import Condition
 from thoughtgate.policy.globs import Glob, any_matches
 from thoughtgate.policy.regexes import Pattern
+from thoughtgate.policy.uris import without_dot_segments
 
 Outcome = bool | None
 """True: holds. False: fails. None: cannot be told."""
@@ -157,6 +158,17 @@ def _contains(value: Any, operand: Any) -> Outcome:
     return operand in value if isinstance(value, str) and isinstance(operand, str) else None
 
 
+def _is_under(path: str, folders: tuple[str, ...]) -> Outcome:
+    """Tell whether a path lies in one of the folders, once its dots are walked.
+
+    Where a relative path or a ``~`` leads is the server's to know, so it cannot be told.
+    """
+    if not path.startswith("/") or "\0" in path:
+        return None
+    walked = without_dot_segments(path)
+    return any(walked == folder or walked.startswith(f"{folder}/") for folder in folders)
+
+
 def _exists(value: Any, operand: Any) -> Outcome:
     if value is _BROKEN:
         return None
@@ -193,6 +205,13 @@ def _flag(operand: Any) -> Any:
     raise ValueError("must be true or false")
 
 
+def _folders(operand: Any) -> Any:
+    folders = [_text(one) for one in (operand if isinstance(operand, list) else [operand])]
+    if not all(folder.startswith("/") for folder in folders):
+        raise ValueError("must be an absolute path, or a list of them")
+    return tuple(without_dot_segments(folder).rstrip("/") for folder in folders)
+
+
 def _globs(operand: Any) -> Any:
     return tuple(Glob(_text(one)) for one in (operand if isinstance(operand, list) else [operand]))
 
@@ -211,6 +230,7 @@ _TESTS: Final[dict[str, Callable[[Any, Any], Outcome]]] = {
     "contains": _contains,
     "starts_with": _textual(lambda value, operand: value.startswith(operand)),
     "ends_with": _textual(lambda value, operand: value.endswith(operand)),
+    "under": _textual(_is_under),
     "exists": _exists,
     "length_gt": _sized(lambda length, operand: length > operand),
     "length_lt": _sized(lambda length, operand: length < operand),
@@ -223,6 +243,7 @@ _PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("length_gt", "length_lt"), _length),
     "matches": lambda operand: Pattern(_text(operand)),
     "glob": _globs,
+    "under": _folders,
     "exists": _flag,
 }
 

@@ -18,19 +18,13 @@ _SLASHES: Final = re.compile("/{2,}")
 
 def other_spellings(uri: str) -> tuple[str, ...]:
     """Return what a URI may be read as, beside itself; nothing for one with a single spelling."""
-    found: list[str] = []
+    spellings = {uri: None, normalised(uri): None}
     decoded = uri
     for _ in range(MAX_DECODING):
-        plain = normalised(decoded)
-        if plain != uri and plain not in found:
-            found.append(plain)
-        again = _decoded(decoded)
-        if again == decoded:
-            break
-        decoded = again
-        if decoded != uri and decoded not in found:
-            found.append(decoded)
-    return tuple(found)
+        decoded = _decoded(decoded)
+        spellings |= {decoded: None, normalised(decoded): None}
+    del spellings[uri]
+    return tuple(spellings)
 
 
 def normalised(uri: str) -> str:
@@ -43,7 +37,7 @@ def normalised(uri: str) -> str:
         authority, slash, path = rest[2:].partition("/")
         authority, rest = "//" + authority.lower(), slash + path
     path, mark, query = _cut(rest)
-    return f"{scheme}{authority}{_without_dots(path)}{mark}{query}"
+    return f"{scheme}{authority}{without_dot_segments(path)}{mark}{query}"
 
 
 def _cut(rest: str) -> tuple[str, str, str]:
@@ -55,7 +49,8 @@ def _cut(rest: str) -> tuple[str, str, str]:
     return rest[:end], rest[end], rest[end + 1 :]
 
 
-def _without_dots(path: str) -> str:
+def without_dot_segments(path: str) -> str:
+    """Return a path as a file system walks it: no ``.``, no ``..``, no empty segments."""
     if "." not in path and "//" not in path:
         return path
     kept: list[str] = []
