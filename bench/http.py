@@ -23,6 +23,10 @@ from typing import Any, Final, NamedTuple
 from bench.figure import Figure, percentile
 
 from thoughtgate.transports.http_client import HttpPool, PoolOptions
+from thoughtgate.wire.batch import one_line
+from thoughtgate.wire.message import Message
+from thoughtgate.wire.methods import named_by
+from thoughtgate.wire.quick import read_quickly
 
 ROOT: Final = Path(__file__).parent.parent
 HOST: Final = "127.0.0.1"
@@ -76,14 +80,16 @@ def measure(*, quick: bool) -> Iterable[Figure]:
                 print(f"http: {found}", file=sys.stderr)
         costs = _in_turns(variants, calls, COST_CONNECTIONS)
         speeds = _in_turns(variants, calls, CONNECTIONS)
-        yield from _compared(variants, costs, speeds)
+        yield from compared(variants, costs, speeds)
         yield from _flat(stack, place, upstream, calls, quick=quick)
-        yield from _held(variants[0], 1_000 if quick else IDLE)
+        yield from held(variants[0], 1_000 if quick else IDLE)
+    yield parse_and_route(2_000 if quick else 20_000)
 
 
-def _compared(
+def compared(
     variants: list[Variant], costs: dict[str, list[Load]], speeds: dict[str, list[Load]]
 ) -> Iterable[Figure]:
+    """Hold the gate against the others."""
     cpu = {one.name: statistics.median(load.cpu_us for load in costs[one.name]) for one in variants}
     rate = {
         one.name: statistics.median(load.per_second for load in speeds[one.name])
@@ -108,15 +114,16 @@ def _compared(
 def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
     found: dict[str, list[Load]] = {one.name: [] for one in variants}
     for variant in variants:
-        asyncio.run(_load(variant, calls // 4, connections))
+        asyncio.run(run_load(variant, calls // 4, connections))
     for _ in range(ROUNDS):
         for variant in variants:
             share = calls if "mcp-proxy" not in variant.name else max(64, calls // 20)
-            found[variant.name].append(asyncio.run(_load(variant, share, connections)))
+            found[variant.name].append(asyncio.run(run_load(variant, share, connections)))
     return found
 
 
-async def _load(variant: Variant, calls: int, connections: int) -> Load:
+async def run_load(variant: Variant, calls: int, connections: int) -> Load:
+    """Make calls over some connections and measure."""
     pool = HttpPool(variant.url, PoolOptions(max_idle=connections))
     session = await _open_session(pool)
     left = calls
@@ -167,6 +174,19 @@ def _cpu_s(pids: tuple[int, ...]) -> float:
     return total / TICK
 
 
+def parse_and_route(times: int) -> Figure:
+    """Measure reading a body and finding out what must be judged, without the judging."""
+    body = BODY % 1
+    samples = []
+    for _ in range(times):
+        began = time.perf_counter()
+        message = read_quickly(one_line(body))
+        if isinstance(message, Message):
+            named_by(message.method, message.body.get("params") or {})
+        samples.append((time.perf_counter() - began) * 1000)
+    return Figure("parse and route, p99", percentile(samples, 0.99), "ms", 0.5)
+
+
 # Flatness and what is held.
 
 
@@ -190,20 +210,21 @@ async def _list_tools(url: str, count: int) -> None:
     await pool.close()
 
 
-def _held(gate: Variant, count: int) -> Iterable[Figure]:
+def held(gate: Variant, count: int) -> Iterable[Figure]:
+    """Open many connections at once and weigh them."""
     before = _resident(gate.pids)
     port = int(gate.url.rpartition(":")[2].partition("/")[0])
-    held: list[socket.socket] = []
+    opened: list[socket.socket] = []
     try:
         with contextlib.suppress(OSError):
-            held.extend(socket.create_connection((HOST, port), 5) for _ in range(count))
+            opened.extend(socket.create_connection((HOST, port), 5) for _ in range(count))
         request = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port
-        for one in held:
+        for one in opened:
             one.sendall(request)
-        answered = sum(one.recv(4096).startswith(b"HTTP/1.1 200") for one in held)
-        each = (_resident(gate.pids) - before) / max(1, len(held)) / 1024
+        answered = sum(one.recv(4096).startswith(b"HTTP/1.1 200") for one in opened)
+        each = (_resident(gate.pids) - before) / max(1, len(opened)) / 1024
     finally:
-        for one in held:
+        for one in opened:
             one.close()
     yield Figure("connections held at once", answered, "", count, at_least=True)
     yield Figure("memory a held connection", each, "KB", 64.0)

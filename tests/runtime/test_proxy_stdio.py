@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.http_gate import MODERN_META, config_for
+from tests.support.http_gate import MODERN_META, Gate, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
 from tests.support.proxy_process import environment, proxy_command, read_records, sample_server
 from tests.support.stdio_peer import StdioPeer
@@ -149,3 +149,36 @@ def test_an_agent_on_stdio_talks_to_a_stdio_server(tmp_path: Path) -> None:
         assert peer.finish() == 0
         peer.assert_nothing_left()
     assert "delete_note" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.requirement("ADAPT-002")
+def test_stdio_and_http_give_the_same_verdicts_and_the_same_hashes(tmp_path: Path) -> None:
+    calls = [_call("echo", 1, b=1.0, a=[1e21, {"z": "é", "y": None}]), _call("delete_x", 2, n=-0.5)]
+    found = []
+    with HttpUpstream(_script) as upstream:
+        config = config_for(upstream.url, RULES)
+        over_stdio = tmp_path / "stdio"
+        over_stdio.mkdir()
+        with _peer(over_stdio, config) as peer:
+            for call in calls:
+                peer.ask(call)
+            assert peer.finish() == 0
+        over_http = tmp_path / "http"
+        over_http.mkdir()
+        with Gate(over_http, config) as gate:
+            for call in calls:
+                gate.post(call)
+        for directory in (over_stdio, over_http):
+            decisions = read_records(directory, "tool_call_decision")
+            found.append(
+                [
+                    (
+                        one["call"]["args_hash"],
+                        one["decision"]["action"],
+                        one["decision"]["rule_id"],
+                    )
+                    for one in decisions
+                ]
+            )
+    assert found[0] == found[1]
+    assert [action for _, action, _ in found[0]] == ["ALLOW", "BLOCK"]

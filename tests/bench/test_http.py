@@ -1,0 +1,35 @@
+"""The HTTP benchmark measures what the requirements name, against a real gateway."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from bench.http import Load, Variant, compared, held, parse_and_route, run_load
+from tests.support.http_gate import Gate, config_for
+from tests.support.http_upstream import HttpUpstream, text_result
+
+
+@pytest.mark.requirement("NFR-P1")
+def test_the_added_latency_and_the_cost_have_bars() -> None:
+    loads = {name: [Load(1000.0, 50.0, [1.0, 2.0])] for name in ("gate", "nginx")}
+    variants = [Variant(name, "", ()) for name in loads]
+    figures = {figure.name: figure for figure in compared(variants, loads, loads)}
+    assert figures["latency p99, gate"].bar == 10.0
+    assert figures["CPU a governed call / nginx"].bar == 3.0
+    assert figures["CPU a governed call / nginx"].value == 1.0
+
+
+@pytest.mark.requirement("S004-NFR-002")
+def test_connections_are_held_and_weighed_and_the_route_is_timed(tmp_path: Path) -> None:
+    with (
+        HttpUpstream(lambda received: text_result(received, "x")) as upstream,
+        Gate(tmp_path, config_for(upstream.url)) as gate,
+    ):
+        variant = Variant("gate", gate.url, (os.getpid(),))
+        measured = asyncio.run(run_load(variant, 20, 4))
+        assert len(measured.latencies_ms) == 20
+        figures = {figure.name: figure for figure in held(variant, 100)}
+    assert figures["connections held at once"].value == 100
+    assert figures["memory a held connection"].bar == 64.0
+    assert parse_and_route(100).bar == 0.5
