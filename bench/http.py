@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import uvloop
 from bench.figure import Figure, percentile
 
 from thoughtgate.transports.http_client import HttpPool, PoolOptions
@@ -114,11 +115,11 @@ def compared(
 def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
     found: dict[str, list[Load]] = {one.name: [] for one in variants}
     for variant in variants:
-        asyncio.run(run_load(variant, calls // 4, connections))
+        uvloop.run(run_load(variant, calls // 4, connections))
     for _ in range(ROUNDS):
         for variant in variants:
             share = calls if "mcp-proxy" not in variant.name else max(64, calls // 20)
-            found[variant.name].append(asyncio.run(run_load(variant, share, connections)))
+            found[variant.name].append(uvloop.run(run_load(variant, share, connections)))
     return found
 
 
@@ -196,7 +197,7 @@ def _flat(
     many = 1_000 if quick else 10_000
     few = _gate(stack, place, upstream, "1 rule", _rules(1))
     lots = _gate(stack, place, upstream, f"{many} rules", _rules(many))
-    asyncio.run(_list_tools(lots.url, 1_000))
+    uvloop.run(_list_tools(lots.url, 1_000))
     found = _in_turns([few, lots], calls, COST_CONNECTIONS)
     cost = {name: statistics.median(load.cpu_us for load in loads) for name, loads in found.items()}
     ratio = cost[lots.name] / cost[few.name]
