@@ -71,11 +71,11 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         place = self.file + (f":{self.line}" if self.line else "")
-        parts = (_visible(place), _visible(self.key), _visible(self.message, "\n"))
+        parts = (visible(place), visible(self.key), visible(self.message, "\n"))
         return ": ".join(part for part in parts if part)
 
 
-def _visible(text: str, kept: str = "") -> str:
+def visible(text: str, kept: str = "") -> str:
     """Return a text that a terminal shows as it is: files of others choose keys and names."""
     if text.isprintable():
         return text

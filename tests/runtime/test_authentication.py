@@ -159,7 +159,12 @@ def _checked(issuer: HttpUpstream, value: bytes) -> Identity | Rejection | None:
 
 
 def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
-    assert _checked(issuer, _token()) == Identity("ann", "jwt")
+    who = _checked(issuer, _token())
+
+    assert isinstance(who, Identity)
+    assert who[:2] == ("ann", "jwt")
+    assert who.claims is not None
+    assert who.claims["sub"] == "ann"
 
 
 @pytest.mark.parametrize(

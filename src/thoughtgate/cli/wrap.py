@@ -12,7 +12,7 @@ from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
 from thoughtgate.cli.options import command_app, examples
 from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import UsageError, visible
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
@@ -199,5 +199,5 @@ def _tell(record: Record) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"thoughtgate: {text}\n")
+    sys.stderr.write(f"thoughtgate: {visible(text)}\n")
     sys.stderr.flush()

@@ -68,6 +68,8 @@ class Question(NamedTuple):
     """The request's params, for the facts about it that no gate judges: its trace, its task."""
     trace: str = ""
     """The caller's W3C ``traceparent`` where the transport carries it, as HTTP does."""
+    claims: dict[str, Any] | None = None
+    """What authentication says of the principal."""
     promised: bool = False
     """Its caller was told that a person decides: what the rules would forward is held too."""
 
@@ -291,6 +293,7 @@ class Judge:
             question.session,
             digest,
             self._forwarded.get(question.session, 0),
+            question.claims,
         )
 
     def _learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:

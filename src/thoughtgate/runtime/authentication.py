@@ -59,6 +59,8 @@ class Identity(NamedTuple):
 
     principal: str
     method: str = NONE
+    claims: dict[str, Any] | None = None
+    """What a signed token says of the principal, for policies to go by."""
 
 
 class Rejection(NamedTuple):
@@ -161,7 +163,7 @@ class Entrance:
         name = claims.get(auth.principal_claim)
         if type(name) is not str or not name:
             return self._unsigned("token names nobody")
-        return Identity(name[:256], JWT)
+        return Identity(name[:256], JWT, claims)
 
     def _unsigned(self, reason: str) -> Rejection:
         return Rejection(401, JWT, reason, self._challenge + _INVALID[b"=" in self._challenge])

@@ -428,6 +428,7 @@ class Gateway:
             self._say(exchange, 404)
             return None
         self._entries.setdefault(entry.flow, entry)
+        entry.flow.claims = who.claims
         return entry
 
     def _close_session(self, entry: Entry) -> None:
@@ -448,7 +449,9 @@ class Gateway:
         setup = self._setup
         if setup.session != label:
             setup = self._setup = setup._replace(session=label)
-        return Flow(self._shared, setup, who.principal, is_modern=is_modern)
+        flow = Flow(self._shared, setup, who.principal, is_modern=is_modern)
+        flow.claims = who.claims
+        return flow
 
     # What posts and batches need.
 

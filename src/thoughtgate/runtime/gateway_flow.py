@@ -280,6 +280,7 @@ class Flow:
         "__weakref__",
         "_shared",
         "callers",
+        "claims",
         "is_modern",
         "name",
         "outbox",
@@ -294,6 +295,8 @@ class Flow:
         self.session = Session(setup)
         self.outbox = shared.outbox
         self.principal = principal
+        self.claims: dict[str, Any] | None = None
+        """What authentication says of the principal, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
         self.name = ""
@@ -366,6 +369,7 @@ class Flow:
                 TRANSPORT,
                 command.at,
                 command.params,
+                claims=self.claims,
                 promised=bool(self.resumes),
             )
         )
