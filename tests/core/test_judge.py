@@ -517,3 +517,15 @@ def test_a_rule_that_came_meanwhile_for_one_of_many_names_counts() -> None:
     judge.replace_policy(_policy(b=DENY))
     settled = judge.settle(held.call_id, Decision(approved=True), 2.0).verdict
     assert (settled.action, settled.kind) == (DENY, "policy_drift")
+
+
+def test_a_call_that_was_promised_a_person_is_held_with_all_it_says() -> None:
+    judge = Judge(_policy(no=DENY), "run")
+    question = _question("free", arguments={"path": "/tmp/x"})._replace(promised=True)
+    ruling = judge.judge(question)
+    held = judge.open_call(ruling.call_id)
+    assert ruling.verdict.action == APPROVE
+    assert held is not None
+    assert held.call.arguments == {"path": "/tmp/x"}
+    denied = judge.judge(_question("no")._replace(promised=True))
+    assert denied.verdict.action == DENY

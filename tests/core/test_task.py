@@ -102,3 +102,8 @@ def test_long_tasks_are_asked_about_less_often() -> None:
 
 def test_the_server_does_not_see_the_wish_for_a_task() -> None:
     assert without_task({"name": "x", "task": {"ttl": 1}}) == {"name": "x"}
+
+
+def test_a_config_may_bound_a_tasks_life() -> None:
+    assert clamp_ttl(None, 7200.0, 3600.0) == 3600.0
+    assert clamp_ttl(90.0, 7200.0, 3600.0) == 90.0

@@ -310,3 +310,28 @@ def test_a_resumed_task_follows_its_new_call() -> None:
 def test_own_tasks_can_be_merged_into_a_servers_list() -> None:
     book = a_book(a_task(), a_task(id="tg_2", created_at=NOW + 1), a_task(id="x", principal="bob"))
     assert [task.id for task in book.own(ANN)] == ["tg_2", "tg_1"]
+
+
+# Tasks that another process of the same gate carries.
+
+
+def test_a_task_that_another_carries_is_shown_and_answers_who_waits_for_its_end() -> None:
+    book = TaskBook()
+    assert book.mirror(a_task()) == []
+    assert [task.id for task in book.unfinished()] == ["tg_1"]
+    assert book.request("key", ANN, "tasks/result", {"taskId": "tg_1"}, NOW + 1) == []
+    assert book.waits_for("tg_1")
+    ended = a_task(phase=COMPLETED, outcome=json.dumps({"result": RESULT}))
+    (answer,) = book.mirror(ended)
+    assert isinstance(answer, AnswerTask)
+    assert answer.body["result"]["content"] == RESULT["content"]
+    assert not book.waits_for("tg_1")
+    assert book.unfinished() == []
+
+
+def test_a_task_that_could_not_be_kept_is_none() -> None:
+    book = TaskBook()
+    book.create("key", a_task(), NOW)
+    book.drop("tg_1")
+    assert book.task("tg_1") is None
+    assert kind_of(ask(book, "tasks/get")) == "task_not_found"

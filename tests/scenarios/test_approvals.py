@@ -1,13 +1,19 @@
 """Holding a call, by every gate alike: the shared scenarios on every stage."""
 
 import contextlib
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from tests.scenarios import approvals
 from tests.scenarios.approvals import Scenario
-from tests.support.stages import STAGES, Stage
+from tests.support.stages import STAGES, Stage, WrapStage
+from tests.support.waiting import wait_for
+
+from thoughtgate.stores.owner import is_alive
 
 
 class Set(NamedTuple):
@@ -67,5 +73,21 @@ def test_a_gate_that_stops_takes_its_questions_back(
     try:
         stage.start()
         approvals.stopped(stage)
+    finally:
+        stage.close()
+
+
+def test_a_killed_shim_takes_its_question_with_it_at_once(tmp_path: Path) -> None:
+    stage = WrapStage(tmp_path)
+    try:
+        stage.start()
+        ident = stage.call()
+        question = stage.question(ident)
+        shim = int(question.owner.split("|")[4])
+        assert shim != stage.gate.pid
+        os.kill(shim, signal.SIGKILL)
+        wait_for(lambda: not is_alive(question.owner), what="the end of the shim")
+        assert approvals.refusal(stage.vote(question))
+        assert stage.ran(ident) == 0
     finally:
         stage.close()

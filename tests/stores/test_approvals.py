@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 from tests.support.approvals import CALL, NOW, a_no, a_store, a_yes, an_approval
 from tests.support.commands import ROOT
+from tests.support.tasks import a_task
 
 from thoughtgate.core.approval import (
     APPROVED,
@@ -42,7 +43,9 @@ from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Rem
 from thoughtgate.policy.call import Call
 from thoughtgate.stores import approvals as module
 from thoughtgate.stores.approvals import ApprovalStore, Limits
+from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
+from thoughtgate.stores.tasks import TaskStore
 
 DEAD = "gate|dead"
 
@@ -573,3 +576,22 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 TestAnyOrder = AnyOrder.TestCase
+
+
+# Questions of tasks.
+
+
+def test_a_question_whose_task_waits_no_more_is_closed_after_a_while(
+    store: ApprovalStore, tmp_path: Path
+) -> None:
+    later = NOW + module.ORPHAN_AFTER_S + 1
+    tasks = TaskStore(open_database(tmp_path))
+    for number, phase in enumerate(("held", "cancelled"), 1):
+        tasks.save(a_task(id=f"tg_{number}", phase=phase))
+        put(store, id=f"q{number}", call_id=f"{number}", owner=f"task:tg_{number}")
+    put(store, id="q3", call_id="3", owner="task:tg_3")
+    assert not store.has_due(NOW + 1)
+    refused(store.vote("q2", [a_yes()], later), "too_late")
+    assert [each.id for each in store.settle_due(later)] == ["q3"]
+    assert isinstance(store.vote("q1", [a_yes()], later), Approval)
+    tasks.close()

@@ -66,3 +66,39 @@ def test_task_ids_cannot_be_guessed_and_fit_a_header() -> None:
         assert len(each) - 3 >= 120 / 5
         assert each[3:].isalnum()
         assert each.isascii()
+
+
+def of_gate(directory: Path, owner: str, gate: str = "proxy") -> TaskStore:
+    alive = {"first", "second"}
+    return TaskStore(open_database(directory), gate, owner, alive=lambda name: name in alive)
+
+
+def test_only_what_no_living_process_carries_is_taken_over_and_once(tmp_path: Path) -> None:
+    dead, first, second = (of_gate(tmp_path, name) for name in ("dead", "first", "second"))
+    other = of_gate(tmp_path, "dead", gate="serve")
+    dead.save(a_task())
+    dead.save(a_task(id="tg_old", ttl_s=60.0))
+    other.save(a_task(id="tg_2"))
+    first.save(a_task(id="tg_3"))
+    assert [task.id for task in second.take_over(NOW + 61)] == ["tg_1"]
+    assert first.take_over(NOW + 61) == second.take_over(NOW + 61) == []
+    assert first.find("tg_old") is None
+    for store in (dead, first, second, other):
+        store.close()
+
+
+def test_every_process_of_a_gate_sees_its_tasks_and_what_became_of_them(tmp_path: Path) -> None:
+    first, second = of_gate(tmp_path, "first"), of_gate(tmp_path, "second")
+    other = of_gate(tmp_path, "first", gate="serve")
+    first.save(a_task())
+    assert second.changed()
+    assert not second.changed()
+    assert second.find("tg_1") == a_task()
+    assert other.find("tg_1") is None
+    assert second.of_principal("ann") == [a_task()]
+    assert second.of_principal("bob") == other.of_principal("ann") == []
+    assert second.save(a_task(phase=CANCELLED))
+    assert first.changed()
+    assert not first.save(a_task(phase=RUNNING))
+    for store in (first, second, other):
+        store.close()

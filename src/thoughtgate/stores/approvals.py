@@ -52,7 +52,8 @@ _LATE: Final = (
 _ORPHANS: Final = (
     "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved') "
     "AND substr(owner, 1, 5) = 'task:' AND created_at < ? "
-    "AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.id = substr(owner, 6) AND phase = 'held')"
+    "AND NOT EXISTS (SELECT 1 FROM tasks "
+    "WHERE tasks.id = substr(approvals.owner, 6) AND tasks.phase = 'held')"
 )
 """Tasks that no longer wait for their question: cancelled, ended, forgotten."""
 
