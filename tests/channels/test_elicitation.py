@@ -127,3 +127,27 @@ def test_under_wrap_the_agent_is_asked_as_well(tmp_path: Path) -> None:
     (decided,) = machine.events("approval_decided")
     assert decided["approval"]["decided_by"] == identity()
     assert decided["approval"]["reason"] == "declined"
+
+
+def test_a_modern_agent_asks_its_person_and_makes_the_call_again(tmp_path: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
+    params: dict[str, Any] = {"name": "delete_note", "arguments": {"name": "draft"}, "_meta": meta}
+    with ShimPeer(tmp_path, RULES.replace("{WORKFLOW}", "{allow_elicitation: true}")) as peer:
+        first = peer.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        assert first["result"]["resultType"] == "input_required"
+        assert peer.calls_reached() == []
+        again = {
+            **params,
+            "requestState": first["result"]["requestState"],
+            "inputResponses": {"thoughtgate": ACCEPT},
+        }
+        answer = peer.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": again})
+        assert text_of(answer) == "deleted draft"
+        assert peer.calls_reached() == ["delete_note"]
+        assert "requestState" not in peer.reached_lines()[-1]
+    outcomes = [one["approval"]["outcome"] for one in peer.events("approval_decided")]
+    assert outcomes == ["withdrawn", "approved"]

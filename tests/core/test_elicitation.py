@@ -7,9 +7,16 @@ import pytest
 from tests.support.frames import line
 from tests.support.session_play import ASK, YES, agent, new_session, server
 
-from thoughtgate.core.commands import AskPeople, PersonAnswered, ToAgent, ToServer, WriteRecord
-from thoughtgate.core.elicitation import ID_PREFIX, METHOD, Elicitations
-from thoughtgate.core.events import CallJudged, Event, PersonAsked
+from thoughtgate.core.commands import (
+    AskPeople,
+    JudgeCall,
+    PersonAnswered,
+    ToAgent,
+    ToServer,
+    WriteRecord,
+)
+from thoughtgate.core.elicitation import ID_PREFIX, MAX_PROMISED, METHOD, Elicitations
+from thoughtgate.core.events import AgentSent, CallJudged, Event, PersonAsked
 from thoughtgate.core.session import Session
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.frame import read_frame
@@ -183,9 +190,112 @@ def test_a_cancelled_call_takes_the_prompt_back() -> None:
     assert any(isinstance(each, ToAgent) and IDENT.encode() in each.data for each in commands)
 
 
-def test_a_modern_caller_is_not_asked_by_a_request() -> None:
-    """2026-07-28: a server sends no requests."""
+def test_a_modern_caller_that_cannot_ask_waits_for_others() -> None:
     assert receive(held(modern=True), PersonAsked(1, IDENT, "Run it?", 1.0)) == []
+
+
+# 2026-07-28: the call is answered with the prompt, and made again with the answer.
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+}
+ACCEPT = {"action": "accept", "content": {"decision": "approve", "reason": "go"}}
+
+
+def modern_call(ident: int, **params: Any) -> AgentSent:
+    said = {"name": "drop", "arguments": {"path": "/a"}, "_meta": META, **params}
+    return agent({"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": said})
+
+
+def prompted(**params: Any) -> tuple[Session, dict[str, Any]]:
+    """A session whose first call was answered with a prompt, and the prompt."""
+    session = new_session()
+    session.receive(modern_call(1, **params))
+    session.receive(CallJudged(1, ASK, "run.1", 1.0))
+    commands = receive(session, PersonAsked(1, IDENT, "Run it?", 1.0))
+    return session, json.loads(commands[-1].data)["result"] if commands else {}
+
+
+def test_a_modern_call_is_answered_with_the_prompt_and_its_question_taken_back() -> None:
+    session, result = prompted()
+
+    assert result["resultType"] == "input_required"
+    question = result["inputRequests"]["thoughtgate"]
+    assert (question["method"], question["params"]["message"]) == (METHOD, "Run it?")
+    assert session.held_calls == 0
+    assert session.is_idle
+
+
+def test_the_call_made_again_with_a_yes_is_judged_and_approved_by_the_person() -> None:
+    session, result = prompted()
+    again = modern_call(
+        2, requestState=result["requestState"], inputResponses={"thoughtgate": ACCEPT}
+    )
+    (judge,) = receive(session, again)
+    assert isinstance(judge, JudgeCall)
+    assert "requestState" not in judge.params
+    asks, answered = receive(session, CallJudged(2, ASK, "run.2", 5.0))
+
+    assert isinstance(asks, AskPeople)
+    assert answered == PersonAnswered("run.2", approve=True, reason="go", at=5.0)
+    assert receive(session, PersonAsked(2, IDENT, "Run it?", 5.0)) == [], "it was asked already"
+    (sent,) = receive(session, CallJudged(2, YES, "run.2", 6.0))
+    assert isinstance(sent, ToServer)
+    assert b"requestState" not in sent.data
+    assert b"inputResponses" not in sent.data
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"arguments": {"path": "/b"}},
+        {"name": "format"},
+        {"requestState": "tg1.made-up"},
+        {"inputResponses": {}},
+        {"inputResponses": {"thoughtgate": {"action": "cancel"}}},
+        {"inputResponses": {"thoughtgate": 5}},
+        {"inputResponses": []},
+    ],
+)
+def test_an_answer_to_another_call_or_none_is_no_answer(changes: dict[str, Any]) -> None:
+    session, result = prompted()
+    params = {"requestState": result["requestState"], "inputResponses": {"thoughtgate": ACCEPT}}
+    session.receive(modern_call(2, **{**params, **changes}))
+
+    (asks,) = receive(session, CallJudged(2, ASK, "run.2", 5.0))
+    assert isinstance(asks, AskPeople)
+
+
+def test_an_answer_counts_once_and_not_for_ever() -> None:
+    session, result = prompted()
+    params = {"requestState": result["requestState"], "inputResponses": {"thoughtgate": ACCEPT}}
+    session.receive(modern_call(2, **params))
+    session.receive(CallJudged(2, YES, "run.2", 5.0))
+    session.receive(modern_call(3, **params))
+    assert len(receive(session, CallJudged(3, ASK, "run.3", 5.0))) == 1
+
+    late, result = prompted()
+    params["requestState"] = result["requestState"]
+    event = modern_call(2, **params)
+    late.receive(event._replace(at=10_000.0))
+    assert len(receive(late, CallJudged(2, ASK, "run.2", 10_000.0))) == 1
+
+
+def test_a_call_that_is_the_servers_own_round_trip_is_left_alone() -> None:
+    session, result = prompted(requestState="the server's", inputResponses={})
+
+    assert result == {}
+    assert session.held_calls == 1
+
+
+def test_not_more_states_are_kept_than_anybody_needs() -> None:
+    prompts = Elicitations()
+    body = {"id": 1, "method": "tools/call", "params": {"name": "x", "_meta": META}}
+    for number in range(MAX_PROMISED + 5):
+        assert prompts.promise(1, message(body), f"{IDENT}{number}", "x", 1.0)
+
+    assert len(prompts._promised) == MAX_PROMISED
 
 
 def test_a_call_that_is_not_held_is_not_asked_about() -> None:

@@ -64,6 +64,8 @@ class Asked(NamedTuple):
     """A rule wants the answer without its secrets."""
     alive_at: float = 0.0
     """When the server last showed that it works on it."""
+    answer: tuple[bool, str] | None = None
+    """What the person in front of the agent said of exactly this call, when it is made again."""
 
 
 class Clerk:

@@ -1,9 +1,11 @@
 """Asking the person in front of the agent, through the agent's own prompt.
 
 Up to 2025-11-25 the gate sends ``elicitation/create`` under an id that nobody else can
-know, and the agent's answer to it never reaches the server. Only where the client said
-that it can ask, and only for workflows that allow it: a client may answer without asking
-anybody. Pure and small: every shim loads it.
+know, and the agent's answer to it never reaches the server. From 2026-07-28 on it answers
+the call itself with ``input_required`` and a state that stands for exactly this call; the
+caller makes the call again with the person's answer. Only where the client said that it
+can ask, and only for workflows that allow it: a client may answer without asking anybody.
+Pure and small: every shim loads it.
 """
 
 from typing import Any, Final
@@ -11,6 +13,7 @@ from typing import Any, Final
 from thoughtgate.core.commands import Command, PersonAnswered, ToAgent
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
 
 METHOD: Final = "elicitation/create"
 
@@ -18,6 +21,24 @@ ID_PREFIX: Final = "tg-ask-"
 """Begins the id of every prompt; the rest is random, so that no server can ask under it."""
 
 MAX_REASON: Final = 500
+
+STATE_PREFIX: Final = "tg1."
+"""Begins every state that we give out; the rest is random and known to this session alone."""
+
+INPUT: Final = "thoughtgate"
+"""The name of our question among the inputs that a call needs."""
+
+PROMISE_S: Final = 600.0
+"""How long a person may think before the call has to be asked about anew."""
+MAX_PROMISED: Final = 100
+"""States that stand for a call; the oldest makes room."""
+
+_PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
+"""2026-07-28, multi round-trip requests: what may be answered with ``input_required``."""
+_ROUND_TRIP: Final = ("requestState", "inputResponses")
+
+Answer = tuple[bool, str]
+"""Yes or no, and why."""
 
 ELSEWHERE: Final = "it was answered elsewhere, or nobody waits for it any more"
 
@@ -44,15 +65,14 @@ class Elicitations:
         self._can_ask = False
         self._asked: dict[RequestId, str] = {}
         """Calls by the id of the prompt that asks about them."""
+        self._promised: dict[str, tuple[str, dict[str, Any], float]] = {}
+        """Method, params and end of each state that stands for a call."""
 
     def learn(self, method: str, params: dict[str, Any]) -> None:
         """Note from ``initialize`` whether the client can show a form."""
         if method != "initialize":
             return
-        capabilities = params.get("capabilities")
-        said = capabilities.get("elicitation") if type(capabilities) is dict else None
-        # 2025-11-25, elicitation: an empty object means forms; so did every one before it.
-        self._can_ask = type(said) is dict and (not said or "form" in said)
+        self._can_ask = _shows_forms(params.get("capabilities"))
 
     def ask(self, key: RequestId, ident: str, call_id: str, text: str) -> list[Command]:
         """Ask about a held call; nothing when the client cannot."""
@@ -79,8 +99,64 @@ class Elicitations:
             del self._asked[ident]
         return [ToAgent(render_cancelled(ident, ELSEWHERE)) for ident in idents]
 
+    def answered(self, call_id: str, answer: Answer | None, at: float) -> list[Command]:
+        """Return what the person said of a call that is made again, now that people are asked."""
+        return [] if answer is None else [PersonAnswered(call_id, *answer, at)]
 
-def _decision(result: dict[str, Any]) -> tuple[bool, str] | None:
+    def promise(
+        self, key: RequestId, message: Message, ident: str, text: str, at: float
+    ) -> list[Command]:
+        """Answer a modern call with the prompt; nothing when its caller cannot ask, or asks already."""
+        method, params = message.method, message.body.get("params") or {}
+        meta = params.get(META)
+        can_ask = type(meta) is dict and _shows_forms(meta.get(CAPABILITIES_KEY))
+        if not can_ask or method not in _PROMPTED or any(name in params for name in _ROUND_TRIP):
+            return []
+        while len(self._promised) >= MAX_PROMISED:
+            del self._promised[next(iter(self._promised))]
+        state = STATE_PREFIX + ident
+        self._promised[state] = (method, _bare(params), at + PROMISE_S)
+        question = {"mode": "form", "message": text, "requestedSchema": SCHEMA}
+        result = {
+            "resultType": "input_required",
+            "inputRequests": {INPUT: {"method": METHOD, "params": question}},
+            "requestState": state,
+        }
+        return [ToAgent(render({"jsonrpc": "2.0", "id": key, "result": result}), key)]
+
+    def redeem(self, message: Message, at: float) -> tuple[Message, Answer | None]:
+        """Take our part out of a call that is made again, with what the person said of that call.
+
+        A state that is unknown, old, used or of another call stands for nothing.
+        """
+        params = message.body.get("params")
+        state = params.get("requestState") if type(params) is dict else None
+        if type(state) is not str or not state.startswith(STATE_PREFIX):
+            return message, None
+        assert type(params) is dict
+        promised = self._promised.pop(state, None)
+        kept = {name: value for name, value in params.items() if name not in _ROUND_TRIP}
+        body = {**message.body, "params": kept}
+        plain = message._replace(body=body, raw=render(body))
+        if promised is None or promised[:2] != (message.method, _bare(params)) or at > promised[2]:
+            return plain, None
+        responses = params.get("inputResponses")
+        said = responses.get(INPUT) if type(responses) is dict else None
+        return plain, _decision(said) if type(said) is dict else None
+
+
+def _shows_forms(capabilities: Any) -> bool:
+    said = capabilities.get("elicitation") if type(capabilities) is dict else None
+    # 2025-11-25, elicitation: an empty object means forms; so did every one before it.
+    return type(said) is dict and (not said or "form" in said)
+
+
+def _bare(params: dict[str, Any]) -> dict[str, Any]:
+    """Return what a call says, without what may differ when it is made again."""
+    return {name: value for name, value in params.items() if name not in (*_ROUND_TRIP, META)}
+
+
+def _decision(result: dict[str, Any]) -> Answer | None:
     """Read an answer: yes or no, and why; None when the prompt was only dismissed."""
     action, content = result.get("action"), result.get("content")
     if action == "decline":

@@ -55,6 +55,7 @@ PROGRESS_EVERY_S: Final = 10.0
 
 HOLD_TEXT: Final = "waiting for a person to approve this call"
 CALLER_GONE: Final = "the caller is gone"
+ASKED_IN_AGENT: Final = "the agent's own prompt asks; the call will be made again"
 UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
 
 
@@ -138,6 +139,7 @@ class Session:
         return self._agent_answered(message, at)
 
     def _agent_asked(self, message: Message, at: float) -> list[Command]:
+        message, answer = self._prompts.redeem(message, at)
         ident, method = message.id, message.method
         assert ident is not None
         params = message.body.get("params") or {}
@@ -155,7 +157,7 @@ class Session:
             refusal = self._clerk.failed(ident, asked, gone.kind, at, text=gone.reason)
             return [self._clerk.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
-            self._waiting[ident] = asked
+            self._waiting[ident] = asked._replace(answer=answer) if answer else asked
             size = len(message.raw)
             return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
@@ -384,14 +386,18 @@ class Session:
         params = asked.message.body.get("params") if asked.message is not None else None
         if params is None or not wants_task(asked.method, params, modern=asked.modern):
             params = None
-        return [AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)]
+        asks = AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)
+        return [asks, *self._prompts.answered(event.call_id, asked.answer, at)]
 
     def _person_asked(self, event: PersonAsked) -> list[Command]:
-        """From 2026-07-28 on a server asks nothing by itself; such a caller waits for others."""
-        asked = self._waiting.get(event.key)
-        if asked is None or not asked.held_since or asked.modern:
+        key, ident, text, at = event
+        asked = self._waiting.get(key)
+        if asked is None or not asked.held_since or asked.message is None or asked.answer:
             return []
-        return self._prompts.ask(event.key, event.ident, asked.call_id, event.text)
+        if not asked.modern:
+            return self._prompts.ask(key, ident, asked.call_id, text)
+        promised = self._prompts.promise(key, asked.message, ident, text, at)
+        return promised and [*self._give_up(key, asked, ASKED_IN_AGENT, at), *promised]
 
     # Held calls whose callers took a task.
 

@@ -76,7 +76,10 @@ class Authority(Protocol):
 
 
 def prompts(command: AskPeople, text: str) -> list[Event]:
-    """Return the event that has the agent's own prompt ask; none without a text."""
-    if not text:
+    """Return the event that has the agent's own prompt ask; none without a text.
+
+    A modern caller that takes a task is not asked: its request is answered by the task.
+    """
+    if not text or (command.modern and command.params is not None):
         return []
     return [PersonAsked(command.key, f"{ID_PREFIX}{os.urandom(16).hex()}", text, command.at)]
