@@ -1,5 +1,6 @@
 """``thoughtgate proxy``: one server behind the gate, stdio or HTTP on either side."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -9,6 +10,7 @@ import typer
 from thoughtgate.cli.options import ConfigOption
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.web.beside import console_beside
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -52,7 +54,7 @@ def proxy(
       thoughtgate proxy --upstream http://127.0.0.1:9000/mcp --listen 127.0.0.1:8080
     """
     from thoughtgate.runtime.proxy import plan_proxy
-    from thoughtgate.runtime.proxy_run import run_proxy
+    from thoughtgate.runtime.proxy_run import WORKER, run_proxy
 
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
@@ -70,7 +72,11 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    raise typer.Exit(run_proxy(plan, _say))
+    beside = console_beside(loaded, environ, state, _say, record=audit)
+    is_seen = plan.listen.transport == "http" and WORKER not in environ
+    with beside if is_seen else contextlib.nullcontext():
+        code = run_proxy(plan, _say)
+    raise typer.Exit(code)
 
 
 def _say(text: str) -> None:

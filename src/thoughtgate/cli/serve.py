@@ -1,5 +1,6 @@
 """``thoughtgate serve``: many servers as one MCP server, on stdio or HTTP."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -10,6 +11,7 @@ from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.errors import UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.web.beside import console_beside
 
 app = command_app()
 
@@ -74,7 +76,14 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    raise typer.Exit(run_serve(plan))
+    beside = console_beside(loaded, environ, plan.state, _say, record=audit)
+    with beside if http else contextlib.nullcontext():
+        code = run_serve(plan)
+    raise typer.Exit(code)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"thoughtgate: {text}\n")
 
 
 def _address(text: str) -> tuple[str, int]:
