@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any
 
+import pytest
+
 from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.runtime.gateway_mux import Mux
 from thoughtgate.transports.child import ChildCommand
@@ -61,8 +63,8 @@ class _Line:
 
 
 def _message(method: str, ident: Any, **params: Any) -> Message:
-    body = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
-    message = read_frame(json.dumps(body).encode())
+    body = {"jsonrpc": "2.0", "method": method, "params": params}
+    message = read_frame(json.dumps(body if ident is None else {**body, "id": ident}).encode())
     assert isinstance(message, Message)
     return message
 
@@ -120,6 +122,22 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
         await _until(line.kinds, 1)
         assert line.kinds == ["upstream_connection_failed"]
         assert not mux.is_up
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
+def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
+    async def main() -> None:
+        mux = _mux([])
+        await mux.start()
+        flow = _Flow()
+        notice = _message("notifications/cancelled", None, requestId=ident)
+        mux.send_notice(flow, notice)  # type: ignore[arg-type]  # a stand-in
+        mux.send(_Line(flow, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
+        await _until(flow.heard, 1)
+        assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.stop()
 
     asyncio.run(main())

@@ -113,3 +113,10 @@ def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
 def test_a_frame_that_cannot_be_read_is_not_sent() -> None:
     flow = _exchange(lambda received: text_result(received, "x"), (b"nonsense", 1))
     assert flow.lost == [(1, "invalid_request")]
+
+
+@pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
+def test_a_cancellation_that_names_no_request_ends_no_stream(ident: Any) -> None:
+    notice = _line(None, "notifications/cancelled", requestId=ident)
+    flow = _exchange(lambda received: text_result(received, "hi"), (_line(1), 1), (notice, None))
+    assert flow.heard[0]["id"] == 1

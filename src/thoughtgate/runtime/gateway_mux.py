@@ -74,7 +74,7 @@ class Mux:
         """The number of the handshake under way."""
         self._welcome: dict[str, Any] | None = None
         """What the server answered to the handshake."""
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[], object]] = []
         self._failures = 0
         self.is_modern: bool | None = None
         """The era of the process; None before its first request."""
@@ -125,8 +125,11 @@ class Mux:
             return
         body = message.body
         if message.method == CANCELLED:
-            params = body.get("params") or {}
-            number = self._numbers.get((flow, params.get("requestId")))
+            params: dict[str, Any] = body.get("params") or {}
+            ident = params.get("requestId")
+            if type(ident) is not str and type(ident) is not int:
+                return  # It names no request.
+            number = self._numbers.get((flow, ident))
             if number is None:
                 return
             body = {**body, "params": {**params, "requestId": number}}
@@ -159,7 +162,7 @@ class Mux:
         self._count += 1
         number = self._count
         body = {**message.body, "id": number}
-        params = body.get("params")
+        params: Any = body.get("params")
         meta = params.get(META) if type(params) is dict else None
         if type(meta) is dict and type(meta.get("progressToken")) in {str, int}:
             self._tokens[number] = meta["progressToken"]
@@ -204,7 +207,7 @@ class Mux:
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
         )
 
-    def _when_welcome(self, action: Callable[[], None]) -> None:
+    def _when_welcome(self, action: Callable[[], object]) -> None:
         if not self._greeting:
             action()
         elif len(self._waiting) < MAX_WAITING:

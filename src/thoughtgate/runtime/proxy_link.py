@@ -156,8 +156,11 @@ class HttpLink:
 
     def _cancel(self, message: Message) -> bool:
         """From 2026-07-28 on a request is cancelled by closing its stream, not by a message."""
-        params = message.body.get("params") or {}
-        stream = self._open.get(params.get("requestId"))
+        params: dict[str, Any] = message.body.get("params") or {}
+        ident = params.get("requestId")
+        if type(ident) is not str and type(ident) is not int:
+            return False
+        stream = self._open.get(ident)
         if stream is None or self._session or self._version:
             return False
         stream.abort()

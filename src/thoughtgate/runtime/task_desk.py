@@ -7,7 +7,7 @@ gate answers for them too, and carries them on when this one has died.
 """
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from thoughtgate.core import task_codec as codec
@@ -359,7 +359,7 @@ class TaskDesk:
         return told
 
     def _answers(
-        self, steps: list[TaskStep], told: list[Told]
+        self, steps: Sequence[TaskStep], told: list[Told]
     ) -> list[tuple[Line, dict[str, Any]]]:
         """Carry out what concerns the store and the running calls; return what is to be answered."""
         answers: list[tuple[Line, dict[str, Any]]] = []
