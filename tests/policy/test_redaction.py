@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.policy.redaction import MASK, Redactor
+from thoughtgate.policy.redaction import MASK, MAX_NAMES, Redactor
+from thoughtgate.wire.canonical import canonical_json
 
 REDACTOR = Redactor()
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
@@ -152,3 +153,51 @@ def test_the_value_beside_the_name_of_a_secret_is_masked() -> None:
     pairs = [{"name": "Authorization", "value": "x"}, {"name": "Accept", "value": "y"}]
     masked = REDACTOR.mask_value({"headers": pairs})
     assert [pair["value"] for pair in masked["headers"]] == [MASK, "y"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(max_size=8)
+        | st.sampled_from(["ghp_" + "a1B2" * 9, 'se"cret\\value', "Bearer abcdefghijklmnop"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["path", "password", "apiKey", "name", "value", "a"]),
+                inner,
+                max_size=3,
+            )
+        ),
+        max_leaves=6,
+    ).map(lambda value: {"arguments": value})
+)
+def test_what_looks_clean_at_a_glance_has_nothing_to_mask(value: dict[str, Any]) -> None:
+    redactor = Redactor(literals=['se"cret\\value'])
+
+    if redactor.is_clean(value, canonical_json(value)):
+        assert redactor.mask_value(value) == value
+
+
+def test_a_glance_at_plain_arguments_is_enough() -> None:
+    value = {"path": "/tmp/a", "options": {"lines": [1, 2]}}
+
+    assert Redactor().is_clean(value, canonical_json(value))
+    assert not Redactor(patterns=["x"]).is_clean(value, canonical_json(value))
+    assert not Redactor().is_clean({"password": "x"}, '{"password":"x"}')
+
+
+def test_names_without_end_are_not_remembered_without_end() -> None:
+    redactor = Redactor()
+    value = {f"argument {number}": 1 for number in range(MAX_NAMES + 1)}
+
+    assert redactor.is_clean(value, "{}")
+    assert redactor.is_clean(value, "{}")
+
+
+def test_a_token_in_the_text_is_worth_a_look() -> None:
+    token = "ghp_" + "a1B2" * 9
+
+    assert not Redactor().is_clean({"note": token}, f'{{"note":"{token}"}}')

@@ -68,6 +68,21 @@ class Asked(NamedTuple):
     """What the person in front of the agent said of exactly this call, when it is made again."""
 
 
+def sent(asked: Asked, at: float) -> Asked:
+    """Return a request as it is once the server has it; built anew, as every call passes here."""
+    return Asked(
+        None,
+        asked.method,
+        asked.name,
+        asked.at,
+        asked.modern,
+        asked.token,
+        asked.call_id,
+        redact=asked.redact,
+        alive_at=at,
+    )
+
+
 class Clerk:
     """Words what one session says."""
 

@@ -5,6 +5,7 @@ asked the same things at the same times says the same things. Everybody who gove
 one: the shim that judges by itself, the governance service, the gateway, the hub.
 """
 
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.record import (
@@ -114,6 +115,8 @@ class Judge:
         self._calls = 0
         self._limits = LimitState(policy.limits)
         self._open: dict[str, OpenCall] = {}
+        self._rendered: tuple[dict[str, Any], str] = ({}, "")
+        """The arguments judged last and their canonical text, which is hashed and shown."""
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
         self._forwarded: dict[str, int] = {}
 
@@ -278,9 +281,11 @@ class Judge:
 
     def _call(self, question: Question, named: Named) -> Call:
         try:
-            digest = args_hash(named.arguments)
+            text = canonical_json(named.arguments)
+            digest = sha256(text.encode()).hexdigest()
         except NotCanonical:
-            digest = ""
+            text = digest = ""
+        self._rendered = (named.arguments, text)
         known = self._annotations.get(question.server)
         return Call(
             question.server,
@@ -334,7 +339,9 @@ class Judge:
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         if size > MAX_INSPECT:
             return {"truncated": True, "args_preview": TRUNCATED}
-        text = canonical_json(self.policy.redactor.mask_value(arguments))
+        shown, text = self._rendered
+        if shown is not arguments or not self.policy.redactor.is_clean(arguments, text):
+            text = canonical_json(self.policy.redactor.mask_value(arguments))
         data = text.encode()
         if len(data) <= MAX_PREVIEW:
             return {"truncated": False, "args_preview": text}

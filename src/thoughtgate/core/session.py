@@ -10,7 +10,7 @@ alike.
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import is_shown, outcome_of, says_error
-from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup
+from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup, sent
 from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
@@ -183,7 +183,7 @@ class Session:
         return None
 
     def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
-        self._open[ident] = asked._replace(message=None, held_since=0.0, alive_at=at)
+        self._open[ident] = sent(asked, at)
         if asked.token is not None:
             self._tokens[asked.token] = ident
 

@@ -4,6 +4,7 @@ Three things are masked: values whose name says that they are secret, text that 
 form of a well-known token, and literal values that the gate itself injected.
 """
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -98,10 +99,16 @@ TOKEN_FORMS: Final = (
 """Text that looks like a secret wherever it stands."""
 
 
+MAX_NAMES: Final = 10_000
+"""Plain names of arguments that are remembered: more than all tools of an agent have."""
+
+_LEAVES: Final = frozenset({str, int, float, bool, type(None)})
+
+
 class Redactor:
     """Masks secrets by name, by form and by value."""
 
-    __slots__ = ("_forms", "_marks", "_names", "_patterns")
+    __slots__ = ("_forms", "_marks", "_names", "_patterns", "_plain_names", "_rendered_marks")
 
     def __init__(
         self,
@@ -119,6 +126,9 @@ class Redactor:
         self._forms = tuple((form.marks, re.compile(form.expression)) for form in forms)
         self._marks = tuple(dict.fromkeys(mark for form in forms for mark in form.marks))
         self._patterns = tuple(Pattern(pattern) for pattern in patterns)
+        quoted = (json.dumps(mark, ensure_ascii=False)[1:-1] for mark in self._marks)
+        self._rendered_marks = tuple(dict.fromkeys(quoted))
+        self._plain_names: set[str] = set()
 
     def is_secret_name(self, name: str) -> bool:
         """Tell whether a key of this name holds a secret."""
@@ -141,6 +151,37 @@ class Redactor:
             if any(mark in lowered for mark in marks):
                 text = expression.sub(_mask, text)
         return text
+
+    def is_clean(self, value: Any, text: str) -> bool:
+        """Tell quickly that a JSON value, rendered as ``text``, has nothing to mask; False: look."""
+        if self._patterns or not text:
+            return False
+        lowered = text.lower()
+        for mark in self._rendered_marks:
+            if mark in lowered:
+                return False
+        return self._has_plain_names(value)
+
+    def _has_plain_names(self, value: Any) -> bool:
+        if type(value) is dict:
+            known = self._plain_names
+            for key, one in value.items():
+                if key not in known and not self._learn_name(key):
+                    return False
+                if type(one) not in _LEAVES and not self._has_plain_names(one):
+                    return False
+            return True
+        return type(value) is list and all(
+            type(one) in _LEAVES or self._has_plain_names(one) for one in value
+        )
+
+    def _learn_name(self, name: str) -> bool:
+        """Remember a name that says nothing of a secret; tools have few, and repeat them."""
+        if name == "value" or self.is_secret_name(name):
+            return False
+        if len(self._plain_names) < MAX_NAMES:
+            self._plain_names.add(name)
+        return True
 
     def mask_value(self, value: Any) -> Any:
         """Return a JSON value with its secrets masked; the value itself is left alone."""
