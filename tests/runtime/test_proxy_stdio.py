@@ -1,6 +1,7 @@
 """An agent on stdio before an HTTP server, and before a stdio one, as real processes."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,28 @@ def test_an_agent_on_stdio_talks_to_an_http_server(tmp_path: Path) -> None:
     kinds = [one["type"] for one in read_records(tmp_path)]
     assert kinds[0] == "run_start"
     assert kinds[-1] == "run_end"
+
+
+def test_questions_come_from_a_file_and_answers_go_to_one(tmp_path: Path) -> None:
+    (tmp_path / "questions").write_text(json.dumps(_call("echo")) + "\n", "utf-8")
+    with HttpUpstream(_script) as upstream:
+        command = proxy_command("--stdio", "--upstream", upstream.url)
+        with (
+            (tmp_path / "questions").open("rb") as questions,
+            (tmp_path / "answers").open("wb") as answers,
+        ):
+            ended = subprocess.run(
+                command,
+                stdin=questions,
+                stdout=answers,
+                env=environment(tmp_path),
+                cwd=tmp_path,
+                timeout=30,
+                check=False,
+            )
+    assert ended.returncode == 0
+    answer = json.loads((tmp_path / "answers").read_text("utf-8"))
+    assert answer["result"]["content"][0]["text"] == "echo"
 
 
 def test_the_newest_revision_has_its_headers_computed(tmp_path: Path) -> None:

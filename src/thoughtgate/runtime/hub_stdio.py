@@ -4,17 +4,14 @@ Nothing but MCP reaches stdout: its place is given to stderr before anything els
 """
 
 import asyncio
-import contextlib
-import os
 import signal
-import stat
-import threading
 from typing import Any, Final
 
 from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_requests import HubRequests
 from thoughtgate.runtime.tasks import finish
+from thoughtgate.transports.plain_streams import PlainStreams
 from thoughtgate.transports.stdio import StdioHost
 from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.message import RequestId
@@ -33,56 +30,7 @@ HIGH_WATER: Final = 16 * 1024 * 1024
 
 LOOK_S: Final = 0.02
 
-FLUSH_S: Final = 5.0
-"""How long the last answers may take to reach a file."""
-
 TRANSPORT: Final = "mcp_stdio"
-
-
-class FileStreams:
-    """Stands in where stdin or stdout is a file or a terminal, which no event loop can wait for."""
-
-    def __init__(self, stdin_fd: int, stdout_fd: int) -> None:
-        self._writing: threading.Thread | None = None
-        self.stdin_fd = stdin_fd
-        self.stdout_fd = stdout_fd
-        self._own: list[int] = []
-        if _is_plain(stdin_fd):
-            self.stdin_fd, write_end = os.pipe()
-            self._own.append(self.stdin_fd)
-            _copy(stdin_fd, write_end)
-        if _is_plain(stdout_fd):
-            read_end, self.stdout_fd = os.pipe()
-            self._own.append(self.stdout_fd)
-            self._writing = _copy(read_end, stdout_fd)
-
-    def close(self) -> None:
-        """Wait until everything is written."""
-        for descriptor in self._own:
-            os.close(descriptor)
-        if self._writing is not None:
-            self._writing.join(FLUSH_S)
-
-
-def _is_plain(descriptor: int) -> bool:
-    """Tell files and terminals from pipes and sockets, which alone an event loop takes."""
-    mode = os.fstat(descriptor).st_mode
-    return not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
-
-
-def _copy(source: int, target: int) -> threading.Thread:
-    def run() -> None:
-        with contextlib.suppress(OSError):
-            while chunk := os.read(source, 65536):
-                view = memoryview(chunk)
-                while view:
-                    view = view[os.write(target, view) :]
-        with contextlib.suppress(OSError):
-            os.close(target)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return thread
 
 
 class StdioFront:
@@ -95,7 +43,7 @@ class StdioFront:
         """The signal that ended it; 0 when the client left."""
         self._paused = False
         self._splitter = FrameSplitter()
-        self._files = FileStreams(0, stdout_fd)
+        self._files = PlainStreams(0, stdout_fd)
         self._host = StdioHost(
             on_line=self._took,
             on_gone=self._over.set,

@@ -20,6 +20,7 @@ from thoughtgate.runtime.local_shim import refuse_stdout
 from thoughtgate.runtime.proxy import ProxyPlan, child_command, run_on_loop, upstream_pool
 from thoughtgate.runtime.proxy_link import HttpLink
 from thoughtgate.runtime.shim import Shim
+from thoughtgate.transports.plain_streams import PlainStreams
 from thoughtgate.transports.stdio import StdioHost, protect_stdout
 from thoughtgate.wire.message import RequestId
 
@@ -104,7 +105,13 @@ class StdioProxy:
         self._link = HttpLink(
             upstream_pool(plan.server, plan.environ), self._flow, self._agent, self._tools
         )
-        self.host = StdioHost(on_line=self._took, on_gone=self._left, stdout_fd=stdout)
+        self._streams = PlainStreams(0, stdout)
+        self.host = StdioHost(
+            on_line=self._took,
+            on_gone=self._left,
+            stdin_fd=self._streams.stdin_fd,
+            stdout_fd=self._streams.stdout_fd,
+        )
         self._gone = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -124,6 +131,8 @@ class StdioProxy:
         self._outbox.flush()
         await self._link.close()
         await self.host.close()
+        await asyncio.sleep(0)  # The transports close their descriptors in the loop's next turn.
+        self._streams.close()
 
     def to_server(self, data: bytes, key: RequestId | None) -> None:
         """Send a frame to the server."""
