@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.config.document import MAX_BYTES
-from thoughtgate.errors import ConfigError, exit_code
+from thoughtgate.errors import ConfigError, UsageError, exit_code
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import evaluate
 from thoughtgate.runtime.configuration import Loaded, find_config, load_configuration, load_document
@@ -162,6 +162,11 @@ def test_a_profile_of_the_command_line_goes_before_everything(config: Path, tmp_
     env = {"HOME": str(tmp_path), "THOUGHTGATE_PROFILE": "production"}
     loaded = load_configuration(str(config), env, str(tmp_path), profile="development")
     assert (loaded.settings.profile, loaded.policy.profile) == ("development", "development")
+
+
+def test_a_mistyped_profile_is_refused_and_never_taken_for_development(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="production or development"):
+        load_configuration(None, {"HOME": str(tmp_path)}, str(tmp_path), profile="prod")
 
 
 def test_values_of_named_secrets_are_masked(config: Path, tmp_path: Path) -> None:

@@ -14,12 +14,15 @@ from thoughtgate.config.load import load_settings
 from thoughtgate.config.locate import candidate_paths
 from thoughtgate.config.parse import parse
 from thoughtgate.config.settings import ServerSettings, Settings
-from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
 
 STARTER_FILE: Final = "built-in starter policy"
+
+PROFILES: Final = (PRODUCTION, DEVELOPMENT)
 
 _REDACTOR: Final = Redactor()
 
@@ -58,8 +61,11 @@ def load_configuration(
     ``profile`` is the one named on the command line and goes before everything else.
 
     Raises:
+        UsageError: there is no such profile.
         ConfigError: the file that was named is missing, or a file is unreadable or wrong.
     """
+    if profile and profile not in PROFILES:
+        raise UsageError(f"--profile {profile!r}: it is production or development")
     path = find_config(flag, environ, cwd)
     if path is None:
         settings = load_settings(STARTER_TEXT, file=STARTER_FILE, env=environ, read_text=_no_files)
