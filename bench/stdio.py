@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bench.figure import Figure, percentile
 from bench.pipes import BULK_SERVER, ECHO_SERVER, SHIM, Pipe, call, frame, ping
@@ -30,20 +30,38 @@ _PROXY: Final = (
     "create_proxy(StdioTransport(sys.argv[1], sys.argv[2:])).run(show_banner=False)\n"
 )
 
-_WARM_UP: Final = 200
 _BATCH: Final = 25
 """Exchanges of one variant before it is the next one's turn."""
 
 
+class Size(NamedTuple):
+    """How much is measured."""
+
+    rounds: int
+    messages: int
+    calls: int
+    starts: int
+    warm_up: int = 200
+
+
+_FULL: Final = Size(rounds=80, messages=100_000, calls=50_000, starts=15)
+_QUICK: Final = Size(rounds=12, messages=20_000, calls=50_000, starts=5)
+
+
 def measure(*, quick: bool) -> Iterable[Figure]:
     """Measure latency, throughput, start and memory."""
+    return measure_sized(_QUICK if quick else _FULL)
+
+
+def measure_sized(size: Size) -> Iterable[Figure]:
+    """Measure this much."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write_configs(folder)
-        yield from _latency(folder, rounds=12 if quick else 80)
-        yield from _throughput(folder, messages=20_000 if quick else 100_000)
-        yield from _pipelined(folder, calls=50_000)
-        yield from _start(folder, times=5 if quick else 15)
+        yield from _latency(folder, size.rounds, size.warm_up)
+        yield from _throughput(folder, messages=size.messages)
+        yield from _pipelined(folder, calls=size.calls)
+        yield from _start(folder, times=size.starts)
 
 
 def _write_configs(folder: Path) -> None:
@@ -77,7 +95,7 @@ def _shim(folder: Path, config: str, server: list[str]) -> Pipe:
 
 
 @contextlib.contextmanager
-def _variants(folder: Path) -> Iterator[dict[str, Pipe]]:
+def _variants(folder: Path, warm_up: int) -> Iterator[dict[str, Pipe]]:
     with contextlib.ExitStack() as stack:
         pipes = {
             DIRECT: stack.enter_context(Pipe(ECHO_SERVER)),
@@ -87,15 +105,15 @@ def _variants(folder: Path) -> Iterator[dict[str, Pipe]]:
         }
         for pipe in pipes.values():
             pipe.initialize()
-            for ident in range(1, _WARM_UP):
+            for ident in range(1, warm_up):
                 pipe.exchange(call(ident))
         yield pipes
 
 
-def _latency(folder: Path, rounds: int) -> Iterable[Figure]:
+def _latency(folder: Path, rounds: int, warm_up: int) -> Iterable[Figure]:
     pings: dict[str, list[float]] = {}
     calls: dict[str, list[float]] = {}
-    with _variants(folder) as pipes:
+    with _variants(folder, warm_up) as pipes:
         for turn in range(rounds):
             for name, pipe in pipes.items():
                 idents = [1000 + turn * _BATCH + number for number in range(_BATCH)]

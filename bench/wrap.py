@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bench.figure import Figure, percentile
 from bench.pipes import ECHO_SERVER, Pipe, call, frame, ping
@@ -31,15 +31,32 @@ _PATIENCE_S: Final = 30.0
 _WAITING_AGENT: Final = [sys.executable, "-c", "print('up', flush=True); input()"]
 
 
+class Size(NamedTuple):
+    """How much is measured."""
+
+    rounds: int
+    starts: int
+    runs: int
+
+
+_FULL: Final = Size(rounds=80, starts=15, runs=10)
+_QUICK: Final = Size(rounds=12, starts=5, runs=3)
+
+
 def measure(*, quick: bool) -> Iterable[Figure]:
     """Measure latency, start, memory and rewriting."""
+    return measure_sized(_QUICK if quick else _FULL)
+
+
+def measure_sized(size: Size) -> Iterable[Figure]:
+    """Measure this much."""
     with tempfile.TemporaryDirectory() as name:
         machine = _Machine(Path(name))
         with machine.wrap() as command:
-            yield from _latency(command, rounds=12 if quick else 80)
-            yield from _shim_start(command, times=5 if quick else 15)
-        yield from _wrap_start(machine, times=3 if quick else 10)
-        yield from _rewrite(machine, times=3 if quick else 10)
+            yield from _latency(command, rounds=size.rounds)
+            yield from _shim_start(command, times=size.starts)
+        yield from _wrap_start(machine, times=size.runs)
+        yield from _rewrite(machine, times=size.runs)
 
 
 class _Machine:
