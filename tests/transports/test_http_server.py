@@ -1,6 +1,7 @@
 """The HTTP server: framing, limits, and clients that misbehave."""
 
 import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -262,3 +263,69 @@ def test_an_upgrade_is_answered_as_plain_http() -> None:
             b"]",
         )
         assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_a_flood_of_waiting_requests_is_answered_without_digging_into_the_stack() -> None:
+    with _serving() as running, socket.create_connection(("127.0.0.1", running.port), 10) as one:
+        count = 2000
+        flood = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n" * count
+        one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n" + flood)
+        wait_for(lambda: running.handler.held, what="the first request")
+        running.do(lambda: running.handler.held[0].respond(204))
+        one.settimeout(10)
+        answer = b""
+        while answer.count(b"200 OK") < count:
+            answer += one.recv(1_000_000)
+
+
+def test_a_trailer_changes_nothing_of_the_head() -> None:
+    with _serving() as running:
+        answer = _talk(
+            running,
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"2\r\nhi\r\n0\r\nX-Late: 1\r\nHost: y\r\n\r\n",
+            b"]",
+        )
+    assert b'["host", "transfer-encoding"]' in answer
+    assert running.handler.seen == [(b"POST", b"/", b"hi")]
+
+
+@pytest.mark.parametrize("endless", [b"0\r\nX-Late: ", b"2;extension="])
+def test_what_never_ends_round_the_chunks_is_cut_off(endless: bytes) -> None:
+    with _serving() as running, socket.create_connection(("127.0.0.1", running.port), 10) as one:
+        one.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + endless)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(200):
+                one.sendall(b"a" * 100_000)
+        with contextlib.suppress(ConnectionError):
+            assert read_until(one, b"refused").startswith(b"HTTP/1.1 431")
+        wait_for(lambda: not running.server or not running.server.connections, what="the cut")
+        assert running.handler.seen == []
+
+
+def test_a_request_that_waits_says_nothing_into_the_answer_before_it() -> None:
+    with _serving() as running, socket.create_connection(("127.0.0.1", running.port), 10) as one:
+        waiting = (
+            b"POST /x HTTP/1.0\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        )
+        one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n" + waiting)
+        wait_for(lambda: running.handler.held, what="the first request")
+        held = running.handler.held[0]
+        running.do(lambda: held.start(200))
+        running.do(lambda: held.write(b"first"))
+        running.do(held.end)
+        answer = read_until(one, b"100 Continue\r\n\r\n")
+        assert b"\r\n\r\n5\r\nfirst\r\n0\r\n\r\nHTTP/1.1 100 Continue" in answer
+        one.sendall(b"ok")
+        assert b"200 OK" in read_until(one, b"]")
+
+
+def test_half_a_head_behind_an_answered_request_has_its_time_too() -> None:
+    with (
+        _serving(ServerLimits(head_timeout_s=0.1)) as running,
+        socket.create_connection(("127.0.0.1", running.port), 10) as one,
+    ):
+        one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\nGET /x HT")
+        wait_for(lambda: running.handler.held, what="the first request")
+        running.do(lambda: running.handler.held[0].respond(204))
+        assert b"HTTP/1.1 408" in read_until(one, b"HTTP/1.1 408")

@@ -88,6 +88,7 @@ class Exchange:
         "on_writable",
         "peer",
         "repeated",
+        "speaks_chunks",
         "target",
         "wire_headers",
     )
@@ -107,6 +108,8 @@ class Exchange:
         self.body = b""
         self.keep_alive = True
         self.expects_continue = False
+        self.speaks_chunks = True
+        """False for an HTTP/1.0 client: its stream ends with the connection."""
         self.is_answered = False
         """Whether the answer is complete."""
         self.is_gone = False
@@ -149,7 +152,7 @@ class Exchange:
         if self.is_answered or self.is_gone or self._streaming:
             return
         self._streaming = True
-        parts = [_STATUS_LINES[status], headers, _CHUNKED if self._is_chunked else b""]
+        parts = [_STATUS_LINES[status], headers, _CHUNKED if self.speaks_chunks else b""]
         if not self.keep_alive:
             parts.append(_CLOSE)
         parts.append(b"\r\n")
@@ -159,7 +162,7 @@ class Exchange:
         """Send a part of a streamed answer, at once."""
         if not chunk or self.is_gone or self.is_answered:
             return
-        if self._is_chunked:
+        if self.speaks_chunks:
             chunk = b"%x\r\n%b\r\n" % (len(chunk), chunk)
         self._connection.write(chunk)
 
@@ -168,7 +171,7 @@ class Exchange:
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
-        if self._is_chunked:
+        if self.speaks_chunks:
             self._connection.write(_LAST_CHUNK)
         self._connection.finished(self)
 
@@ -182,11 +185,6 @@ class Exchange:
         if self.expects_continue and not self.is_answered:
             self.expects_continue = False
             self._connection.write(_CONTINUE)
-
-    @property
-    def _is_chunked(self) -> bool:
-        # An HTTP/1.0 client knows no chunks: its stream ends with the connection.
-        return self._connection.speaks_chunks
 
 
 class HttpServer:
@@ -258,11 +256,11 @@ class _Connection(asyncio.Protocol):
     """One client connection."""
 
     __slots__ = (
+        "_bare",
         "_body",
         "_current",
         "_deadline",
         "_discarding",
-        "_head_bytes",
         "_in_request",
         "_limits",
         "_parser",
@@ -273,7 +271,7 @@ class _Connection(asyncio.Protocol):
         "_server",
         "_size",
         "_transport",
-        "speaks_chunks",
+        "_turning",
         "stalled_since",
     )
 
@@ -290,13 +288,14 @@ class _Connection(asyncio.Protocol):
         self._queue: deque[Exchange] | None = None
         self._body: list[bytes] = []
         self._size = 0
-        self._head_bytes = 0
+        self._bare = 0
+        """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
         self._in_request = False
         self._discarding = False
+        self._turning = False
         self._paused = False
         self._deadline = time.monotonic() + self._limits.head_timeout_s
         self.stalled_since = 0.0
-        self.speaks_chunks = True
 
     # The transport's callbacks.
 
@@ -309,8 +308,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._discarding:
             return
-        if not self._in_request:
-            self._head_bytes += len(data)
+        self._bare += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -319,7 +317,7 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(400)
             return
-        if self._reading is not None and not self._in_request and self._head_bytes > MAX_HEAD:
+        if self._reading is not None and self._bare > MAX_HEAD:
             self._refuse(431)
 
     def eof_received(self) -> bool:
@@ -369,8 +367,8 @@ class _Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         exchange = self._reading
-        if exchange is None:
-            return
+        if exchange is None or self._in_request:
+            return  # A trailer comes after the head was judged: it changes nothing any more.
         name = name.lower()
         if name in exchange.headers:
             exchange.repeated.add(name)
@@ -383,12 +381,12 @@ class _Connection(asyncio.Protocol):
         if exchange is None or self._discarding:
             return
         self._in_request = True
-        self._head_bytes = 0
+        self._bare = 0
         parser = self._parser
         exchange.method = parser.get_method()
         exchange.keep_alive = parser.should_keep_alive() and not self._server.is_draining
-        self.speaks_chunks = parser.get_http_version() == "1.1"
-        if not self.speaks_chunks:
+        exchange.speaks_chunks = parser.get_http_version() == "1.1"
+        if not exchange.speaks_chunks:
             exchange.keep_alive = False
         self._deadline = time.monotonic() + self._limits.body_timeout_s
         status = self._wrong_head(exchange)
@@ -405,6 +403,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         exchange = self._reading
+        self._bare = 0
         if exchange is None or self._discarding or exchange.is_answered:
             return
         self._size += len(body)
@@ -418,7 +417,7 @@ class _Connection(asyncio.Protocol):
         if exchange is None or self._discarding:
             return
         self._in_request = False
-        self._head_bytes = 0
+        self._bare = 0
         self._deadline = float("inf")
         body = self._body
         exchange.body = body[0] if len(body) == 1 else b"".join(body)
@@ -483,6 +482,22 @@ class _Connection(asyncio.Protocol):
     def _next(self) -> None:
         """Turn to the next request that was pipelined, or wait for one."""
         self._current = None
+        if self._turning:
+            return  # One that was answered at once: the loop below goes on.
+        self._turning = True
+        try:
+            self._take_turns()
+        finally:
+            self._turning = False
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        if self._current is None:
+            limits = self._limits
+            seconds = limits.keep_alive_s if self._reading is None else limits.head_timeout_s
+            self._deadline = time.monotonic() + seconds
+
+    def _take_turns(self) -> None:
         queue = self._queue
         while queue and self._current is None:
             exchange = queue.popleft()
@@ -496,17 +511,13 @@ class _Connection(asyncio.Protocol):
                     self._current = None
             elif exchange is not self._reading:
                 self._server.handler.completed(exchange)
-        if self._paused and self._transport is not None:
-            self._paused = False
-            self._transport.resume_reading()
-        if self._current is None and self._reading is None:
-            self._deadline = time.monotonic() + self._limits.keep_alive_s
+            else:
+                exchange.accept_body()
 
     def _enqueue(self, exchange: Exchange) -> None:
         if self._queue is None:
             self._queue = deque()
         self._queue.append(exchange)
-        exchange.accept_body()
         if len(self._queue) >= MAX_PIPELINED and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
@@ -516,7 +527,7 @@ class _Connection(asyncio.Protocol):
         if len(exchange.wire_headers) > MAX_HEADERS:
             return 431
         headers = exchange.headers
-        if b"host" in exchange.repeated or (self.speaks_chunks and b"host" not in headers):
+        if b"host" in exchange.repeated or (exchange.speaks_chunks and b"host" not in headers):
             return 400
         if b"transfer-encoding" in headers and (
             b"content-length" in headers
