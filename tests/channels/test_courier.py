@@ -50,7 +50,7 @@ class Place:
         self.settled.append((approval.id, approval.status))
 
     def _maybe_fail(self) -> None:
-        self.hold.wait(5)
+        self.hold.wait(10)
         if self.faults:
             raise self.faults.pop(0)
 

@@ -1,8 +1,10 @@
 """The agent's own prompt, end to end: real shims and a real wrap, and the words of the prompt."""
 
+import contextlib
 import json
 import os
 import pwd
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import Machine, kind_of, text_of
 
 from thoughtgate.channels.elicitation import identity, prompt_text
+from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.runtime.approvals import open_store
 
 RULES = """\
 schema: 1
@@ -91,29 +95,42 @@ def test_the_person_declines(tmp_path: Path) -> None:
         assert peer.calls_reached() == []
 
 
+def decide_elsewhere(peer: ShimPeer, *, approve: bool) -> None:
+    """Decide the one question at another terminal, once it is asked."""
+    with contextlib.closing(open_store(str(peer.state))) as store:
+        (asked,) = wait_for(lambda: store.listed(PENDING), what="the question")
+        store.vote(asked.id, [Vote("terminal:ann", approve, time.time(), "")], time.time())
+
+
 def test_a_dismissed_prompt_leaves_the_question_to_others(tmp_path: Path) -> None:
-    with a_shim(tmp_path, "{allow_elicitation: true, timeout: 5s}") as peer:
+    with a_shim(tmp_path, "{allow_elicitation: true}") as peer:
         peer.send({"jsonrpc": "2.0", "id": prompt(peer)["id"], "result": {"action": "cancel"}})
-        assert kind_of(peer.receive_answer(1)) == "approval_timeout"
+        peer.ask({"jsonrpc": "2.0", "id": 2, "method": "ping"})  # the shim has read both
+        decide_elsewhere(peer, approve=True)
+        assert text_of(peer.receive_answer(1)) == "deleted draft"
+    (decided,) = peer.events("approval_decided")
+    assert decided["approval"]["decided_by"] == "terminal:ann"
 
 
 def test_without_leave_the_agent_is_not_asked_and_cannot_answer(tmp_path: Path) -> None:
-    with a_shim(tmp_path, "{timeout: 5s}") as peer:
+    with a_shim(tmp_path, "{}") as peer:
         wait_for(lambda: peer.events("approval_requested"))
         peer.send({"jsonrpc": "2.0", "id": "tg-ask-guess", "result": ACCEPT})
-        first = peer.receive()
-        assert first.get("method") != "elicitation/create"
-        assert (
-            kind_of(first if first.get("id") == 1 else peer.receive_answer(1)) == "approval_timeout"
-        )
+        peer.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        assert peer.receive()["id"] == 2
+        decide_elsewhere(peer, approve=False)
+        answer = peer.receive()
+        assert answer["id"] == 1
+        assert kind_of(answer) == "approval_rejected"
         assert peer.calls_reached() == []
 
 
 def test_a_client_that_cannot_ask_is_not_asked(tmp_path: Path) -> None:
-    with a_shim(tmp_path, "{allow_elicitation: true, timeout: 5s}", {}) as peer:
+    with a_shim(tmp_path, "{allow_elicitation: true}", {}) as peer:
+        decide_elsewhere(peer, approve=False)
         answer = peer.receive()
         assert answer["id"] == 1
-        assert kind_of(answer) == "approval_timeout"
+        assert kind_of(answer) == "approval_rejected"
 
 
 def test_under_wrap_the_agent_is_asked_as_well(tmp_path: Path) -> None:

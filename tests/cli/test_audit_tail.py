@@ -75,8 +75,8 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
         wait_for(lambda: "run-1.39" in str(seen))
     finally:
         tail.kill()
-        tail.wait(timeout=5)
-        reader.join(timeout=5)
+        tail.wait(timeout=10)
+        reader.join(timeout=10)
         if tail.stdout is not None:
             tail.stdout.close()
     ends = [line for line in seen if '"tool_call_end"' in line]

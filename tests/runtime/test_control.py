@@ -29,7 +29,7 @@ def ask(path: Path, op: str, **arguments: Any) -> Any:
         server = ControlServer(path, {"double": double})
         await server.open()
         try:
-            return await asyncio.to_thread(ask_control, path, op, 5.0, **arguments)
+            return await asyncio.to_thread(ask_control, path, op, 10.0, **arguments)
         finally:
             await server.close()
 

@@ -214,7 +214,7 @@ def test_a_shim_whose_process_ended_is_gone_and_its_server_is_killed(tmp_path: P
         watching = asyncio.ensure_future(governance.watch())
         shim.kill()
         shim.wait()
-        await asyncio.wait_for(governance.all_gone(), 5)
+        await asyncio.wait_for(governance.all_gone(), 10)
         watching.cancel()
 
     with subprocess.Popen(

@@ -50,7 +50,7 @@ def test_open_connections_do_not_hold_up_the_end() -> None:
                 writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 await reader.readuntil(b"hello")
         # The service is gone: whoever is connected sees the end.
-        await asyncio.wait_for(reader.read(), 5)
+        await asyncio.wait_for(reader.read(), 10)
         assert reader.at_eof()
         writer.close()
 

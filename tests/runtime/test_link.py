@@ -13,7 +13,7 @@ from thoughtgate.runtime.clock import monotonic
 from thoughtgate.runtime.link import MAX_REPLY, Link, parse_reply
 
 
-def _drive(link: Link, said: list[tuple[int, bytes]], wanted: int, timeout: float = 5.0) -> None:
+def _drive(link: Link, said: list[tuple[int, bytes]], wanted: int, timeout: float = 10.0) -> None:
     deadline = time.monotonic() + timeout
     while len(said) < wanted and time.monotonic() < deadline:
         if link.descriptor < 0:
@@ -26,7 +26,7 @@ def _drive(link: Link, said: list[tuple[int, bytes]], wanted: int, timeout: floa
 
 
 def _exchange(
-    answer: Answerer, bodies: list[bytes], patience: float = 5.0
+    answer: Answerer, bodies: list[bytes], patience: float = 10.0
 ) -> list[tuple[int, bytes]]:
     said: list[tuple[int, bytes]] = []
 

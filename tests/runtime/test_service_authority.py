@@ -47,7 +47,7 @@ def _drive(
     authority: ServiceAuthority, events: list[Event], until: Callable[[list[Event]], Any]
 ) -> list[Event]:
     """Serve an authority's connections, as the shim's loop does, until something has happened."""
-    deadline = time.monotonic() + 8
+    deadline = time.monotonic() + 10
     found = list(events)
     while not until(found):
         assert time.monotonic() < deadline, "nothing came of it"

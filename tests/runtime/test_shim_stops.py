@@ -125,7 +125,7 @@ def test_a_signal_while_the_server_starts_is_not_lost(tmp_path: Path) -> None:
         with ShimPeer(tmp_path) as peer:
             time.sleep(pause)
             peer.signal(signal.SIGTERM)
-            peer.wait(5)
+            peer.wait(10)
             peer.assert_nothing_left(3)
 
 
@@ -184,5 +184,5 @@ def test_a_flood_of_signals_does_not_stop_the_stop(tmp_path: Path) -> None:
             if peer.process.poll() is not None:
                 break
             peer.signal(signal.SIGTERM)
-        peer.wait(5)
+        peer.wait(10)
         peer.assert_nothing_left()

@@ -139,7 +139,7 @@ def test_questions_and_progress_find_their_listener() -> None:
         asked = asyncio.ensure_future(
             upstream.ask("tools/call", {"name": "roots", "arguments": {}})
         )
-        await asyncio.wait_for(listener.heard.wait(), 5)
+        await asyncio.wait_for(listener.heard.wait(), 10)
         upstream.refuse(listener.asked[0].id, "method_not_found", "no roots here")
         reply = await asked
         return seen, str(reply.body["result"]["content"][0]["text"])

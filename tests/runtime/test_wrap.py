@@ -80,7 +80,7 @@ def test_metrics_of_the_shims_arrive_at_the_service(machine: Machine) -> None:
         )
 
         def metrics() -> str:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=10) as answer:
                 text: str = answer.read().decode()
             return text
 

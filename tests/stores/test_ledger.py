@@ -264,7 +264,7 @@ def test_a_reader_killed_in_the_middle_neither_loses_nor_doubles(tmp_path: Path)
     ledger = Ledger(ledger_path(path))
     wait_for(lambda: bool(count_traffic(ledger.connection, "message")))
     reader.send_signal(signal.SIGKILL)
-    reader.wait(timeout=5)
+    reader.wait(timeout=10)
     reader.stdout.close()
     ledger.ingest(path)
     assert count_traffic(ledger.connection, "message")[0][2] == 10_000

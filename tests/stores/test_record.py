@@ -342,7 +342,7 @@ def test_every_call_that_reached_a_server_has_its_decision_though_shims_are_kill
         for _ in range(dice.randrange(1, 300)):
             victim.stdout.readline()
         victim.kill()
-        victim.wait(timeout=5)
+        victim.wait(timeout=10)
         watchdog.cancel()
         victim.stdin.close()
         victim.stdout.close()

@@ -32,7 +32,7 @@ def test_a_named_pipe_gets_sealed_lines(tmp_path: Path) -> None:
     writer = RecordWriter(pipe, Envelope(RUN))
     writer.write(call(1))
     writer.close()
-    reader.join(timeout=5)
+    reader.join(timeout=10)
     assert [json.loads(line)["seq"] for line in heard[0].splitlines()] == [1, 2, 3]
 
 
@@ -83,6 +83,6 @@ def test_a_slow_reader_of_a_full_pipe_is_waited_for(monkeypatch: pytest.MonkeyPa
     thread.start()
     stream.append(lambda _: (b"x" * 500_000, "a" * 64))
     os.close(writer)
-    thread.join(timeout=5)
+    thread.join(timeout=10)
     assert len(heard) == 500_000
     os.close(reader)

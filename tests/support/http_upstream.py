@@ -183,7 +183,7 @@ class HttpUpstream:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(10)
 
     def calls(self, tool: str = "") -> list[Received]:
         """Return the tool calls that arrived."""

@@ -42,12 +42,12 @@ class RawService:
         trace: TracebackType | None,
     ) -> None:
         self._shut(self._listener)
-        self._accepting.join(5)
+        self._accepting.join(10)
         self._listener.close()
         for one in self._open:
             self._shut(one)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(10)
 
     @staticmethod
     def _shut(one: socket.socket) -> None:
