@@ -59,8 +59,6 @@ class Stage:
 
     prefix = ""
     """What the gate puts before the names of tools."""
-    reloads = False
-    """Whether it takes over a changed config while it runs."""
 
     def __init__(self, root: Path, rules: str = RULES) -> None:
         root.mkdir(parents=True, exist_ok=True)
@@ -263,8 +261,6 @@ class ShimStage(StdioStage):
 class WrapStage(StdioStage):
     """A shim under ``wrap``, which asks the governance service."""
 
-    reloads = True
-
     def command(self) -> list[str]:
         """``wrap`` around an agent whose place the shim takes."""
         command, *args = sample_server("--log", str(self.log))
@@ -281,7 +277,6 @@ class ServeStage(StdioStage):
     """``serve`` on stdio before one server."""
 
     prefix = "sample."
-    reloads = True
 
     def write_rules(self, rules: str) -> None:
         """Write the config with its server."""
@@ -347,7 +342,6 @@ class ServeHttpStage(HttpStage):
     """``serve`` over HTTP before one server."""
 
     prefix = "sample."
-    reloads = True
 
     def command(self) -> list[str]:
         """``serve --http``."""

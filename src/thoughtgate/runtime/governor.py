@@ -39,6 +39,10 @@ _ENVELOPE = ("jsonrpc", "id")
 SUSPENDED = "the gate stopped; the task waits for the next one"
 
 
+LOOK_EVERY_S = 1.0
+"""How often the policy's files are looked at: a few system calls, and a person waits for the effect."""
+
+
 class Writer(Protocol):
     """Where records go."""
 
@@ -166,6 +170,9 @@ class Governor:
         self._unrecorded: set[str] = set()
         """Open calls of which something could not be written: whoever approves them, they stay."""
         self._started_at = 0.0
+        self.watch: Callable[[float], None] | None = None
+        """Called before a call is judged, at most once a second: the rules may have changed."""
+        self._look_at = 0.0
         self._server = ""
 
     @property
@@ -204,6 +211,7 @@ class Governor:
 
     def rule(self, question: Question) -> Ruling:
         """Judge a request. Whatever fails, the answer is a denial."""
+        self._look(question.at)
         try:
             ruling = self.judge.judge(question)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not let through
@@ -224,6 +232,12 @@ class Governor:
         for record in ruling.records:
             self._put(record)
         return ruling
+
+    def _look(self, at: float) -> None:
+        """Let whoever watches the policy's files look at them, now and then."""
+        if self.watch is not None and at >= self._look_at:
+            self._look_at = at + LOOK_EVERY_S
+            self.watch(at)
 
     def hold(self, session: str, command: AskPeople) -> tuple[Ruling | None, list[Told]]:
         """Ask people about a held call, and make it a task when its caller takes one.
@@ -269,6 +283,7 @@ class Governor:
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that people have decided since the last look."""
+        self._look(at)
         for record in self._reports():
             self._put(record)
         return [self._settle(call_id, decision, at) for call_id, decision in self.desk.poll(at)]

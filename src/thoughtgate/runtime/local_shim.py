@@ -19,6 +19,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.local_authority import LocalAuthority
+from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import ensure_directory, state_directory
 
@@ -57,6 +58,7 @@ def govern_locally(
     state = ensure_directory(state_directory(environ))
     refuse_stdout(record_place(loaded, state, options.audit), options.audit)
     governor = open_governor(loaded, environ, state, audit=options.audit, observe=_tell)
+    watch_policy(governor, loaded, environ, complain)
     governor.start(now(), server=server, command="shim")
     session = "1"
     settings = loaded.settings

@@ -5,21 +5,18 @@ old rules stay in force. The profile is the run's and does not change with the f
 everybody who takes part was told it at the start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from thoughtgate.config.settings import Settings, WorkflowSettings
 from thoughtgate.core.record import POLICY_CHANGED, Record
 from thoughtgate.core.tally import policy_reference
 from thoughtgate.errors import ConfigError
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.runtime.configuration import Loaded
+from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governor import Governor
-
-LOOK_EVERY_S: Final = 1.0
-"""How often the files are looked at: a few system calls, and a person waits for the effect."""
 
 Stamp = tuple[int, int, int]
 """What tells one version of a file from another: inode, size, time of change."""
@@ -44,7 +41,7 @@ class PolicyWatch:
     load: Callable[[], Loaded]
     """Reads the configuration anew, from where it was found."""
     say: Callable[[str], None]
-    adopt: Callable[[Settings], None]
+    adopt: Callable[[Settings], None] | None = None
     """Takes what else depends on the settings."""
     _stamps: dict[str, Stamp] | None = None
 
@@ -74,7 +71,8 @@ class PolicyWatch:
         desk = self.governor.desk
         if isinstance(desk, Reloadable):
             desk.reload(dict(loaded.settings.approval), policy.redactor, policy.version)
-        self.adopt(loaded.settings)
+        if self.adopt is not None:
+            self.adopt(loaded.settings)
         self._note(at, loaded=True)
         self.say(f"policy    reloaded from {loaded.path or 'the built-in starter'}")
         return True
@@ -90,6 +88,24 @@ class PolicyWatch:
             return []
         parent = Path(path).parent
         return [path, *(str(parent / source.file) for source in self.loaded.settings.cedar)]
+
+
+def watch_policy(
+    governor: Governor, loaded: Loaded, environ: Mapping[str, str], say: Callable[[str], None]
+) -> PolicyWatch | None:
+    """Have a governor look at the files of its policy as it judges; None without a file."""
+    path = loaded.path
+    if path is None:
+        return None
+
+    def load() -> Loaded:
+        profile = loaded.policy.profile
+        return load_configuration(path, environ, str(Path(path).parent), profile=profile)
+
+    watch = PolicyWatch(governor, loaded, load, say)
+    watch.look(0.0)
+    governor.watch = watch.look
+    return watch
 
 
 def _stamp(name: str) -> Stamp:

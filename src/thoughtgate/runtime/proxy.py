@@ -30,6 +30,8 @@ from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
 from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.local_shim import secret_names
+from thoughtgate.runtime.policy_watch import watch_policy
+from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.telemetry.metric_table import HTTP
@@ -204,6 +206,10 @@ class HttpProxy:
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
         )
+        watch = watch_policy(governor, plan.loaded, plan.environ, complain)
+        if watch is not None:
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGHUP, lambda: watch.reload(now()))
         governor.start(now(), server=plan.server.id, command="proxy")
         status = "FAILED"
         try:

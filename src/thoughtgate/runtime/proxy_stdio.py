@@ -17,9 +17,10 @@ from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.local_authority import LocalAuthority
 from thoughtgate.runtime.local_shim import refuse_stdout
+from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.proxy import ProxyPlan, child_command, run_on_loop, upstream_pool
 from thoughtgate.runtime.proxy_link import HttpLink
-from thoughtgate.runtime.shim import Shim
+from thoughtgate.runtime.shim import Shim, complain
 from thoughtgate.transports.plain_streams import PlainStreams
 from thoughtgate.transports.stdio import StdioHost, protect_stdout
 from thoughtgate.wire.message import RequestId
@@ -59,6 +60,7 @@ def run_stdio(plan: ProxyPlan) -> int:
 
 def _open(plan: ProxyPlan) -> Governor:
     governor = open_governor(plan.loaded, plan.environ, plan.state, audit=plan.audit)
+    watch_policy(governor, plan.loaded, plan.environ, complain)
     governor.start(now(), server=plan.server.id, command="proxy")
     return governor
 

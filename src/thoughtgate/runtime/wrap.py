@@ -31,10 +31,10 @@ from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governance_http import App, GovernanceApp
 from thoughtgate.runtime.governance_server import open_listener, serve
 from thoughtgate.runtime.governing import open_governor
-from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.governor import LOOK_EVERY_S, Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
-from thoughtgate.runtime.policy_watch import LOOK_EVERY_S, PolicyWatch
+from thoughtgate.runtime.policy_watch import PolicyWatch
 from thoughtgate.runtime.remotes import Remotes, remotes_path, remove_remotes
 from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, write_run_file
 from thoughtgate.runtime.state import ensure_directory, state_directory
