@@ -1,4 +1,4 @@
-"""What every test stands on: a home of its own, and the ``requirement`` marker.
+"""What every test stands on: a home of its own, examples without haste, the ``requirement`` marker.
 
 ``@pytest.mark.requirement("EC-STDIO-014")`` says that a test proves an id of the lists in
 ``tests/requirements``. With ``--requirements-report FILE`` the run writes, for each id, its
@@ -10,10 +10,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tools.requirements import FAILED, LISTS, PASSED, SKIPPED, load_requirements
 
 _GATE_VARIABLES = ("THOUGHTGATE_", "SUB_", "XDG_")
 _OPTION = "--requirements-report"
+
+# How long examples take to make says how busy the machine is, and nothing about the gate.
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -191,7 +191,7 @@ def test_a_shim_that_left_has_its_calls_ended(tmp_path: Path) -> None:
         for tool in ("read", "format", "delete"):
             governance.evaluate(question(session, tool))
         governance.heartbeat({"server_id": "files", "session_id": session, "bye": True})
-        await asyncio.wait_for(governance.all_gone(), 1)
+        await asyncio.wait_for(governance.all_gone(), 10)
         assert governance.heartbeat({"server_id": "files", "session_id": session})["shutdown"]
 
     record = _with(tmp_path, act)

@@ -126,7 +126,7 @@ def test_a_signal_while_the_server_starts_is_not_lost(tmp_path: Path) -> None:
             time.sleep(pause)
             peer.signal(signal.SIGTERM)
             peer.wait(10)
-            peer.assert_nothing_left(3)
+            peer.assert_nothing_left()
 
 
 def test_two_signals_and_a_kill_as_impatient_agents_send_them_leave_nothing(
@@ -141,7 +141,7 @@ def test_two_signals_and_a_kill_as_impatient_agents_send_them_leave_nothing(
         time.sleep(0.4)
         peer.signal(signal.SIGKILL)
         peer.wait()
-        peer.assert_nothing_left(5)
+        peer.assert_nothing_left()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_server_and_its_children_die_with_a_killed_shim(
         assert peer.descendants()
         peer.signal(signal.SIGKILL)
         assert peer.wait() == -signal.SIGKILL
-        peer.assert_nothing_left(5)
+        peer.assert_nothing_left()
 
 
 def test_the_server_leads_a_group_of_its_own(tmp_path: Path) -> None:
