@@ -150,7 +150,7 @@ def escape_separators(line: bytes) -> bytes:
 
     In JSON they can only stand inside strings, so replacing their bytes is enough.
     """
-    if b"\xe2\x80" in line or b"\xc2\x85" in line:
+    if not line.isascii() and (b"\xe2\x80" in line or b"\xc2\x85" in line):
         for raw, escaped in _SEPARATORS:
             line = line.replace(raw, escaped)
     return line
