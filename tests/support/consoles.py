@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
@@ -38,7 +38,7 @@ class Page(NamedTuple):
     def token(self, action: str) -> str:
         """Return the token of the form that posts to an address."""
         form = re.search(
-            rf'action="{re.escape(action)}".*?name="token" value="([^"]+)"', self.text, re.S
+            rf'action="{re.escape(action)}".*?name="token" value="([^"]+)"', self.text, re.DOTALL
         )
         assert form is not None, f"no form for {action} in {self.text}"
         return form.group(1)
@@ -132,7 +132,9 @@ def chromium() -> Iterator[Browser]:
 class LocalConsole:
     """The console's real application and server, in a thread of the test."""
 
-    def __init__(self, state: Path, config: str = "schema: 1\ndefault: forward\n", **environ: str):
+    def __init__(
+        self, state: Path, config: str = "schema: 1\ndefault: forward\n", **environ: str
+    ) -> None:
         self.state = state
         self.refusals: list[tuple[str, str]] = []
         self.console: Console
@@ -143,7 +145,7 @@ class LocalConsole:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
-    def __enter__(self) -> "LocalConsole":
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(PATIENCE_S)
         return self
