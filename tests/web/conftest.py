@@ -1,13 +1,12 @@
-"""What the tests of the console share: a store with questions, a console, a browser."""
+"""What the tests of the console share: a store with questions, a console."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 from tests.support.approvals import a_desk, a_store
-from tests.support.consoles import Client, LocalConsole, chromium
+from tests.support.consoles import Client, LocalConsole
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.judge import OpenCall
@@ -71,9 +70,3 @@ def console(tmp_path: Path, gate: Gate) -> Iterator[LocalConsole]:
 @pytest.fixture
 def client(console: LocalConsole) -> Client:
     return console.client()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.support.consoles import LocalConsole, RunningConsole
+from tests.support.consoles import LocalConsole, RunningConsole, chromium
 from tests.support.shim_peer import ShimPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, kind_of, text_of
@@ -17,6 +17,13 @@ from thoughtgate.channels.console import identity
 from thoughtgate.core.approval import Vote
 
 RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for this file and no other: its loop runs in this thread until it is closed."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture
