@@ -209,7 +209,9 @@ class HttpProxy:
         watch = watch_policy(governor, plan.loaded, plan.environ, complain)
         if watch is not None:
             loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, lambda: watch.reload(now()))
+            # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
+            with contextlib.suppress(RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGHUP, lambda: watch.reload(now()))
         governor.start(now(), server=plan.server.id, command="proxy")
         status = "FAILED"
         try:
