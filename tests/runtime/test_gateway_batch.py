@@ -134,3 +134,11 @@ def test_a_refusal_stops_the_whole_batch(gate: Gate, upstream: HttpUpstream) -> 
     found = {one["id"]: one["error"]["data"]["kind"] for one in posting.answer.json}
     assert found == {1: "approval_withdrawn", 2: "approval_rejected"}
     assert upstream.received == []
+
+
+def test_headers_that_repeat_no_message_of_a_batch_do_not_go_on(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    gate.post([call_of("one")], {"mcp-method": "tools/call", "mcp-name": "delete_it"})
+    (call,) = upstream.calls()
+    assert not {"mcp-method", "mcp-name"} & call.headers.keys()

@@ -1,5 +1,6 @@
 """The record before the bytes, and what all flows share."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from tests.support.http_gate import Gate, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
 
 from thoughtgate.errors import RecordError
-from thoughtgate.runtime.gateway_flow import MAX_TOOLS, ToolHeaders
+from thoughtgate.runtime.gateway_flow import MAX_TOOLS, Outbox, ToolHeaders
 from thoughtgate.stores.record import RecordWriter
 
 
@@ -67,3 +68,33 @@ def test_a_flood_of_tools_is_bounded() -> None:
     )
     assert tools.of(f"t{MAX_TOOLS + 1}") == ()
     assert tools.of("t1") != ()
+
+
+class _Pen:
+    """Has nothing to write."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+def test_one_answer_that_fails_takes_no_other_with_it() -> None:
+    told: list[int] = []
+    failures: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("one agent's trouble")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
+        outbox = Outbox(_Pen())  # type: ignore[arg-type]  # only its flush is called
+        outbox.later(told.append, 1)
+        outbox.later(fail)
+        outbox.later(told.append, 2)
+        done = asyncio.Event()
+        outbox.later(done.set)
+        await done.wait()
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+    assert told == [1, 2]
+    assert failures == ["one agent's trouble"]

@@ -12,6 +12,7 @@ from thoughtgate.runtime.gateway_head import (
     header_mismatch,
     is_modern_request,
     render_mismatch,
+    unmirrored,
     upstream_headers,
     wrong_place,
     wrong_post,
@@ -150,3 +151,41 @@ def test_the_servers_session_id_is_replaced_on_the_way_back() -> None:
         [(b"content-type", b"x"), (b"mcp-session-id", b"theirs"), (b"set-cookie", b"c")], "ours"
     )
     assert rendered == b"content-type: x\r\nmcp-session-id: ours\r\n"
+
+
+@pytest.mark.parametrize("name", [b"mcp-name", b"mcp-param-region", b"content-type"])
+def test_a_header_that_two_readers_could_read_differently_is_refused(name: bytes) -> None:
+    exchange = _exchange(content_type="application/json")
+    exchange.repeated.add(name)
+    assert wrong_post(exchange) == 400
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"mcp_name", b"mcp_param_region", b"mcp-session_id", b"x_forwarded_for", b"content_type"],
+)
+def test_a_header_in_disguise_does_not_go_on(name: bytes) -> None:
+    exchange = _exchange()
+    exchange.wire_headers += [(name, b"x"), (b"api_key", b"mine")]
+    assert upstream_headers(exchange) == [(b"api_key", b"mine"), (b"accept-encoding", b"identity")]
+
+
+def test_headers_that_repeat_one_body_do_not_go_on_with_many() -> None:
+    version = (b"mcp-protocol-version", b"2025-03-26")
+    mirrored = [(b"mcp-method", b"a"), (b"mcp-name", b"b"), (b"mcp-param-c", b"d")]
+    assert unmirrored([version, *mirrored, (b"x", b"y")]) == [version, (b"x", b"y")]
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        (b"text/event-stream", b"text/event-stream"),
+        (b'application/json; charset="UTF-8"', b'application/json; charset="UTF-8"'),
+        (b"text/event-stream; charset=utf-7", b"text/event-stream"),
+        (b"application/json;a=b;charset=utf-16", b"application/json"),
+    ],
+)
+def test_an_agent_reads_an_answer_in_the_charset_it_was_judged_in(
+    stated: bytes, told: bytes
+) -> None:
+    assert downstream_headers([(b"content-type", stated)]) == b"content-type: %b\r\n" % told

@@ -216,3 +216,23 @@ def test_a_slow_reader_slows_the_server_down_and_loses_nothing(
 
 def _post(gate: Gate, message: object, headers: dict[str, str] | None = None) -> bytes:
     return http_post(message, headers={"host": f"127.0.0.1:{gate.port}", **(headers or {})})
+
+
+def test_an_answer_of_two_types_is_not_passed_on(gate: Gate, upstream: HttpUpstream) -> None:
+    def script(received: Received) -> Reply:
+        body = json.dumps(_done(received)).encode() + b"\n\n"
+        head = b"content-type: application/json\r\ncontent-type: text/event-stream\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(body)
+        return Reply(raw=b"HTTP/1.1 200 OK\r\n" + head + length + body)
+
+    upstream.script = script
+    assert gate.call("echo").error["data"]["kind"] == "upstream_connection_failed"
+
+
+def test_a_comment_hides_no_message_from_the_record(gate: Gate, upstream: HttpUpstream) -> None:
+    def script(received: Received) -> Reply:
+        hidden = b": x\x0bdata: " + json.dumps(_done(received)).encode() + b"\x0b\x0b\n\n"
+        return Reply(parts=[hidden, event(_done(received))])
+
+    upstream.script = script
+    assert len(gate.call("echo").events) == 1

@@ -11,6 +11,7 @@ from thoughtgate.wire.sse import (
     parse_event,
     render_event,
     replace_data,
+    with_one_reading,
 )
 
 _TEXT = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=20)
@@ -110,3 +111,21 @@ def test_events_are_the_same_however_they_are_cut(
     events += splitter.close()
     assert [event.data for event in events] == [data.encode() for _, data in pairs]
     assert b"".join(event.raw for event in events) == raw
+
+
+@pytest.mark.parametrize(
+    "end", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+)
+@pytest.mark.parametrize("head", [": x", "id: 1", "event: message", "x"])
+def test_no_line_of_an_event_hides_another_from_any_reader(head: str, end: str) -> None:
+    hidden = f"{head}{end}data: hidden{end}{end}\ndata: shown\n\n"
+    event = with_one_reading(parse_event(hidden.encode()))
+    lines = event.raw.decode().splitlines()
+    assert [line for line in lines if line.startswith("data")] == ["data: shown"]
+    assert event.data == b"shown"
+
+
+def test_an_event_that_everybody_splits_alike_stays_as_it_is() -> None:
+    for raw in (b": x\r\ndata: a\r\n\r\n", b"id: 1\ndata: a\n\n"):
+        assert with_one_reading(parse_event(raw)).raw == raw
+    assert with_one_reading(parse_event(b": x\rdata: a\r\r")).raw == b": x\ndata: a\n\n"

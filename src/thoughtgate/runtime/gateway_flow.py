@@ -123,11 +123,19 @@ class Outbox:
             self._governor.flush()
         except RecordError:
             waiting = self._without_forwards(waiting)
-        for item in waiting:
-            if type(item) is _Outgoing:
-                item.sink.forward(item.data, item.key)
-            else:
-                item[0](*item[1])
+        done = 0
+        try:
+            for item in waiting:
+                done += 1
+                if type(item) is _Outgoing:
+                    item.sink.forward(item.data, item.key)
+                else:
+                    item[0](*item[1])
+        finally:
+            if done < len(waiting):
+                # One failed; what others wait for is not lost with it.
+                self._waiting = waiting[done:] + self._waiting
+                self.schedule()
 
     def _without_forwards(self, waiting: list[Any]) -> list[Any]:
         """The record is not written: nothing may reach a server; who waits is told why."""

@@ -124,7 +124,9 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
 def wrong_post(exchange: Exchange) -> int:
     """Return the status for a POST that cannot be MCP; 0 when it can."""
     headers = exchange.headers
-    if exchange.repeated and not exchange.repeated.isdisjoint(SINGLE):
+    if exchange.repeated and (
+        not exchange.repeated.isdisjoint(SINGLE) or any(map(mirror.is_mirrored, exchange.repeated))
+    ):
         return 400
     if b"content-encoding" in headers or not _is_json(headers.get(b"content-type", b"")):
         return 415
@@ -194,7 +196,11 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
     connection = exchange.headers.get(b"connection")
     if connection is not None and connection.lower() not in {b"keep-alive", b"close"}:
         dropped |= {name.strip().lower() for name in connection.split(b",")}
-    kept = [header for header in exchange.wire_headers if header[0] not in dropped]
+    kept = [
+        header
+        for header in exchange.wire_headers
+        if header[0] not in dropped and (b"_" not in header[0] or not _is_disguised(header[0]))
+    ]
     kept.append(_IDENTITY)
     if session:
         kept.append((mirror.SESSION, session.encode("latin-1")))
@@ -203,10 +209,37 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
 
 def downstream_headers(headers: Headers, session: str = "") -> bytes:
     """Render the headers of a server's answer that go back to the agent."""
-    lines = [b"%b: %b\r\n" % header for header in headers if header[0] not in _NOT_DOWNSTREAM]
+    lines = [
+        b"%b: %b\r\n" % (name, value if name != b"content-type" else _as_read(value))
+        for name, value in headers
+        if name not in _NOT_DOWNSTREAM
+    ]
     if session:
         lines.append(b"mcp-session-id: %b\r\n" % session.encode("latin-1"))
     return b"".join(lines)
+
+
+@lru_cache(maxsize=256)
+def _as_read(content_type: bytes) -> bytes:
+    """Return a content type that has the agent read an answer as the gate did: as UTF-8."""
+    kind, _, parameters = content_type.partition(b";")
+    parameters = parameters.lower().replace(b'"', b"").replace(b" ", b"")
+    return content_type if parameters in {b"", b"charset=utf-8"} else kind.strip()
+
+
+def _is_disguised(name: bytes) -> bool:
+    """Whether servers that take ``_`` and ``-`` for the same read a header that is not this one."""
+    read = name.replace(b"_", b"-")
+    return read in _NOT_UPSTREAM or read in SINGLE or mirror.is_mirrored(read)
+
+
+def unmirrored(headers: Headers) -> Headers:
+    """Leave out the headers that repeat a body, where they stand for no body in particular."""
+    return [
+        header
+        for header in headers
+        if header[0] == mirror.VERSION or not mirror.is_mirrored(header[0])
+    ]
 
 
 _IDENTITY: Final = (b"accept-encoding", b"identity")

@@ -13,7 +13,7 @@ from thoughtgate.errors import PeerError
 from thoughtgate.runtime.gateway_alone import Alone
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
-from thoughtgate.runtime.gateway_head import upstream_headers
+from thoughtgate.runtime.gateway_head import unmirrored, upstream_headers
 from thoughtgate.runtime.gateway_leg import HttpLeg
 from thoughtgate.runtime.gateway_part import Part
 from thoughtgate.runtime.gateway_post import JSON, UNBUFFERED, Post
@@ -80,7 +80,7 @@ class HttpUpstream:
 
     def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "PausableLeg":
         """Send one message of a batch on."""
-        headers = upstream_headers(batch.exchange, batch.upstream_session)
+        headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(_CONTENT)
         leg = PausableLeg(Part(batch, key), batch.flow, key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)

@@ -17,7 +17,13 @@ from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
 from thoughtgate.wire.quick import read_quickly
-from thoughtgate.wire.sse import Event, EventSplitter, EventTooLongError, replace_data
+from thoughtgate.wire.sse import (
+    Event,
+    EventSplitter,
+    EventTooLongError,
+    replace_data,
+    with_one_reading,
+)
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
 """Bytes of a whole JSON answer, as on stdio."""
@@ -104,14 +110,18 @@ class HttpLeg:
         """Read the head and decide how the body is read."""
         self._status = status
         self._headers = headers
-        kind = b""
+        kind = None
         for name, value in headers:
             if name == b"content-type":
+                if kind is not None:
+                    self._lose("the answer has two types")
+                    return
                 kind = value
             elif name == b"content-encoding" and value.strip().lower() != b"identity":
                 self._lose("the answer is compressed although that was not asked for")
                 return
-        if status == _OK and kind.partition(b";")[0].strip().lower() == b"text/event-stream":
+        kind = (kind or b"").partition(b";")[0].strip().lower()
+        if status == _OK and kind == b"text/event-stream":
             self._splitter = EventSplitter()
             self.flow.outbox.later(self.owner.stream_started, status, self._render_headers())
 
@@ -176,6 +186,7 @@ class HttpLeg:
 
     def _take_event(self, event: Event) -> None:
         outbox = self.flow.outbox
+        event = with_one_reading(event)
         if event.id:
             self._saw_id = True
         if not event.data:

@@ -16,6 +16,8 @@ MEDIA_TYPE: Final = b"text/event-stream"
 _LINE_ENDS: Final = re.compile(rb"\r\n|\n|\r")
 _EVENT_END: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 """A blank line. Only a CR that is known not to begin a CRLF is a line end of its own."""
+_ODD_ENDS: Final = re.compile(rb"\r(?!\n)|[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+"""What ends a line to some readers only. Python's ``splitlines`` goes by all of them."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -113,6 +115,22 @@ def parse_event(raw: bytes) -> Event:
         elif field == b"event":
             name = value
     return Event(raw, b"\n".join(data) if data else None, ident, name)
+
+
+def with_one_reading(event: Event) -> Event:
+    """Return an event that readers with other ideas of a line end split like everybody.
+
+    A comment could otherwise hold a message that such a reader sees and nobody has judged.
+    Data lines stay: what they hold is judged as a message.
+    """
+    if _ODD_ENDS.search(event.raw) is None:
+        return event
+    lines = [
+        line
+        for line in _LINE_ENDS.split(event.raw)
+        if line and (line.startswith(b"data:") or _ODD_ENDS.search(line) is None)
+    ]
+    return event._replace(raw=b"\n".join(lines) + b"\n\n")
 
 
 def render_event(data: bytes, *, ident: bytes | None = None, name: bytes = b"message") -> bytes:
