@@ -251,7 +251,7 @@ def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
         assert right.status == 200
         assert "authorization" not in upstream.received[0].headers
         rejected = gate.records("agent_auth_rejected")
-        assert [one["auth"]["reason"] for one in rejected] == ["header absent", "token wrong"]
+        assert [one["agent"]["reason"] for one in rejected] == ["header absent", "token wrong"]
         assert all(one["session_id"] == "0" for one in rejected)
         text = json.dumps(gate.records())
         assert TOKEN not in text

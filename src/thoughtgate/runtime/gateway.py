@@ -520,7 +520,7 @@ class Gateway:
 
     def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
         facts = {"method": rejection.method, "reason": rejection.reason}
-        record = Record(AGENT_AUTH_REJECTED, now(), self.options.server, "0", {"auth": facts})
+        record = Record(AGENT_AUTH_REJECTED, now(), self.options.server, "0", {"agent": facts})
         self._governor.note(record)
         self.outbox.schedule()
         challenge = b""
