@@ -330,7 +330,10 @@ def test_a_file_that_keeps_changing_is_given_up(scene: Scene) -> None:
     assert scene.litter() == []
 
 
-def test_a_file_that_the_agent_is_writing_is_not_written(scene: Scene) -> None:
+def test_a_file_that_the_agent_is_writing_is_not_written(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thoughtgate.agents.locks._WAIT_S", 0.2)
     before = _contents(scene)
     (scene.home / ".claude.json.lock").mkdir()
     guard = scene.guard()
