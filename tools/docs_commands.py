@@ -42,15 +42,15 @@ def _sections() -> Iterator[str]:
         yield from _of_command(get_command(app), name, 2)
 
 
-def _of_command(command: Any, name: str, level: int) -> Iterator[str]:
+def _of_command(command: Any, name: str, level: int, parent: Any = None) -> Iterator[str]:
     with command.make_context(
-        name, [], resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH
+        name, [], parent, resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH
     ) as context:
-        yield _section(level, name, context.get_help())
-    inner: dict[str, Any] = getattr(command, "commands", {})
-    for key, one in inner.items():
-        if not one.hidden:
-            yield from _of_command(one, f"{name} {key}", min(level + 1, 4))
+        yield _section(level, context.command_path, context.get_help())
+        inner: dict[str, Any] = getattr(command, "commands", {})
+        for key, one in inner.items():
+            if not one.hidden:
+                yield from _of_command(one, key, min(level + 1, 4), context)
 
 
 def _section(level: int, name: str, text: str) -> str:

@@ -1,10 +1,14 @@
 """The command line as a whole: help, versions, mistakes, and what goes where."""
 
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from thoughtgate import __version__
 from thoughtgate.cli import app as app_module
@@ -46,6 +50,30 @@ def test_every_command_explains_itself_with_an_example(name: str) -> None:
     result = thoughtgate(name, "--help")
     assert result.returncode == 0
     assert "Usage: thoughtgate" in result.stdout
+
+
+def _helps(command: Any, name: str, parent: Any = None) -> Iterator[tuple[str, str]]:
+    with command.make_context(name, [], parent=parent, resilient_parsing=True) as context:
+        yield context.command_path, context.get_help()
+        for key, inner in getattr(command, "commands", {}).items():
+            yield from _helps(inner, key, context)
+
+
+@pytest.mark.parametrize("one", [one for one in COMMANDS if one.module], ids=lambda one: one.name)
+def test_every_help_has_examples_answers_to_h_and_shows_no_markup(one: Command) -> None:
+    module = importlib.import_module(f"thoughtgate.cli.{one.module}")
+    for name, text in _helps(get_command(module.app), one.name):
+        assert "\n  Examples:\n    thoughtgate " in text, name
+        assert "-h, --help" in text, name
+        assert "\\b" not in text, name
+        assert "``" not in text, name
+
+
+def test_a_mistyped_command_is_told_the_nearest_one() -> None:
+    done = thoughtgate("statsu")
+
+    assert done.returncode == 2
+    assert "Did you mean 'status'?" in done.stderr
 
 
 def test_a_command_is_loaded_only_when_it_runs() -> None:

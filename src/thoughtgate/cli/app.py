@@ -5,6 +5,7 @@ imported only when it is the one that runs. To add a command, add its line to th
 """
 
 import contextlib
+import difflib
 import importlib
 import sys
 import traceback
@@ -46,7 +47,7 @@ COMMANDS: Final = (
     Command("console", "console", "Answer approvals and watch traffic in the browser."),
     Command("audit", "audit", "Follow, query, verify and export the record."),
     Command("demo", "demo", "See calls forwarded, hidden, denied, limited and held."),
-    Command("policy", "policy", "Explain a verdict; find mistakes in the rules."),
+    Command("policy", "policy", "Explain, lint, test, learn, compare and replay the rules."),
 )
 
 USAGE_HINT: Final = "Try 'thoughtgate --help'."
@@ -86,7 +87,9 @@ def _dispatch(argv: list[str]) -> int:
         sys.stderr.write(_help())
         return EXIT_FAILURE
     kind = "option" if name.startswith("-") else "command"
-    sys.stderr.write(f"Error: no {kind} {name!r}. {USAGE_HINT}\n")
+    near = difflib.get_close_matches(name, [one.name for one in COMMANDS], n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    sys.stderr.write(f"Error: no {kind} {name!r}. {hint}{USAGE_HINT}\n")
     return EXIT_FAILURE
 
 
@@ -139,8 +142,10 @@ def _help() -> str:
             "  -V, --version  Show the version.",
             "",
             "Examples:",
+            "  thoughtgate demo",
             "  thoughtgate init",
             "  thoughtgate shim -- npx -y @modelcontextprotocol/server-filesystem /tmp",
+            "  thoughtgate wrap -- claude",
             "",
         ]
     )

@@ -33,8 +33,17 @@ _Found = TypeVar("_Found", Approval, Grant)
 INSIDE = "THOUGHTGATE_ACTIVE"
 """Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
 
-app = command_app("See what waits for a person, and answer it.")
-grants_app = command_app("Decisions that were asked to be remembered.")
+app = command_app(
+    "See what waits for a person, and answer it.",
+    examples(
+        "thoughtgate approvals list",
+        "thoughtgate approvals approve k3f9ab",
+        "thoughtgate approvals watch",
+    ),
+)
+grants_app = command_app(
+    "Decisions that were asked to be remembered.", examples("thoughtgate approvals grants list")
+)
 app.add_typer(grants_app, name="grants")
 
 IdArgument: TypeAlias = Annotated[
@@ -166,7 +175,7 @@ def add_grant(
 ) -> None:
     """Allow calls like an earlier one, such as one whose answer came too late.
 
-    With ``--remember once`` the next such call runs without asking.
+    With --remember once the next such call runs without asking.
     """
     _refuse_inside_agent()
     with _store() as store:

@@ -6,9 +6,16 @@ from thoughtgate.cli.audit_show import SHOW_EXAMPLES, show_command
 from thoughtgate.cli.audit_stats import STATS_EXAMPLES, stats_command
 from thoughtgate.cli.audit_tail import TAIL_EXAMPLES, tail_command
 from thoughtgate.cli.audit_verify import VERIFY_EXAMPLES, verify_command
-from thoughtgate.cli.options import command_app
+from thoughtgate.cli.options import command_app, examples
 
-app = command_app("Follow, query, verify and export the record.")
+app = command_app(
+    "Follow, query, verify and export the record.",
+    examples(
+        "thoughtgate audit tail -f",
+        "thoughtgate audit query --decision block --since 1d",
+        "thoughtgate audit verify",
+    ),
+)
 
 
 @app.callback()

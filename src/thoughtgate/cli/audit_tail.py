@@ -42,7 +42,10 @@ _COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 3
 def tail_command(
     *,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
-    lines: Annotated[int, typer.Option("-n", "--lines", metavar="N", min=0)] = 20,
+    lines: Annotated[
+        int,
+        typer.Option("-n", "--lines", metavar="N", min=0, help="How many events to begin with."),
+    ] = 20,
     every: Annotated[
         bool, typer.Option("--all", help="Messages that no gate judges, too.")
     ] = False,

@@ -25,7 +25,12 @@ _SHOWN: Final = 50
 
 def verify_command(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The record.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="The record. Default: the one that the config, or its absence, says.",
+            show_default=False,
+        ),
     ] = None,
     *,
     config: ConfigOption = None,

@@ -34,7 +34,9 @@ app = command_app()
 )
 def console(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port; 0 for any free one.")
+    ] = 0,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     record: RecordOption = None,
     config: ConfigOption = None,

@@ -24,7 +24,10 @@ _EXAMPLES = examples(
 @app.command(epilog=_EXAMPLES)
 def init(
     path: Annotated[
-        Path, typer.Argument(metavar="[FILE]", help="File to write.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="File to write. Default: thoughtgate.yaml.", show_default=False
+        ),
     ] = Path(FILE_NAME),
 ) -> None:
     """Write a commented starter config: the policy that applies without a file.

@@ -1,6 +1,6 @@
 """Options that several commands share, so that they are spelled and explained the same."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -15,18 +15,24 @@ ConfigOption: TypeAlias = Annotated[
     ),
 ]
 
+HELP_NAMES: Final = ["-h", "--help"]
+
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
-def command_app(help_text: str | None = None) -> typer.Typer:
-    """Return the typer application of one command file, set up like all others."""
+def command_app(help_text: str | None = None, epilog: str | None = None) -> typer.Typer:
+    """Return the typer application of one command file, set up like all others.
+
+    A text is for a command with commands of its own; without one of them it prints its help.
+    """
     return typer.Typer(
         add_completion=False,
-        no_args_is_help=False,
+        no_args_is_help=help_text is not None,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP_NAMES},
         help=help_text,
+        epilog=epilog,
     )
 
 

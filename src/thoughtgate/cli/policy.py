@@ -21,7 +21,14 @@ from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdi
 from thoughtgate.policy.policy import Policy, Step, explain
 from thoughtgate.runtime.configuration import Loaded, load_configuration, load_document
 
-app = command_app("Explain what the rules say of a call; find mistakes in the rules.")
+app = command_app(
+    "Explain what the rules say of a call, find mistakes in them, and try others on the record.",
+    examples(
+        "thoughtgate policy explain --server github --tool delete_repo",
+        "thoughtgate policy lint -c thoughtgate.yaml",
+        "thoughtgate policy replay --since 7d -c candidate.yaml",
+    ),
+)
 
 ServerOption = Annotated[str, typer.Option("--server", metavar="ID", help="Server of the call.")]
 ToolOption = Annotated[

@@ -7,15 +7,21 @@ from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.options import ConfigOption
+from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.web.beside import console_beside
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app = command_app()
+
+_EXAMPLES = examples(
+    "thoughtgate proxy -c thoughtgate.yaml --listen 127.0.0.1:8080",
+    "thoughtgate proxy -c thoughtgate.yaml --server github --stdio",
+    "thoughtgate proxy --upstream http://127.0.0.1:9000/mcp --listen 127.0.0.1:8080",
+)
 
 
-@app.command()
+@app.command(epilog=_EXAMPLES)
 def proxy(
     config: ConfigOption = None,
     server: Annotated[
@@ -31,7 +37,14 @@ def proxy(
         str, typer.Option("--upstream", metavar="URL", help="The server, when no config names it.")
     ] = "",
     workers: Annotated[
-        int, typer.Option("--workers", min=0, max=256, help="Processes that share the port.")
+        int,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=0,
+            max=256,
+            help="Processes that share the port; 0 for as many as the config says.",
+        ),
     ] = 0,
     profile: Annotated[
         str, typer.Option("--profile", metavar="NAME", help="production or development.")
@@ -41,17 +54,11 @@ def proxy(
         typer.Option("--audit", metavar="stderr|stdout|FILE", help="Where the record goes."),
     ] = "",
 ) -> None:
-    r"""Put one MCP server behind the gate.
+    """Put one MCP server behind the gate.
 
     The agent side is HTTP (POST, GET and DELETE on /mcp) or stdio; the server's side is
     whatever the config says: a command or a URL. Both eras of the protocol are served at
     the same address.
-
-    \b
-    Examples:
-      thoughtgate proxy -c thoughtgate.yaml --listen 127.0.0.1:8080
-      thoughtgate proxy -c thoughtgate.yaml --server github --stdio
-      thoughtgate proxy --upstream http://127.0.0.1:9000/mcp --listen 127.0.0.1:8080
     """
     from thoughtgate.runtime.proxy import plan_proxy
     from thoughtgate.runtime.proxy_run import WORKER, run_proxy

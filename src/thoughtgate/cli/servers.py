@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
+from thoughtgate.cli.options import HELP_NAMES, ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.runtime.configuration import find_config, load_configuration
 from thoughtgate.runtime.server_entries import (
@@ -18,7 +18,10 @@ from thoughtgate.runtime.server_entries import (
     parse_pasted,
 )
 
-app = command_app("List, add and remove the servers of a config.")
+app = command_app(
+    "List, add and remove the servers of a config.",
+    examples("thoughtgate servers list", "thoughtgate servers add --id git -- uvx mcp-server-git"),
+)
 
 
 @app.callback()
@@ -63,11 +66,16 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
         "thoughtgate servers add --from ~/.cursor/mcp.json",
         "pbpaste | thoughtgate servers add --from -",
     ),
-    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] [--]",
+    context_settings={
+        "ignore_unknown_options": False,
+        "allow_interspersed_args": False,
+        "help_option_names": HELP_NAMES,
+    },
 )
 def add_command(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The server's command.")
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The server's command.")
     ] = None,
     *,
     config: ConfigOption = None,
@@ -165,4 +173,6 @@ def _read(source: str) -> str:
         with Path(source).expanduser().open(encoding="utf-8") as file:
             return file.read(MAX_PASTED)
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"{source} cannot be read: {error}") from None
+        raise UsageError(
+            f"{source} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None

@@ -30,7 +30,8 @@ _EXAMPLES = examples(
 def unwrap(
     *,
     config_path: Annotated[
-        Path | None, typer.Option(help="Put back this config file of an agent, and no other.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Put back this config file of an agent, and no other."),
     ] = None,
     key: Annotated[str | None, typer.Option(hidden=True)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing when all is well.")] = False,

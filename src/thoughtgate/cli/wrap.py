@@ -10,7 +10,7 @@ import typer
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
-from thoughtgate.cli.options import command_app, examples
+from thoughtgate.cli.options import HELP_NAMES, command_app, examples
 from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
@@ -42,27 +42,42 @@ _EXAMPLES = examples(
 )
 
 
-@app.command(epilog=_EXAMPLES, context_settings={"allow_interspersed_args": False})
+@app.command(
+    epilog=_EXAMPLES,
+    options_metavar="[OPTIONS] --",
+    context_settings={"allow_interspersed_args": False, "help_option_names": HELP_NAMES},
+)
 def wrap(
     *,
     command: Annotated[
-        list[str], typer.Argument(metavar="-- AGENT...", help="The agent's command.")
+        list[str], typer.Argument(metavar="AGENT", help="The agent's command and its arguments.")
     ],
     agent_type: Annotated[
-        str | None, typer.Option(help="The kind of agent, when its command does not tell.")
+        str | None,
+        typer.Option(metavar="TYPE", help="The kind of agent, when its command does not tell."),
     ] = None,
     config_path: Annotated[
-        Path | None, typer.Option(help="Govern this config file of the agent, and no other.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Govern this config file of the agent, and no other."),
     ] = None,
     config: Annotated[
         str | None,
         typer.Option(
-            "--thoughtgate-config", "--config", "-c", help="ThoughtGate's own config file."
+            "--thoughtgate-config",
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="ThoughtGate's own config file.",
         ),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="production or development.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="production or development.")
+    ] = None,
     governance_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the governance service; 0 for any.")
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Port of the governance service; 0 for any."
+        ),
     ] = 0,
     restore: Annotated[
         bool, typer.Option("--restore/--no-restore", help="Put the agent's config back at the end.")
