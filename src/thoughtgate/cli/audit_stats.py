@@ -113,7 +113,11 @@ def charts(stats: dict[str, Any]) -> Iterable[str]:
         yield ""
         yield "frames refused"
         yield from _bars(stats["frames_refused"])
-    shares = (f"{name} {value} ms" for name, value in stats["latency_ms"].items())
+    shares = [
+        f"{name} {value} ms" for name, value in stats["latency_ms"].items() if value is not None
+    ]
+    if not shares:
+        return
     yield ""
     yield f"latency of answered calls: {', '.join(shares)}"
 

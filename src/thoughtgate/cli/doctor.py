@@ -81,10 +81,11 @@ def _look_at_config(config: str | None, state: str) -> Iterator[Finding]:
     try:
         loaded = load_configuration(config, os.environ, str(Path.cwd()))
     except ConfigError as error:
+        mend = (
+            f"thoughtgate validate-config -c {config}" if config else "thoughtgate validate-config"
+        )
         for problem in error.problems:
-            yield Finding(
-                "config", ok=False, message=str(problem), mend="thoughtgate validate-config"
-            )
+            yield Finding("config", ok=False, message=str(problem), mend=mend)
         return
     yield Finding(
         "config", ok=True, message=loaded.path or "none: the built-in starter policy applies"

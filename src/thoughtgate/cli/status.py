@@ -55,7 +55,8 @@ def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
         where = f"config {gate['config']}" if gate.get("config") else "starter policy"
         chosen = f", namespace {gate['active']}" if gate.get("active") else ""
         console.print(
-            Text(f"{gate['kind']} (pid {gate['pid']}) since {gate['started_at']}, {where}{chosen}")
+            Text(f"{gate['kind']} (pid {gate['pid']}) since {gate['started_at']}, {where}{chosen}"),
+            soft_wrap=True,
         )
         for problem in (gate.get("problem"), gate.get("config_failure")):
             if problem:

@@ -236,7 +236,12 @@ def may_vote(approval: Approval, by: str) -> Refusal | None:
     if channel == ELICITATION_CHANNEL and not approval.elicitation:
         return Refusal("self", "this workflow does not let the agent's own prompt decide")
     if approval.approvers and not _is_listed(approval, channel, by, name):
-        return Refusal("not_allowed", f"{by} is not among the approvers of {approval.workflow}")
+        listed = ", ".join(approval.approvers)
+        return Refusal(
+            "not_allowed",
+            f"{by} is not among the approvers of {approval.workflow}: {listed} "
+            f"(approval.{approval.workflow}.approvers in the config)",
+        )
     return None
 
 

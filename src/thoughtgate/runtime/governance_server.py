@@ -25,8 +25,8 @@ BACKLOG: Final = 512
 
 
 @contextlib.contextmanager
-def open_listener(port: int) -> Iterator[socket.socket]:
-    """Open the service's socket.
+def open_listener(port: int, option: str = "--governance-port") -> Iterator[socket.socket]:
+    """Open the service's socket; ``option`` is where the operator chose the port.
 
     Raises:
         UsageError: the port is taken.
@@ -40,7 +40,7 @@ def open_listener(port: int) -> Iterator[socket.socket]:
             listener.listen(BACKLOG)
         except OSError as error:
             raise UsageError(
-                f"--governance-port {port} cannot be used: {error.strerror}; "
+                f"{option} {port} cannot be used: {error.strerror}; "
                 "choose another, or 0 for any free port"
             ) from None
         yield listener

@@ -6,6 +6,7 @@ It knows Streamable HTTP: heads, sessions, streams, statuses. What messages mean
 
 import asyncio
 import contextlib
+import os
 import secrets
 import signal
 from collections.abc import Callable, Mapping
@@ -110,7 +111,8 @@ class HttpFront:
         try:
             bound = await self._server.listen(host, port)
         except OSError as error:
-            text = f"cannot listen on {host}:{port}: {error.strerror}"
+            reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
+            text = f"cannot listen on {host}:{port}: {reason}"
             raise ThoughtGateError(text) from None
         self._expected = expected_names(host, bound, settings.hosts, settings.origins)
         return bound

@@ -42,6 +42,9 @@ MAX_CLOSED: Final = 10_000
 ORPHAN_AFTER_S: Final = 30.0
 """A task's question is stored an instant before the task; after this long the task will not come."""
 
+_LISTED: Final = "'thoughtgate approvals list --all' shows those there are"
+_GRANTS_LISTED: Final = "'thoughtgate approvals grants list' shows those there are"
+
 GONE: Final = "the gate that asked is gone"
 STALE: Final = "it was approved too long ago"
 
@@ -129,7 +132,7 @@ class ApprovalStore:
             if len(choice) == 1:
                 return choice[0]
         if not found:
-            return Refusal("unknown", f"there is no approval {wanted}")
+            return Refusal("unknown", f"there is no approval {wanted}; {_LISTED}")
         ids = ", ".join(sorted(each.id for each in waiting or found)[:10])
         return Refusal("ambiguous", f"{wanted} could be {ids}: give more of the id")
 
@@ -269,7 +272,7 @@ class ApprovalStore:
         with self._database.write() as connection:
             row = connection.execute(f"{_SELECT_GRANT} WHERE id = ?", (grant_id,)).fetchone()
             if row is None:
-                return Refusal("unknown", f"there is no grant {grant_id}")
+                return Refusal("unknown", f"there is no grant {grant_id}; {_GRANTS_LISTED}")
             connection.execute("DELETE FROM grants WHERE id = ?", (grant_id,))
             next_rev(connection)
             return Grant(*row)

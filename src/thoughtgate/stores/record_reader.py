@@ -37,7 +37,8 @@ def record_files(path: Path, *, rotated: bool = True) -> list[Path]:
     """
     if not path.is_file():
         raise StoreError(
-            f"{path}: there is no record here; `thoughtgate audit --help` says how to name one"
+            f"{path}: there is no record here; a gate writes it with its first call. "
+            "If yours is elsewhere, name its config with -c, or the file itself"
         )
     if not rotated:
         return [path]

@@ -83,7 +83,7 @@ async def open_console(
         UsageError: the port is taken.
         StoreError: the approvals cannot be opened.
     """
-    with open_listener(port) as listener:
+    with open_listener(port, "--port") as listener:
         bound: int = listener.getsockname()[1]
         console = make_console(loaded, environ, state, bound, record=record, refused=refused)
         try:
