@@ -1,6 +1,8 @@
 """Agents over HTTP before a stdio server: one process for all, or one a session."""
 
+import contextlib
 import json
+import os
 import socket
 import sys
 import threading
@@ -17,6 +19,7 @@ from tests.support.http_gate import (
     http_post,
     modern_call_of,
     modern_headers,
+    pending,
     read_until,
 )
 from tests.support.waiting import wait_for
@@ -49,6 +52,15 @@ def _config(log: Path, *flags: str, isolation: str = "shared", expose: str = "")
 def _lines(log: Path) -> list[dict[str, Any]]:
     entries = log.read_text().splitlines() if log.exists() else []
     return [json.loads(json.loads(entry)["line"]) for entry in entries]
+
+
+def _children(named: Path) -> int:
+    """Return how many children of this process were given a file, as their command lines say."""
+    found = 0
+    for status in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += os.fsencode(named) in status.read_bytes()
+    return found
 
 
 class _Agent:
@@ -288,6 +300,55 @@ def test_a_request_without_a_session_is_refused(alone: Gate, log: Path) -> None:
     answer = alone.call("echo")
     assert (answer.status, answer.error["code"]) == (400, -32600)
     assert _lines(log) == []
+
+
+def test_nothing_without_a_session_starts_a_process(alone: Gate, log: Path) -> None:
+    assert alone.post(INITIALIZED).status == 400
+    (refused,) = alone.post([call_of("echo"), INITIALIZED]).json
+    assert refused["error"]["data"]["kind"] == "invalid_request"
+    assert _children(log) == 0
+    assert _lines(log) == []
+
+
+def test_a_handshake_that_ends_in_no_session_leaves_no_process(tmp_path: Path, log: Path) -> None:
+    program = tmp_path / "refuses.py"
+    program.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    ident = json.loads(line).get('id')\n"
+        "    error = {'code': -32602, 'message': 'no'}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': ident, 'error': error}), flush=True)\n"
+    )
+    server = f"command: {sys.executable}, args: [{program}], isolation: session"
+    config = f"schema: 1\ndefault: forward\nservers:\n  kid: {{{server}}}\n"
+    with Gate(tmp_path, config) as gate:
+        assert gate.post(INITIALIZE).error["message"] == "no"
+        wait_for(lambda: _children(program) == 0, what="the end of the process")
+
+
+def test_a_session_that_made_room_takes_its_process_with_it(tmp_path: Path, log: Path) -> None:
+    listen = "listen: {transport: http, max_sessions: 2}\n"
+    with Gate(tmp_path, _config(log, isolation="session") + listen) as gate:
+        agents = [_Agent(gate) for _ in range(4)]
+        wait_for(lambda: _children(log) == 2, what="the end of the processes")
+        assert agents[0].call("echo", {"text": "x"}).status == 404
+        assert agents[3].call("echo", {"text": "x"}).status == 200
+
+
+def test_what_waits_for_a_person_is_not_made_once_its_session_has_ended(
+    alone: Gate, log: Path
+) -> None:
+    agent = _Agent(alone)
+    answers: list[Any] = []
+    caller = threading.Thread(target=lambda: answers.append(agent.call("transfer", {"amount": 1})))
+    caller.start()
+    wait_for(lambda: pending(alone), what="the question")
+    assert alone.request("DELETE", headers=agent.session).status == 204
+    caller.join(10)
+    assert answers[0].error["data"]["kind"] == "approval_withdrawn"
+    wait_for(lambda: _children(log) == 0, what="the end of the process")
+    assert not pending(alone)
+    assert "tools/call" not in [one.get("method") for one in _lines(log)]
 
 
 def test_a_server_asks_its_agent_and_gets_the_answer(alone: Gate, log: Path) -> None:

@@ -59,12 +59,6 @@ RETRY_AFTER: Final = b"retry-after: 1\r\n"
 ALLOW: Final = b"allow: POST\r\n"
 
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
-_REFUSALS: Final = {
-    400: "invalid_request",
-    408: "invalid_request",
-    413: "invalid_request",
-    431: "invalid_request",
-}
 _TEXTS: Final = {
     400: "the request cannot be read",
     404: "there is nothing at this path",
@@ -124,8 +118,8 @@ class Upstream(Protocol):
     def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
         """End a session and answer; tell when it has really ended."""
 
-    def forget(self, entry: Entry) -> None:
-        """A session is over without having been ended."""
+    def forget(self, flow: Flow) -> None:
+        """A flow is over without having been ended, or never became a session."""
 
     on_refused: Callable[[bytes, str], None]
     """Told of frames of the server that no session can take."""
@@ -199,6 +193,7 @@ class Gateway:
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(TICK_S, self._tick)
         upstream.on_refused = self._server_refused
+        sessions.on_dropped = self._dropped
 
     @property
     def session_count(self) -> int:
@@ -239,7 +234,7 @@ class Gateway:
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """The request cannot be read."""
-        self._note_refusal("http", _REFUSALS[status], len(exchange.body), now())
+        self._note_refusal("http", "invalid_request", len(exchange.body), now())
         self._say(exchange, status)
 
     async def _identify_late(self, exchange: Exchange) -> None:
@@ -334,7 +329,7 @@ class Gateway:
         frames = flow.feed(event, post)
         if not frames and post.key is None and not self.outbox.carries(post):
             # Dropped without a word: a response that nobody asked for.
-            post.refuse(400, render_error(None, "invalid_request"))
+            self.outbox.later(post.refuse, 400, render_error(None, "invalid_request"))
 
     def _batch(self, exchange: Exchange, who: Identity, at: float) -> None:
         named = exchange.headers.get(mirror.SESSION)
@@ -406,7 +401,7 @@ class Gateway:
         known = self._entries.get(flow)
         if known is not None:
             return known.ident
-        if post.method != "initialize":
+        if post.method != "initialize" or post.exchange.is_gone:
             return ""
         entry = self._sessions.open(upstream, flow.principal, flow)
         self._entries[flow] = entry
@@ -434,6 +429,7 @@ class Gateway:
     def _close_session(self, entry: Entry) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.flow, None)
+        self.desk.withdraw_all("the session has ended", entry.flow)
 
     def _session_flow(self, who: Identity) -> Flow:
         self._opened += 1
@@ -479,6 +475,8 @@ class Gateway:
             self._flows[flow] = left
         else:
             self._flows.pop(flow, None)
+            if flow not in self._entries:
+                self._upstream.forget(flow)
 
     def _notify(self, flow: Flow, data: bytes) -> None:
         self._upstream.notify(flow, self._entries.get(flow), data)
@@ -566,9 +564,11 @@ class Gateway:
         for entry in self._sessions.entries():
             if entry.flow not in self._flows and entry.flow.is_busy:
                 entry.flow.tick(at)
-        for entry in self._sessions.expire():
-            self._entries.pop(entry.flow, None)
-            self._upstream.forget(entry)
+        self._sessions.expire()
+
+    def _dropped(self, entry: Entry) -> None:
+        self._entries.pop(entry.flow, None)
+        self._upstream.forget(entry.flow)
 
     def drain(self) -> None:
         """Take no more calls; what waits for a person is not made; streams end."""

@@ -85,7 +85,7 @@ class ChildUpstream:
 
     def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
         """Send the message of a POST."""
-        if key is not None and not post.session and self._needs_session(post):
+        if not post.session and self._needs_session(post):
             text = "this server needs a session: send initialize first, then its Mcp-Session-Id"
             post.refuse(400, render_error(key, "invalid_request", message=text))
             return
@@ -98,7 +98,10 @@ class ChildUpstream:
     def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "ChildLine":
         """Send one message of a batch."""
         line = ChildLine(Part(batch, key), batch.flow, key, self)
-        self._dispatch(line, data)
+        if self._is_shared or batch.upstream_session:
+            self._dispatch(line, data)
+        else:
+            line.lost("invalid_request")
         return line
 
     def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
@@ -130,14 +133,14 @@ class ChildUpstream:
     def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
         """End a session; its own process ends with it."""
         ended(entry)
-        self.forget(entry)
+        self.forget(entry.flow)
         exchange.respond(204)
 
-    def forget(self, entry: Entry) -> None:
-        """A session is over."""
-        if self._is_shared:
+    def forget(self, flow: Flow) -> None:
+        """A session is over, or never came to be: its own process ends with it."""
+        if self._is_shared or flow.is_modern:
             return
-        mux = self._muxes.pop(self._key_of(entry.flow), None)
+        mux = self._muxes.pop(flow, None)
         if mux is not None:
             self._spawn(mux.stop())
 

@@ -175,11 +175,16 @@ class Desk:
         """A call waits no more."""
         self._held.pop(call_id, None)
 
-    def withdraw_all(self, reason: str) -> None:
-        """The gate stops: whatever waits is not made, but for tasks that the next gate carries on."""
+    def withdraw_all(self, reason: str, ended: "Flow | None" = None) -> None:
+        """The gate stops, or one flow ended: whatever waits is not made.
+
+        But for tasks: the next gate carries them on, and one whose session ended still runs.
+        """
         at = now()
         verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
         for call_id, (flow, key) in list(self._held.items()):
+            if ended is not None and (flow is not ended or self._governor.tasks.is_task(call_id)):
+                continue
             self.drop(call_id)
             if self._governor.tasks.survives(call_id):
                 self._governor.suspend(call_id, at)

@@ -113,7 +113,7 @@ class HttpUpstream:
         leg = PausableLeg(alone, flow, alone.key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, flow: Flow) -> None:
         """The server forgets its sessions itself."""
 
     def open_stream(self, exchange: Exchange, entry: Entry) -> "Stream":

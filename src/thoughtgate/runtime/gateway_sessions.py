@@ -59,6 +59,8 @@ class SessionTable:
         self._idle_s = idle_s
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
+        self.on_dropped: Callable[[Entry], None] = lambda _entry: None
+        """Told of every session that was not ended but is no longer known."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,9 +99,12 @@ class SessionTable:
     def open(self, upstream: str, principal: str, flow: "Flow") -> Entry:
         """Enter a session that a server opened; the longest idle one makes room if need be."""
         entry = Entry(self.seal(upstream, principal), upstream, principal, flow)
-        self._entries[entry.ident] = entry
-        if len(self._entries) > self._limit:
+        before = self._entries.pop(entry.ident, None)
+        if before is not None:
+            self.on_dropped(before)
+        if len(self._entries) >= self._limit:
             self._make_room()
+        self._entries[entry.ident] = entry
         return entry
 
     def forget(self, ident: str) -> Entry | None:
@@ -120,12 +125,14 @@ class SessionTable:
                 gone.append(entry)
         for entry in gone:
             del self._entries[entry.ident]
+            self.on_dropped(entry)
         return gone
 
     def _make_room(self) -> None:
         for entry in self._entries.values():
             if not entry.flow.is_busy:
                 del self._entries[entry.ident]
+                self.on_dropped(entry)
                 return
 
     def _mac(self, upstream: str, principal: str) -> str:
