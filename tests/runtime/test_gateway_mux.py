@@ -1,9 +1,11 @@
 """One pipe for many: numbers, tokens and subscriptions are exchanged and restored."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -107,6 +109,24 @@ def test_a_subscription_is_known_by_the_callers_own_id() -> None:
         assert note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
         assert answer["id"] == "mine"
         assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
+    async def main() -> None:
+        mux = _mux([])
+        await mux.start()
+        flow = _Flow()
+        watch = _message("resources/subscribe", 1, uri="file:///a")
+        mux.send(_Line(flow, 1), watch)  # type: ignore[arg-type]  # a stand-in
+        await _until(flow.heard, 1)
+        mux.leave(flow)  # type: ignore[arg-type]  # as above
+        gone = weakref.ref(flow)
+        del flow
+        gc.collect()
+        assert gone() is None
         await mux.stop()
 
     asyncio.run(main())

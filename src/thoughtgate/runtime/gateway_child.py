@@ -139,6 +139,9 @@ class ChildUpstream:
     def forget(self, flow: Flow) -> None:
         """A session is over, or never came to be: its own process ends with it."""
         if self._is_shared or flow.is_modern:
+            shared = self._muxes.get(self._key_of(flow))
+            if shared is not None:
+                shared.leave(flow)
             return
         mux = self._muxes.pop(flow, None)
         if mux is not None:

@@ -26,6 +26,10 @@ INITIALIZED: Final = "notifications/initialized"
 MAX_WAITING: Final = 1000
 """Messages that may wait for the handshake."""
 
+MAX_WATCHED: Final = 1000
+MAX_URI: Final = 8192
+"""Resources that one agent may watch, and how long their names may be: both are kept."""
+
 MAX_RESTARTS: Final = 5
 """Starts without a single answer, after which the server is left alone."""
 
@@ -69,7 +73,8 @@ class Mux:
         self._numbers: dict[tuple[Flow, RequestId], int] = {}
         self._tokens: dict[int, RequestId] = {}
         self._listeners: dict[Flow, Listener] = {}
-        self._watched: dict[str, set[Flow]] = {}
+        self._watched: dict[Flow, set[str]] = {}
+        """The resources of whose changes each agent wants to hear."""
         self._greeting = 0
         """The number of the handshake under way."""
         self._welcome: dict[str, Any] | None = None
@@ -156,6 +161,10 @@ class Mux:
         if self._listeners.get(listener.flow) is listener:
             del self._listeners[listener.flow]
 
+    def leave(self, flow: Flow) -> None:
+        """An agent is gone."""
+        self._watched.pop(flow, None)
+
     def _send(self, line: Line, message: Message) -> None:
         if line.is_over or line.key is None:
             return
@@ -177,9 +186,13 @@ class Mux:
 
     def _watch(self, flow: Flow, method: str, params: Any) -> None:
         uri = params.get("uri") if type(params) is dict else None
-        if type(uri) is str:
-            watchers = self._watched.setdefault(uri, set())
-            (watchers.add if method == "resources/subscribe" else watchers.discard)(flow)
+        if type(uri) is not str or len(uri) > MAX_URI:
+            return
+        watched = self._watched.setdefault(flow, set())
+        if method != "resources/subscribe":
+            watched.discard(uri)
+        elif len(watched) < MAX_WATCHED:
+            watched.add(uri)
 
     def _write(self, body: dict[str, Any]) -> bool:
         if self._child is None:
@@ -317,7 +330,7 @@ class Mux:
         uri = params.get("uri")
         for flow, listener in list(self._listeners.items()):
             if message.method == "notifications/resources/updated":
-                wanted = flow in self._watched.get(uri, ()) if type(uri) is str else False
+                wanted = type(uri) is str and uri in self._watched.get(flow, ())
             elif message.method == "notifications/message":
                 wanted = len(self._listeners) == 1
             else:
