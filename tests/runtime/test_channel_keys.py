@@ -1,5 +1,7 @@
 """Secrets of channels come from the variables that the settings name."""
 
+import sys
+
 import pytest
 
 from thoughtgate.config.settings import Settings, SlackSettings, WebhookSettings, WorkflowSettings
@@ -32,6 +34,17 @@ def test_every_missing_variable_is_named_at_once() -> None:
     assert "OPS_TOKEN" in said
     assert "approval.hook.webhook.secret_env" in said
     assert "UNUSED_TOKEN" not in said
+
+
+def test_a_missing_library_is_named_before_anybody_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "slack_sdk", None)
+    with pytest.raises(ConfigError) as caught:
+        require_secrets(SETTINGS, {"OPS_TOKEN": "t", "HOOK_KEY": "k"})
+
+    assert [problem.key for problem in caught.value.problems] == ["approval.ops.slack"]
+    assert "pip install 'thoughtgate[slack]'" in str(caught.value)
 
 
 def test_nothing_is_missing_when_all_are_set() -> None:

@@ -513,7 +513,7 @@ class ConfigModel(Model):
     audit: AuditModel = AuditModel()
     """The record."""
     store: Text = "sqlite"
-    """``sqlite``, or a ``redis://`` URL shared by several gates."""
+    """``sqlite``, in the state directory. A ``redis://`` URL is reserved, and refused for now."""
     holds: Annotated[HoldsModel, BeforeValidator(_holds)] = HoldsModel()
     """Calls that may wait for a person; a number is for one connection."""
     tasks: TasksModel = TasksModel()

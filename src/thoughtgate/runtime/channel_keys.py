@@ -1,5 +1,6 @@
 """The secrets of the channels, read from the variables that the settings name."""
 
+import importlib.util
 from collections.abc import Mapping
 
 from thoughtgate.config.settings import Settings, WorkflowSettings
@@ -19,7 +20,7 @@ def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = 
     """Check that every workflow can reach whom it asks.
 
     Raises:
-        ConfigError: a variable that holds a token or key is not set.
+        ConfigError: a variable that holds a token or key is not set, or a library is missing.
     """
     problems = [
         Problem(f"approval.{name}.{key}", f"the variable {variable} is not set", file)
@@ -27,6 +28,12 @@ def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = 
         for key, variable in secret_variables(workflow)
         if not environ.get(variable)
     ]
+    if importlib.util.find_spec("slack_sdk") is None:
+        problems += [
+            Problem(f"approval.{name}.slack", "needs: pip install 'thoughtgate[slack]'", file)
+            for name, workflow in settings.approval.items()
+            if workflow.channel == "slack"
+        ]
     if problems:
         raise ConfigError(problems)
 

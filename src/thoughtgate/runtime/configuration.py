@@ -78,6 +78,10 @@ def load_configuration(
         settings = load_settings(
             text, file=path, env=environ, read_text=lambda name: _read(parent / name)
         )
+    if settings.store != "sqlite":
+        # Taken for SQLite, each replica would count and ask by itself.
+        message = "a store that several gates share is not there yet; use sqlite"
+        raise ConfigError([Problem("store", message, path or "")])
     if profile:
         settings = replace(settings, profile=profile)
     policy = build_policy(settings, starter=path is None, secrets=secret_values(settings, environ))
