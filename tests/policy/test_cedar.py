@@ -156,6 +156,9 @@ def test_entities_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             assert policies.decide(Call("s", "tool", f"t{number}", {}), 0.0).permitted
     assert len(policies._entities) <= 2
+    before = len(policies._entities)
+    assert policies.decide(Call("s", "tool", "t" * 100_000, {}), 0.0).permitted
+    assert len(policies._entities) <= before
 
 
 def test_policies_of_several_files_keep_their_names() -> None:

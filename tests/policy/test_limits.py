@@ -283,3 +283,15 @@ def test_a_full_table_of_breakers_drops_what_no_longer_counts(
     counted.failed(CALL._replace(name="late"), 100.0)
     assert kind(counted.check(CALL._replace(name="late"), 101.0)) == "breaker"
     assert counted.check(CALL._replace(name="other"), 101.0) is None
+
+
+def test_long_names_are_counted_apart_but_not_kept() -> None:
+    counted = state(
+        Limit("a", Selector(), budget=1, scope="tool"), Limit("b", Selector(), duplicate_s=9.0)
+    )
+    for letter in "xy":
+        call = CALL._replace(name=letter * 100_000)
+        assert kind(forward(counted, call)) == "passes"
+        assert kind(forward(counted, call)) != "passes"
+    assert not counted._covering
+    assert len(json.dumps(counted.export())) < 10_000

@@ -201,3 +201,9 @@ def test_a_token_in_the_text_is_worth_a_look() -> None:
     token = "ghp_" + "a1B2" * 9
 
     assert not Redactor().is_clean({"note": token}, f'{{"note":"{token}"}}')
+
+
+def test_a_long_name_of_an_argument_is_not_remembered() -> None:
+    redactor = Redactor()
+    assert redactor.is_clean({"n" * 100_000: 1}, "{}")
+    assert not redactor._plain_names

@@ -112,6 +112,12 @@ def test_remembered_names_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rules._remembered) <= 3
 
 
+def test_a_long_name_is_judged_but_not_remembered() -> None:
+    rules = RuleSet([rule("a", names=("t*",))])
+    assert found(rules, call("t" * 100_000)) == "a"
+    assert not rules._remembered
+
+
 PATTERNS = st.sampled_from(
     ["a", "b", "ab", "a*", "ab*", "*b", "*bc", "*[b]c", "*?", "*", "?", "[ab]", "a?", "abc*c"]
 )

@@ -16,6 +16,10 @@ PRODUCTION: Final = "production"
 DEVELOPMENT: Final = "development"
 
 
+MAX_KEPT: Final = 512
+"""Characters of a name that is remembered: callers choose names, and a message holds long ones."""
+
+
 class Call(NamedTuple):
     """One gated request, as every gate sees it. Identity is (server, kind, name), byte for byte."""
 

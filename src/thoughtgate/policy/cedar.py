@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from thoughtgate.errors import ConfigError
-from thoughtgate.policy.call import PROMPT, RESOURCE, TOOL, Call
+from thoughtgate.policy.call import MAX_KEPT, PROMPT, RESOURCE, TOOL, Call
 from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
 
 if TYPE_CHECKING:
@@ -117,10 +117,11 @@ class CedarEngine:
         key = (call.server, call.kind, call.name)
         known = self._entities.get(key)
         if known is None:
+            known = cedarpy.Entities.from_json_str(json.dumps(_entities(call)))
             if len(self._entities) >= MAX_ENTITIES:
                 self._entities.clear()
-            known = cedarpy.Entities.from_json_str(json.dumps(_entities(call)))
-            self._entities[key] = known
+            if len(call.name) <= MAX_KEPT:
+                self._entities[key] = known
         return known
 
 

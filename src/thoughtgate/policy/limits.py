@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import DENY, Call, Verdict
+from thoughtgate.policy.call import DENY, MAX_KEPT, Call, Verdict
 from thoughtgate.policy.selectors import Selector
 
 RUN: Final = "run"
@@ -168,10 +168,11 @@ class LimitState:
         key = (call.server, call.kind, call.name)
         known = self._covering.get(key)
         if known is None:
+            known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
-            known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
-            self._covering[key] = known
+            if len(call.name) <= MAX_KEPT:
+                self._covering[key] = known
         return known
 
     def _circuit_key(self, limit: Limit, call: Call) -> str:
@@ -284,7 +285,7 @@ def _key(limit: Limit, call: Call, usual: str) -> str:
         SESSION: (call.session,),
         PRINCIPAL: (call.principal,),
         SERVER: (call.server,),
-        TOOL_SCOPE: (call.server, call.kind, call.name),
+        TOOL_SCOPE: (call.server, call.kind, _short(call.name)),
     }[scope]
     return json.dumps([limit.id, *members])
 
@@ -292,9 +293,15 @@ def _key(limit: Limit, call: Call, usual: str) -> str:
 def _call_key(limit: Limit, call: Call) -> str:
     """Key of one exact call, within the scope of a limit."""
     args_hash = call.args_hash or _digest(call.arguments)
+    name = _short(call.name)
     return json.dumps(
-        [limit.id, _key(limit, call, TOOL_SCOPE), call.server, call.kind, call.name, args_hash]
+        [limit.id, _key(limit, call, TOOL_SCOPE), call.server, call.kind, name, args_hash]
     )
+
+
+def _short(name: str) -> str:
+    """Return a name that may be kept, in the place of one that is too long."""
+    return name if len(name) <= MAX_KEPT else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _digest(arguments: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.policy.call import MAX_KEPT
 from thoughtgate.policy.regexes import Pattern
 
 MASK: Final = "[REDACTED]"
@@ -179,7 +180,7 @@ class Redactor:
         """Remember a name that says nothing of a secret; tools have few, and repeat them."""
         if name == "value" or self.is_secret_name(name):
             return False
-        if len(self._plain_names) < MAX_NAMES:
+        if len(self._plain_names) < MAX_NAMES and len(name) <= MAX_KEPT:
             self._plain_names.add(name)
         return True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from thoughtgate.policy.call import FORWARD, Call, Condition
+from thoughtgate.policy.call import FORWARD, MAX_KEPT, Call, Condition
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
 
@@ -127,9 +127,11 @@ class RuleSet:
         key = (server, kind, name)
         known = self._remembered.get(key)
         if known is None:
+            known = self._look_up(server, kind, name)
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
-            known = self._remembered[key] = self._look_up(server, kind, name)
+            if len(name) <= MAX_KEPT:
+                self._remembered[key] = known
         return known
 
     def first_match(self, call: Call) -> Rule | None:
