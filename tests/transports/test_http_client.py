@@ -277,3 +277,25 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         server.close()
 
     asyncio.run(main())
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
+
+
+def test_a_trailer_is_no_header_of_the_answer() -> None:
+    async def work(pool: HttpPool) -> None:
+        response = await pool.request("GET")
+        assert response.body == b"hi"
+        assert response.headers == [(b"transfer-encoding", b"chunked")]
+
+    with HttpUpstream(lambda _: Reply(raw=CHUNKED + b"mcp-session-id: x\r\n\r\n")) as upstream:
+        _run(upstream.url, work)
+
+
+def test_a_trailer_without_an_end_is_cut_off() -> None:
+    async def work(pool: HttpPool) -> None:
+        with pytest.raises(PeerError, match="too many headers"):
+            await pool.request("GET", timeout_s=10)
+
+    with HttpUpstream(lambda _: Reply(raw=CHUNKED + b"x: " + b"y" * 5_000_000)) as upstream:
+        _run(upstream.url, work)

@@ -354,7 +354,8 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: ClientExchange | None = None
         self._headers: Headers = []
-        self._head_bytes = 0
+        self._bare = 0
+        """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
         self._in_head = True
         self._complete = False
         self._desynced = False
@@ -372,7 +373,7 @@ class _Connection(asyncio.Protocol):
         transport = cast("asyncio.Transport", self._transport)
         self._exchange = exchange
         self._headers = []
-        self._head_bytes = 0
+        self._bare = 0
         self._in_head = True
         self._complete = False
         self._until_close = False
@@ -406,8 +407,7 @@ class _Connection(asyncio.Protocol):
             self._pool.forget(self)
             self.close()
             return
-        if self._in_head:
-            self._head_bytes += len(data)
+        self._bare += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -415,7 +415,7 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserError:
             self._broken("the server's answer is not HTTP")
             return
-        if len(self._headers) > MAX_HEADERS or (self._in_head and self._head_bytes > MAX_HEAD):
+        if len(self._headers) > MAX_HEADERS or self._bare > MAX_HEAD:
             self._broken("the server's answer has too many headers")
         elif self._complete:
             self._finish()
@@ -441,7 +441,8 @@ class _Connection(asyncio.Protocol):
             self._desynced = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._desynced and len(self._headers) <= MAX_HEADERS:
+        # Trailers are not read: the answer was understood by its head.
+        if self._in_head and not self._desynced and len(self._headers) <= MAX_HEADERS:
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
@@ -449,6 +450,7 @@ class _Connection(asyncio.Protocol):
         if self._desynced or status in _INFORMATIONAL or len(self._headers) > MAX_HEADERS:
             return
         self._in_head = False
+        self._bare = 0
         self._keep_alive = self._parser.should_keep_alive()
         names = {name for name, _ in self._headers}
         self._until_close = not (
@@ -459,6 +461,7 @@ class _Connection(asyncio.Protocol):
             exchange.receiver.started(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
+        self._bare = 0
         exchange = self._exchange
         if not self._desynced and exchange is not None and exchange.receiver is not None:
             exchange.receiver.received(body)
