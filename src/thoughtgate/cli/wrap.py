@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -13,7 +13,6 @@ from thoughtgate.agents.discovery import Plan, discover
 from thoughtgate.cli.options import HELP_NAMES, command_app, examples
 from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError, visible
-from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governance_http import App
@@ -41,6 +40,17 @@ _EXAMPLES = examples(
     "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
 )
 
+_OwnConfig: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--thoughtgate-config",
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="ThoughtGate's own config file.",
+    ),
+]
+
 
 @app.command(
     epilog=_EXAMPLES,
@@ -60,16 +70,7 @@ def wrap(
         Path | None,
         typer.Option(metavar="FILE", help="Govern this config file of the agent, and no other."),
     ] = None,
-    config: Annotated[
-        str | None,
-        typer.Option(
-            "--thoughtgate-config",
-            "--config",
-            "-c",
-            metavar="FILE",
-            help="ThoughtGate's own config file.",
-        ),
-    ] = None,
+    config: _OwnConfig = None,
     profile: Annotated[
         str | None, typer.Option(metavar="NAME", help="production or development.")
     ] = None,
@@ -103,8 +104,6 @@ def wrap(
     The agent's config is rewritten while it runs and put back when it ends. The exit code
     is the agent's.
     """
-    if profile not in {None, PRODUCTION, DEVELOPMENT}:
-        raise UsageError(f"--profile {profile!r}: it is {PRODUCTION} or {DEVELOPMENT}")
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, str(Path.cwd()), profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
