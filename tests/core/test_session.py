@@ -304,11 +304,31 @@ def test_a_call_cancelled_before_its_verdict_is_never_sent_and_its_id_stays_take
 def test_a_verdict_that_comes_too_late_ends_the_call_on_the_record() -> None:
     session = new_session()
     session.receive(agent(call(1, "x")))
-    session.receive(AgentGone(0.0))
+    session.receive(agent(notification("notifications/cancelled", {"requestId": 1})))
     (ended,) = records(session, judged(1, YES))
 
     assert (ended.type, ended.body["status"]) == ("tool_call_end", "CANCELLED")
     assert session.receive(judged(1, YES)) == []
+
+
+def test_a_call_made_before_the_agent_closed_its_side_is_answered() -> None:
+    session = new_session()
+    session.receive(agent(call(1, "x")))
+    session.receive(AgentGone(0.0))
+
+    assert [type(one) for one in session.receive(judged(1, YES))] == [ToServer]
+    assert any(isinstance(one, ToAgent) for one in session.receive(server(result(1))))
+
+
+def test_a_call_that_needs_a_person_is_not_held_for_an_agent_that_is_gone() -> None:
+    session = new_session()
+    session.receive(agent(call(1, "x")))
+    session.receive(AgentGone(0.0))
+    commands = session.receive(judged(1, Verdict("approve", "rules", workflow="default")))
+
+    assert isinstance(commands[0], Withdraw)
+    assert not any(isinstance(one, AskPeople) for one in commands)
+    assert session.held_calls == 0
 
 
 def test_a_verdict_on_no_call_is_nothing() -> None:

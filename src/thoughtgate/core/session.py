@@ -94,8 +94,9 @@ class Session:
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
         self._tasked = TaskedCalls()
-        self._prompts = Elicitations()
+        self.prompts = Elicitations()
         self._held = 0
+        self._agent_gone = False
         self._server_gone: ServerGone | None = None
 
     @property
@@ -139,7 +140,7 @@ class Session:
         return self._agent_answered(message, at)
 
     def _agent_asked(self, message: Message, at: float) -> list[Command]:
-        message, answer = self._prompts.redeem(message, at)
+        message, answer = self.prompts.redeem(message, at)
         ident, method = message.id, message.method
         assert ident is not None
         params = message.body.get("params") or {}
@@ -161,7 +162,7 @@ class Session:
             size = len(message.raw)
             return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
-        self._prompts.learn(method, params)
+        self.prompts.learn(method, params)
         if _is_about_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
@@ -224,7 +225,7 @@ class Session:
         return [] if asked is None else self._clerk.ended(asked, at, CANCELLED, 0)
 
     def _agent_answered(self, message: Message, at: float) -> list[Command]:
-        answered = self._prompts.take(message, at)
+        answered = self.prompts.take(message, at)
         if answered is not None:
             return [self._clerk.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
         method = self._served.pop(message.id, None) if message.id is not None else None
@@ -348,7 +349,7 @@ class Session:
     def _call_judged(self, event: CallJudged) -> list[Command]:
         tasked = self._tasked.take(event.call_id)
         if tasked is not None:
-            return [*self._prompts.close(event.call_id), *self._task_judged(tasked, event)]
+            return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
@@ -359,7 +360,7 @@ class Session:
         del self._waiting[event.key]
         if asked.held_since:
             self._held -= 1
-        closed = self._prompts.close(event.call_id)
+        closed = self.prompts.close(event.call_id)
         if verdict.action == FORWARD and asked.message is not None:
             raw = asked.message.raw
             self._send_on(event.key, asked, event.at)
@@ -381,13 +382,15 @@ class Session:
             verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
             return self._clerk.denied(event.key, asked, verdict, event.at)
         self._held += 1
-        self._waiting[event.key] = asked._replace(held_since=event.at)
+        asked = self._waiting[event.key] = asked._replace(held_since=event.at)
+        if self._agent_gone:
+            return self._give_up(event.key, asked, CALLER_GONE, event.at)
         workflow, at = event.verdict.workflow, event.at
         params = asked.message.body.get("params") if asked.message is not None else None
         if params is None or not wants_task(asked.method, params, modern=asked.modern):
             params = None
         asks = AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)
-        return [asks, *self._prompts.answered(event.call_id, asked.answer, at)]
+        return [asks, *self.prompts.answered(event.call_id, asked.answer, at)]
 
     def _person_asked(self, event: PersonAsked) -> list[Command]:
         key, ident, text, at = event
@@ -395,8 +398,8 @@ class Session:
         if asked is None or not asked.held_since or asked.message is None or asked.answer:
             return []
         if not asked.modern:
-            return self._prompts.ask(key, ident, asked.call_id, text)
-        promised = self._prompts.promise(key, asked.message, ident, text, at)
+            return self.prompts.ask(key, ident, asked.call_id, text)
+        promised = self.prompts.promise(key, asked.message, ident, text, at)
         return promised and [*self._give_up(key, asked, ASKED_IN_AGENT, at), *promised]
 
     # Held calls whose callers took a task.
@@ -460,9 +463,12 @@ class Session:
     # Ends.
 
     def _agent_left(self, event: AgentGone) -> list[Command]:
+        """Nobody will ask again; who asked before may still read the answer, but waits for no person."""
+        self._agent_gone = True
         commands: list[Command] = []
         for key, asked in list(self._waiting.items()):
-            commands += self._give_up(key, asked, CALLER_GONE, event.at)
+            if asked.held_since or not asked.name:
+                commands += self._give_up(key, asked, CALLER_GONE, event.at)
         for asked in self._tasked.take_all():
             commands.append(Withdraw(asked.call_id, asked.call_id, CALLER_GONE))
             error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
@@ -520,7 +526,7 @@ class Session:
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
         self._held -= 1
         ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
-        return [Withdraw(key, asked.call_id, reason), *self._prompts.close(asked.call_id), *ended]
+        return [Withdraw(key, asked.call_id, reason), *self.prompts.close(asked.call_id), *ended]
 
     # Time.
 
