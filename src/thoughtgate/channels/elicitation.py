@@ -17,8 +17,10 @@ MAX_ARGUMENTS: Final = 1500
 """Characters of arguments in a prompt: clients show it in a small box."""
 
 
-def identity() -> str:
-    """Return who sits in front of an agent on this machine."""
+def identity(principal: str = "") -> str:
+    """Return who sits in front of an agent: on this machine, unless it came with a name."""
+    if principal:
+        return f"{NAME}:{principal}"
     uid = os.getuid()
     try:
         name = pwd.getpwuid(uid).pw_name

@@ -64,8 +64,9 @@ class Asked(NamedTuple):
     """A rule wants the answer without its secrets."""
     alive_at: float = 0.0
     """When the server last showed that it works on it."""
-    answer: tuple[bool, str] | None = None
-    """What the person in front of the agent said of exactly this call, when it is made again."""
+    answer: tuple[bool | None, str] | None = None
+    """What the person in front of the agent said of exactly this call, when it is made again;
+    nothing but that they were asked where the first is None."""
 
 
 def sent(asked: Asked, at: float) -> Asked:

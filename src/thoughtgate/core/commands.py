@@ -102,6 +102,8 @@ class PersonAnswered(NamedTuple):
     approve: bool
     reason: str
     at: float
+    by: str = ""
+    """Who is in front of an agent elsewhere; empty for the login of this process."""
 
 
 class Withdraw(NamedTuple):

@@ -8,7 +8,7 @@ can ask, and only for workflows that allow it: a client may answer without askin
 Pure and small: every shim loads it.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from thoughtgate.core.commands import Command, PersonAnswered, ToAgent
 from thoughtgate.wire.message import Message, RequestId
@@ -23,7 +23,7 @@ ID_PREFIX: Final = "tg-ask-"
 MAX_REASON: Final = 500
 
 STATE_PREFIX: Final = "tg1."
-"""Begins every state that we give out; the rest is random and known to this session alone."""
+"""Begins every state that we give out; the rest cannot be guessed."""
 
 INPUT: Final = "thoughtgate"
 """The name of our question among the inputs that a call needs."""
@@ -37,8 +37,8 @@ _PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 """2026-07-28, multi round-trip requests: what may be answered with ``input_required``."""
 _ROUND_TRIP: Final = ("requestState", "inputResponses")
 
-Answer = tuple[bool, str]
-"""Yes or no, and why."""
+Answer = tuple[bool | None, str]
+"""Yes or no, and why; None when the person was asked and decided nothing."""
 
 ELSEWHERE: Final = "it was answered elsewhere, or nobody waits for it any more"
 
@@ -58,50 +58,95 @@ SCHEMA: Final[dict[str, Any]] = {
 """Flat, of strings only: what every revision that knows elicitation can show."""
 
 
+class Promises(Protocol):
+    """States that stand for calls, each for one call and once."""
+
+    def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
+        """Return a state for a call; empty when there can be none."""
+
+    def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
+        """Tell whether a state stands for a call; it does so no second time."""
+
+
+class KeptPromises:
+    """States that are random and known to one session alone."""
+
+    def __init__(self) -> None:
+        self._promised: dict[str, tuple[str, dict[str, Any], float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._promised)
+
+    def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
+        """Keep the call under a new state; the oldest makes room."""
+        while len(self._promised) >= MAX_PROMISED:
+            del self._promised[next(iter(self._promised))]
+        state = STATE_PREFIX + ident
+        self._promised[state] = (method, params, until)
+        return state
+
+    def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
+        """Tell whether the state is known, young and of this call; it is forgotten either way."""
+        promised = self._promised.pop(state, None)
+        return promised is not None and promised[:2] == (method, params) and at <= promised[2]
+
+
 class Elicitations:
     """The prompts of one session."""
 
+    __slots__ = ("_asked", "_can_ask", "promises")
+
     def __init__(self) -> None:
         self._can_ask = False
-        self._asked: dict[RequestId, str] = {}
-        """Calls by the id of the prompt that asks about them."""
-        self._promised: dict[str, tuple[str, dict[str, Any], float]] = {}
-        """Method, params and end of each state that stands for a call."""
+        self._asked: dict[RequestId, tuple[str, RequestId]] = {}
+        """Calls by the id of the prompt that asks about them, with the request's own id."""
+        self.promises: Promises | None = None
+        """Where states come from; a table of this session's own, unless the driver has others."""
 
     def learn(self, method: str, params: dict[str, Any]) -> None:
         """Note from ``initialize`` whether the client can show a form."""
-        if method != "initialize":
-            return
-        self._can_ask = _shows_forms(params.get("capabilities"))
+        if method == "initialize":
+            self.declare(params.get("capabilities"))
+
+    def declare(self, capabilities: Any) -> None:
+        """Note from what the client can do whether it can show a form."""
+        self._can_ask = _shows_forms(capabilities)
+
+    def is_asked(self, ident: RequestId | None) -> bool:
+        """Tell whether a prompt of this id waits for its answer."""
+        return ident in self._asked
 
     def ask(self, key: RequestId, ident: str, call_id: str, text: str) -> list[Command]:
         """Ask about a held call; nothing when the client cannot."""
         if not self._can_ask or not ident.startswith(ID_PREFIX):
             return []
-        self._asked[ident] = call_id
+        self._asked[ident] = (call_id, key)
         params = {"message": text, "requestedSchema": SCHEMA}
-        frame = render({"jsonrpc": "2.0", "id": ident, "method": METHOD, "params": params})
+        # The method first: whoever carries the frame sees at once that it answers nothing.
+        frame = render({"jsonrpc": "2.0", "method": METHOD, "id": ident, "params": params})
         return [ToAgent(frame, key)]
 
     def take(self, message: Message, at: float) -> list[Command] | None:
         """Return what an answer to a prompt comes to; None when it answers none of ours."""
-        call_id = self._asked.pop(message.id, None) if message.id is not None else None
-        if call_id is None:
+        asked = self._asked.pop(message.id, None) if message.id is not None else None
+        if asked is None:
             return None
-        result = message.body.get("result")
-        answer = _decision(result if type(result) is dict else {})
-        return [] if answer is None else [PersonAnswered(call_id, *answer, at)]
+        return self.answered(asked[0], _decision(message.body.get("result")), at)
 
     def close(self, call_id: str) -> list[Command]:
         """The call was decided or given up: take the prompt back."""
-        idents = [ident for ident, asked in self._asked.items() if asked == call_id]
-        for ident in idents:
+        if not self._asked:
+            return []
+        asked = {ident: key for ident, (about, key) in self._asked.items() if about == call_id}
+        for ident in asked:
             del self._asked[ident]
-        return [ToAgent(render_cancelled(ident, ELSEWHERE)) for ident in idents]
+        return [ToAgent(render_cancelled(ident, ELSEWHERE), key) for ident, key in asked.items()]
 
     def answered(self, call_id: str, answer: Answer | None, at: float) -> list[Command]:
         """Return what the person said of a call that is made again, now that people are asked."""
-        return [] if answer is None else [PersonAnswered(call_id, *answer, at)]
+        if answer is None or answer[0] is None:
+            return []
+        return [PersonAnswered(call_id, answer[0], answer[1], at)]
 
     def promise(
         self, key: RequestId, message: Message, ident: str, text: str, at: float
@@ -112,10 +157,11 @@ class Elicitations:
         can_ask = type(meta) is dict and _shows_forms(meta.get(CAPABILITIES_KEY))
         if not can_ask or method not in _PROMPTED or any(name in params for name in _ROUND_TRIP):
             return []
-        while len(self._promised) >= MAX_PROMISED:
-            del self._promised[next(iter(self._promised))]
-        state = STATE_PREFIX + ident
-        self._promised[state] = (method, _bare(params), at + PROMISE_S)
+        if self.promises is None:
+            self.promises = KeptPromises()
+        state = self.promises.give(ident, method, _bare(params), at + PROMISE_S)
+        if not state:
+            return []
         question = {"mode": "form", "message": text, "requestedSchema": SCHEMA}
         result = {
             "resultType": "input_required",
@@ -134,15 +180,14 @@ class Elicitations:
         if type(state) is not str or not state.startswith(STATE_PREFIX):
             return message, None
         assert type(params) is dict
-        promised = self._promised.pop(state, None)
         kept = {name: value for name, value in params.items() if name not in _ROUND_TRIP}
         body = {**message.body, "params": kept}
         plain = message._replace(body=body, raw=render(body))
-        if promised is None or promised[:2] != (message.method, _bare(params)) or at > promised[2]:
+        promises = self.promises
+        if promises is None or not promises.spend(state, message.method, _bare(params), at):
             return plain, None
         responses = params.get("inputResponses")
-        said = responses.get(INPUT) if type(responses) is dict else None
-        return plain, _decision(said) if type(said) is dict else None
+        return plain, _decision(responses.get(INPUT) if type(responses) is dict else None)
 
 
 def _shows_forms(capabilities: Any) -> bool:
@@ -156,14 +201,15 @@ def _bare(params: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in (*_ROUND_TRIP, META)}
 
 
-def _decision(result: dict[str, Any]) -> Answer | None:
-    """Read an answer: yes or no, and why; None when the prompt was only dismissed."""
-    action, content = result.get("action"), result.get("content")
+def _decision(result: Any) -> Answer:
+    """Read an answer: yes or no, and why; neither when the prompt was only dismissed."""
+    said = result if type(result) is dict else {}
+    action, content = said.get("action"), said.get("content")
     if action == "decline":
         return False, "declined"
     if action != "accept" or type(content) is not dict:
-        return None
+        return None, ""
     choice, reason = content.get("decision"), content.get("reason")
     if choice not in ("approve", "deny"):
-        return None
+        return None, ""
     return choice == "approve", reason[:MAX_REASON] if type(reason) is str else ""

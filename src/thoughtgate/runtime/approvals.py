@@ -176,7 +176,7 @@ class ApprovalDesk:
         asked = self._held.get(command.call_id)
         if asked is None:
             return
-        vote = Vote(elicitation.identity(), command.approve, command.at, command.reason)
+        vote = Vote(elicitation.identity(command.by), command.approve, command.at, command.reason)
         # A store that cannot be written now leaves the question to others, and to its time.
         with contextlib.suppress(StoreError):
             self._store.vote(asked.id, [vote], command.at)
