@@ -19,6 +19,7 @@ from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.presence import GateAnnouncer
+from thoughtgate.runtime.prompt_seals import open_seals
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.runtime.tracing import with_traces
 from thoughtgate.stores.approvals import Limits
@@ -68,8 +69,8 @@ def open_governor(
         held = Limits(settings.holds.principal, settings.holds.total)
         asks = open_desk(state, settings.approval, policy, channels=channels, limits=held)
     wished = settings.tasks
-    return Governor(
-        Judge(policy, run.run_id),
+    governor = Governor(
+        Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
         run,
         desk=asks,
@@ -86,6 +87,8 @@ def open_governor(
             record=record_place(loaded, state, audit),
         ),
     )
+    governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
+    return governor
 
 
 def open_tasks(state: str, gate: str) -> TaskStore:

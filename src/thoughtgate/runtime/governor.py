@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from thoughtgate.core.commands import AskPeople, PersonAnswered
+from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import (
@@ -29,6 +30,7 @@ from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
+from thoughtgate.runtime.prompt_seals import PromptSeals
 from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk, Told
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
@@ -172,6 +174,8 @@ class Governor:
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
         """Called before a call is judged, at most once a second: the rules may have changed."""
+        self.seals: PromptSeals | None = None
+        """For prompts whose answers may come to another process, or to none that remembers them."""
         self._look_at = 0.0
         self._server = ""
 
@@ -275,6 +279,10 @@ class Governor:
     def prompt(self, call_id: str) -> str:
         """Return what the agent's own prompt may ask about a held call; empty for nothing."""
         return self.desk.prompt(call_id) if isinstance(self.desk, Prompter) else ""
+
+    def promises(self, server: str, principal: str) -> Promises | None:
+        """Return the states that stand for a principal's calls; None leaves them to the session."""
+        return self.seals.of(server, principal) if self.seals is not None else None
 
     def person_answered(self, command: PersonAnswered) -> None:
         """Count the answer of the person in front of the agent."""
