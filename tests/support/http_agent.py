@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import threading
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -25,11 +26,13 @@ class HttpAgent:
         self._answers: dict[Any, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._open: dict[Any, http.client.HTTPConnection] = {}
+        self.accept = ACCEPT
 
-    def greet(self) -> None:
+    def greet(self, capabilities: Mapping[str, Any] | None = None) -> None:
         """Open a session as revisions before 2026-07-28 do."""
         client = {"name": "test", "version": "1"}
-        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+        can = dict(capabilities or {})
+        params = {"protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": client}
         self.ask({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -46,6 +49,16 @@ class HttpAgent:
             return
         self._open[ident] = connection
         threading.Thread(target=self._read, args=(ident, connection), daemon=True).start()
+
+    def respond(self, ident: Any, result: Any) -> int:
+        """POST the response to a request of the other side and return the status."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=60, source_address=self._source
+        )
+        body = {"jsonrpc": "2.0", "id": ident, "result": result}
+        connection.request("POST", "/mcp", json.dumps(body).encode(), self._headers(body))
+        with contextlib.closing(connection):
+            return connection.getresponse().status
 
     def ask(self, body: dict[str, Any], timeout: float = PATIENCE_S) -> dict[str, Any]:
         """POST a request and return its response."""
@@ -65,7 +78,7 @@ class HttpAgent:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _headers(self, body: dict[str, Any]) -> dict[str, str]:
-        headers = {"content-type": "application/json", "accept": ACCEPT}
+        headers = {"content-type": "application/json", "accept": self.accept}
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         params = body.get("params") or {}

@@ -10,9 +10,10 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.support.commands import ROOT, sample_server, shim, thoughtgate
@@ -59,6 +60,8 @@ class Stage:
 
     prefix = ""
     """What the gate puts before the names of tools."""
+    capabilities: Mapping[str, Any] = MappingProxyType({})
+    """What the agent says that it can do, when it opens a session."""
 
     def __init__(self, root: Path, rules: str = RULES) -> None:
         root.mkdir(parents=True, exist_ok=True)
@@ -216,7 +219,8 @@ class StdioStage(Stage):
         """Start the gate and open the session."""
         self.run(self.command())
         client = {"name": "test", "version": "1"}
-        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+        can = dict(self.capabilities)
+        params = {"protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": client}
         self.ask("initialize", params)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -301,7 +305,7 @@ class HttpStage(Stage):
             command = [sys.executable, "-m", "tests.support.mortal_gate", dies_at, *command[1:]]
         self.run(command, PYTHONPATH=str(ROOT))
         self.agent = HttpAgent(port_of(self.gate), TOKEN)
-        self.agent.greet()
+        self.agent.greet(self.capabilities)
 
     token = TOKEN
     auth = "{type: bearer, token_env: AGENT_TOKEN}"

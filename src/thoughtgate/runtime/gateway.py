@@ -326,10 +326,10 @@ class Gateway:
         flow = post.flow
         self.active += 1
         self._flows[flow] = self._flows.get(flow, 0) + 1
+        asked = flow.is_answered_by(event)
         frames = flow.feed(event, post)
         if not frames and post.key is None and not self.outbox.carries(post):
-            # Dropped without a word: a response that nobody asked for.
-            self.outbox.later(post.refuse, 400, render_error(None, "invalid_request"))
+            self.outbox.later(post.unheard, asked)
 
     def _batch(self, exchange: Exchange, who: Identity, at: float) -> None:
         named = exchange.headers.get(mirror.SESSION)

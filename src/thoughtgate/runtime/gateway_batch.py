@@ -88,6 +88,10 @@ class Batch:
         if self._is_fed:
             self._go_on()
 
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """Only on a stream: an answer in place of the result would end its part of the batch."""
+        return self.accepts_stream and not modern
+
     def held(self, key: RequestId) -> None:
         """One of the calls waits for a person."""
         self._spoke_at = now()

@@ -19,6 +19,7 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ScreenList,
     ToAgent,
     ToServer,
@@ -26,6 +27,7 @@ from thoughtgate.core.commands import (
     WriteRecord,
 )
 from thoughtgate.core.events import (
+    AgentSent,
     AnswerMasked,
     CallJudged,
     Event,
@@ -39,11 +41,12 @@ from thoughtgate.core.session import CALLER_GONE, Session
 from thoughtgate.core.task_book import Caller as TaskCaller
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
-from thoughtgate.wire.message import Json, RequestId
+from thoughtgate.wire.message import Json, Message, RequestId
 
 TRANSPORT: Final = "mcp_http"
 
@@ -66,6 +69,9 @@ class Sink(Protocol):
 
 class Caller(Sink, Protocol):
     """A sink that waits for the answer to a request."""
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """Whether the caller can be shown a prompt before, or in place of, the answer."""
 
     def held(self, key: RequestId) -> None:
         """The call waits for a person now."""
@@ -297,6 +303,7 @@ class Flow:
         "is_modern",
         "name",
         "outbox",
+        "person",
         "principal",
         "resumes",
         "session",
@@ -306,8 +313,11 @@ class Flow:
     def __init__(self, shared: Shared, setup: Setup, principal: str, *, is_modern: bool) -> None:
         self._shared = shared
         self.session = Session(setup)
+        self.session.prompts.promises = shared.governor.promises(setup.server, principal)
         self.outbox = shared.outbox
         self.principal = principal
+        self.person = principal
+        """In whose name the agent's own prompt is answered; empty for the login of this process."""
         self.claims: dict[str, Any] | None = None
         """What authentication says of the principal, as of its last request."""
         self.is_modern = is_modern
@@ -339,6 +349,11 @@ class Flow:
         for command in self.session.receive(event):
             frames += _CARRIERS[type(command)](self, command, sink)
         return frames
+
+    def is_answered_by(self, event: AgentSent) -> bool:
+        """Tell whether a response is one to a prompt of the gate."""
+        said = event.message
+        return type(said) is Message and self.session.prompts.is_asked(said.id)
 
     def tick(self, at: float) -> None:
         """Time passed."""
@@ -438,6 +453,15 @@ class Flow:
         if caller is not None:
             caller.held(command.key)
         self.desk.tell(told)
+        if command.params is None and caller and caller.can_be_asked(modern=command.modern):
+            # Whoever takes a task has left this line when the person answers.
+            for event in prompts(command, self._shared.governor.prompt(command.call_id)):
+                self.feed(event, None)
+        return 0
+
+    def _answered(self, command: PersonAnswered, sink: Sink | None) -> int:
+        del sink
+        self._shared.governor.person_answered(command._replace(by=self.person))
         return 0
 
     def _ask_task(self, command: AskTask, sink: Sink | None) -> int:
@@ -483,5 +507,6 @@ _CARRIERS: Final[dict[type[Command], Callable[[Flow, Any, Sink | None], int]]] =
     AskPeople: Flow._ask,  # noqa: SLF001  as above
     AskTask: Flow._ask_task,  # noqa: SLF001  as above
     EndTask: Flow._end_task,  # noqa: SLF001  as above
+    PersonAnswered: Flow._answered,  # noqa: SLF001  as above
     Withdraw: Flow._withdraw,  # noqa: SLF001  as above
 }

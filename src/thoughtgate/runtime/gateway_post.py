@@ -29,7 +29,7 @@ ORPHAN_S: Final = 5.0
 """How long a server may keep a stream open after the request was answered or cancelled."""
 
 _NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
-"""How the gate's own notifications begin; its answers begin with the id."""
+"""How the gate's own notifications and prompts begin; its answers begin with the id."""
 _UNREADABLE: Final = (b'"code":-32700', b'"code":-32600')
 _WRONG_PARAMS: Final = b'"code":-32602'
 
@@ -140,6 +140,10 @@ class Post:
         self._held_at = 0.0
         self._home.send(self, data, key)
 
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """A modern caller is answered with the prompt; others must be able to read a stream."""
+        return modern or self.accepts_stream
+
     def held(self, key: RequestId) -> None:
         """The call waits for a person."""
         del key
@@ -239,6 +243,13 @@ class Post:
         """Answer without asking the server."""
         self.exchange.respond(status, JSON, body)
         self._close(status)
+
+    def unheard(self, is_wanted: bool) -> None:
+        """Nothing goes on: a response to the gate's own prompt, or one that nobody asked for."""
+        if is_wanted:
+            self.passed(202, b"", b"")
+        else:
+            self.refuse(400, render_error(None, "invalid_request"))
 
     def _tell(self, data: bytes) -> None:
         if data.startswith(_NOTIFICATION):

@@ -18,6 +18,7 @@ from thoughtgate.core.commands import (
     EndTask,
     JudgeCall,
     MaskAnswer,
+    PersonAnswered,
     ToAgent,
     ToServer,
     Withdraw,
@@ -30,6 +31,7 @@ from thoughtgate.core.events import (
     Event,
     KeptAlive,
     NotSent,
+    PersonAsked,
     ServerSent,
     Ticked,
 )
@@ -46,7 +48,7 @@ from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import is_modern, progress_token
 
 _NOTICE: Final = b'{"jsonrpc":"2.0","method":'
-"""How our own renderer begins a notification; a reply begins with its id."""
+"""How our own notifications and prompts begin; a reply begins with its id."""
 
 HIDDEN: Final = "not_exposed"
 
@@ -111,7 +113,10 @@ class Channel:
                 max_held=gate.max_held,
             )
         )
+        self.session.prompts.promises = gate.governor.promises(server, client.principal)
         self.calls: dict[RequestId, Carried] = {}
+        self._prompted: dict[RequestId, RequestId] = {}
+        """Calls that the client's own prompt asks about, with the prompt's id."""
         self._gate = gate
         self._relay = relay
         self._depth = 0
@@ -127,9 +132,10 @@ class Channel:
             ToServer: self._to_server,
             ToAgent: lambda command: self._replies.append((command.data, command.key)),
             WriteRecord: lambda command: gate.note(command.record),
-            JudgeCall: lambda command: self.feed(gate.judge(self, command)),
+            JudgeCall: self._judge,
             MaskAnswer: lambda command: self.feed(gate.mask(command)),
             AskPeople: self._ask_people,
+            PersonAnswered: lambda command: gate.answered(self, command),
             EndTask: gate.tasks.ended,
             Withdraw: gate.withdraw,
         }
@@ -274,8 +280,19 @@ class Channel:
         else:
             self._passed.append(command.data)
 
+    def _judge(self, command: JudgeCall) -> None:
+        call = self.calls.get(command.key)
+        if call is not None:
+            # What the session took out, a person's answer, is not for the server.
+            call.params = without_task(command.params)
+        self.feed(self._gate.judge(self, command))
+
     def _ask_people(self, command: AskPeople) -> None:
         for event in self._gate.ask(self, command):
+            if isinstance(event, PersonAsked) and not command.modern:
+                self.session.prompts.declare(self.client.capabilities)
+                self._prompted[event.key] = event.ident
+                self.client.questions[event.ident] = self
             self.feed(event)
 
     def _begin_task(self, key: RequestId, data: bytes) -> None:
@@ -337,6 +354,7 @@ class Channel:
         """A request is over; what is still done for it is not needed."""
         call = self.calls.pop(key, None)
         self.client.routes.pop(key, None)
+        self.client.questions.pop(self._prompted.pop(key, ""), None)
         if call is not None and call.task is not None and call.task is not asyncio.current_task():
             call.task.cancel()
         return call

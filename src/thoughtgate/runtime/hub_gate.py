@@ -7,12 +7,13 @@ it, and held calls stop nobody else.
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, Withdraw
+from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, PersonAnswered, Withdraw
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, TaskMade
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.hub_tasks import HubTasks
@@ -80,7 +81,17 @@ class HubGate:
         if ruling is not None:
             return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
         self._hold(channel, command)
-        return [event for _, event in told]
+        events = [event for _, event in told]
+        if command.params is None:
+            # Whoever takes a task may have left when the person answers.
+            events += prompts(command, self.governor.prompt(command.call_id))
+        return events
+
+    def answered(self, channel: "Channel", command: PersonAnswered) -> None:
+        """Count the answer of the person in front of a client."""
+        client = channel.client
+        by = "" if client.sole else client.principal
+        self.governor.person_answered(command._replace(by=by))
 
     def _hold(self, channel: "Channel", command: AskPeople) -> None:
         self._held[command.call_id] = (channel, command.key)
