@@ -1,5 +1,7 @@
 """Names and the way back from them."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,6 +68,25 @@ def test_long_names_are_warned_of_and_too_long_ones_left_out() -> None:
 )
 def test_a_uri_is_matched_with_a_template(template: str, uri: str, *, matches: bool) -> None:
     assert matches_template(template, uri) is matches
+
+
+@given(
+    parts=st.lists(st.sampled_from(["a", "/", "ab", "{x}", "{+x}", "{x*}", "b"]), max_size=8),
+    uri=st.text("ab/", max_size=10),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_template_matches_what_its_expression_would(parts: list[str], uri: str) -> None:
+    wild = {"{x}": "[^/?#]*", "{+x}": ".*", "{x*}": ".*"}
+    pattern = "".join(wild.get(part, part) for part in parts)
+    assert matches_template("".join(parts), uri) is (re.fullmatch(pattern, uri) is not None)
+
+
+def test_a_template_cannot_choose_how_long_looking_takes() -> None:
+    many = "{+x}a" * 16
+    assert not matches_template(many + "Z", "file:///" + "a" * 4000)
+    assert matches_template(many, "file:///" + "a" * 4000)
+    assert not matches_template("{+x}" * 17, "a")
+    assert not matches_template("{+x}", "a" * 5000)
 
 
 def test_a_resource_belongs_to_who_lists_it_then_to_a_template_then_to_the_only_one() -> None:

@@ -1,10 +1,14 @@
 """Pages of a list that the hub puts together itself, and the cursors between them."""
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of one page: well under the largest message, and 5,000 usual tools fit in one."""
+
+
+_PLACE: Final = re.compile("[0-9]{1,9}")
 
 
 class Page(NamedTuple):
@@ -25,7 +29,7 @@ def page_of(sizes: Sequence[int], generation: str, cursor: str | None) -> Page |
     start = 0
     if cursor is not None:
         made_for, _, place = cursor.rpartition(":")
-        if made_for != generation or not place.isdecimal() or int(place) > len(sizes):
+        if made_for != generation or not _PLACE.fullmatch(place) or int(place) > len(sizes):
             return None
         start = int(place)
     stop, used = start, 0

@@ -6,6 +6,7 @@ judge is always the pair behind it; a composed name never reaches a rule.
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 MAX_NAME: Final = 128
@@ -14,6 +15,12 @@ MAX_NAME: Final = 128
 NARROW_NAME: Final = 64
 """Characters of a tool's name that the narrowest clients accept."""
 
+MAX_PLACEHOLDERS: Final = 16
+MAX_URI: Final = 4096
+"""Beyond these a URI is made from no template: a server must not choose how long looking takes."""
+
+_MANY: Final = frozenset("+#/?&;.")
+"""Operators whose values may hold delimiters."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -56,20 +63,36 @@ def length_warning(exposed: str) -> str:
 
 
 def matches_template(template: str, uri: str) -> bool:
-    """Tell whether a URI could have been made from a URI template (RFC 6570)."""
+    """Tell whether a URI could have been made from a URI template (RFC 6570).
+
+    Servers write templates, so no regular expression is made of one: all places that the
+    parts so far can end at are carried along as the bits of one number.
+    """
     if template == uri:
         return True
-    pattern = ""
-    end = 0
-    for found in _PLACEHOLDER.finditer(template):
-        inner = found[1]
-        many = inner[:1] in {"+", "#", "/", "?", "&", ";", "."} or inner.endswith("*")
-        pattern += re.escape(template[end : found.start()])
-        pattern += ".*" if many else "[^/?#]*"
-        end = found.end()
-    if not end:
+    parts = _PLACEHOLDER.split(template)
+    if not 1 < len(parts) <= 2 * MAX_PLACEHOLDERS + 1 or len(uri) > MAX_URI:
         return False
-    return re.fullmatch(pattern + re.escape(template[end:]), uri, re.DOTALL) is not None
+    inside = _bits(char not in "/?#" for char in uri)
+    ends = 1
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            ends = (ends & _bits(map(uri.startswith, repeat(part), range(len(uri) + 1)))) << len(
+                part
+            )
+        elif part[:1] in _MANY or part.endswith("*"):
+            ends = -(ends & -ends) & ((2 << len(uri)) - 1)
+        else:
+            # A carry runs from each end through the characters that a value may have.
+            ends |= ((ends & inside) + inside) ^ inside
+        if not ends:
+            return False
+    return bool(ends >> len(uri) & 1)
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    """Return a number whose lowest bit is the first flag."""
+    return int("".join("1" if flag else "0" for flag in flags)[::-1] or "0", 2)
 
 
 def find_owner(

@@ -39,7 +39,8 @@ class HubNotices:
         self._clients = clients
         self._channel = channel
         self._separator = separator
-        self._asking: dict[tuple[str, RequestId], asyncio.Task[None]] = {}
+        self._asking: dict[tuple[ServerRelay, RequestId], asyncio.Task[None]] = {}
+        """By the process that asks: where each session has its own, all have one server's id."""
 
     # Changes.
 
@@ -122,7 +123,7 @@ class HubNotices:
         elif inflight.inbox is not None:
             inflight.inbox.put_nowait((upstream, message))
         elif message.id is not None:
-            key = (relay.supervisor.id, message.id)
+            key = (relay, message.id)
             self._asking[key] = spawn(self._ask(relay, inflight, message))
             self._asking[key].add_done_callback(lambda _: self._asking.pop(key, None))
 
@@ -135,7 +136,7 @@ class HubNotices:
         params = message.body.get("params")
         ident = params.get("requestId") if type(params) is dict else None
         if isinstance(ident, str | int):
-            task = self._asking.get((relay.supervisor.id, ident))
+            task = self._asking.get((relay, ident))
             if task is not None:
                 task.cancel()
 
