@@ -344,6 +344,14 @@ def test_a_long_preview_is_cut_on_a_character_and_the_hash_is_whole() -> None:
 
 
 @pytest.mark.requirement("BUF-001")
+def test_an_operator_may_want_shorter_previews() -> None:
+    judge = Judge(_policy(), "run", preview=20)
+    ruling = judge.judge(_question("x", arguments={"text": "a long text of many words"}))
+    shown = _bodies(ruling)["tool_call_start"]["call"]["preview"]
+
+    assert shown == {"truncated": True, "args_preview": '{"text":"' + TRUNCATED}
+
+
 def test_arguments_too_long_to_look_into_have_no_preview() -> None:
     ruling = Judge(_policy(), "run").judge(_question("x", size=MAX_INSPECT + 1))
     call = _bodies(ruling)["tool_call_start"]["call"]

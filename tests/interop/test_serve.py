@@ -155,7 +155,8 @@ def test_the_official_client_over_http(tmp_path: Path, mode: str) -> None:
 @needs_node
 @pytest.mark.parametrize("era", ["legacy", "auto", "modern"])
 def test_the_inspector_lists_and_calls_through_the_hub(tmp_path: Path, era: str) -> None:
-    parameters = _parameters(tmp_path, {"one": sample(), "old": sample("--era", "legacy")})
+    servers = {**_servers(tmp_path), "old": sample("--era", "legacy")}
+    parameters = _parameters(tmp_path, servers)
     env = {
         **os.environ,
         **(parameters.env or {}),
@@ -182,8 +183,15 @@ def test_the_inspector_lists_and_calls_through_the_hub(tmp_path: Path, era: str)
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
-    listed = inspect("--method", "tools/list")
-    called = inspect("--method", "tools/call", "--tool-name", "old.echo", "--tool-arg", "text=hi")
+    def call(tool: str, argument: str) -> str:
+        question = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", argument]
+        return json.dumps(inspect(*question))
 
-    assert "one.echo" in json.dumps(listed)
-    assert "hi" in json.dumps(called)
+    listed = json.dumps(inspect("--method", "tools/list"))
+
+    assert all(f'"{ident}.' in listed for ident in servers)
+    assert "hi" in call("old.echo", "text=hi")
+    assert "UTC" in call("time.get_current_time", "timezone=UTC")
+    assert "hello from a file" in call(
+        "files.read_text_file", f"path={tmp_path / 'shared' / 'hello.txt'}"
+    )

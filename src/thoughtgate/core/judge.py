@@ -109,8 +109,10 @@ class OpenCall(NamedTuple):
 class Judge:
     """Judges the calls of one run."""
 
-    def __init__(self, policy: Policy, run_id: str) -> None:
+    def __init__(self, policy: Policy, run_id: str, *, preview: int = MAX_PREVIEW) -> None:
+        """Judge by a policy; ``preview`` is how many bytes of arguments a record shows."""
         self.policy = policy
+        self._preview_bytes = preview
         self._run_id = run_id
         self._calls = 0
         self._limits = LimitState(policy.limits)
@@ -343,9 +345,9 @@ class Judge:
         if shown is not arguments or not self.policy.redactor.is_clean(arguments, text):
             text = canonical_json(self.policy.redactor.mask_value(arguments))
         data = text.encode()
-        if len(data) <= MAX_PREVIEW:
+        if len(data) <= self._preview_bytes:
             return {"truncated": False, "args_preview": text}
-        cut = data[: MAX_PREVIEW - len(TRUNCATED)].decode("utf-8", "ignore")
+        cut = data[: max(0, self._preview_bytes - len(TRUNCATED))].decode("utf-8", "ignore")
         return {"truncated": True, "args_preview": cut + TRUNCATED}
 
     def _decision_record(
