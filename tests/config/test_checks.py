@@ -14,6 +14,24 @@ def found(data: dict[str, Any]) -> dict[str, str]:
     return {dotted(path): words for path, words in check(data)}
 
 
+@pytest.mark.parametrize(
+    ("ids", "separator", "wrong"),
+    [
+        (["git", "git-hub"], ".", []),
+        (["git", "git-hub"], "-", ["git-hub"]),
+        (["a", "a_"], "__", ["a_"]),
+        (["a", "b-c"], "-", []),
+        (["thoughtgate-x"], "-", ["thoughtgate-x"]),
+        (["git", "git-hub"], 5, []),
+    ],
+)
+def test_no_server_can_list_a_tool_under_the_name_of_anothers(
+    ids: list[str], separator: Any, wrong: list[str]
+) -> None:
+    data = {"servers": {one: {"command": "x"} for one in ids}, "separator": separator}
+    assert list(found(data)) == [f"servers.{one}" for one in wrong]
+
+
 def server(**fields: Any) -> dict[str, Any]:
     return {"servers": {"a": fields}}
 

@@ -43,6 +43,7 @@ def check(data: dict[str, Any]) -> Found:
     """Yield path and words for everything that does not fit together."""
     yield from _empty(data, ())
     yield from _servers(_map(data, "servers"))
+    yield from _told_apart(_map(data, "servers"), data.get("separator", "."))
     yield from _rules(data)
     yield from _limits(data)
     for name, workflow in _map(data, "approval").items():
@@ -96,6 +97,18 @@ def _servers(servers: dict[str, Any]) -> Found:
             yield from _server_id(path, key, seen)
         if isinstance(server, dict):
             yield from _server(path, key, server)
+
+
+def _told_apart(servers: dict[str, Any], separator: Any) -> Found:
+    """Refuse ids with which one server could list a tool under the name of another's."""
+    if not isinstance(separator, str):
+        return
+    ids = [key for key in servers if isinstance(key, str)]
+    for one in ids:
+        for other in (*ids, RESERVED_ID):
+            if one != other and (one + separator).startswith(other + separator):
+                words = f"its tools would be taken for tools of {other!r} with this separator"
+                yield ("servers", one), f"{words}; give it another id, or set another separator"
 
 
 def _server_id(path: Path, key: str, seen: dict[str, str]) -> Found:
