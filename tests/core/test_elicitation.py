@@ -15,7 +15,7 @@ from thoughtgate.core.commands import (
     ToServer,
     WriteRecord,
 )
-from thoughtgate.core.elicitation import ID_PREFIX, MAX_PROMISED, METHOD, Elicitations
+from thoughtgate.core.elicitation import ID_PREFIX, MAX_PROMISED, METHOD, Elicitations, KeptPromises
 from thoughtgate.core.events import AgentSent, CallJudged, Event, PersonAsked
 from thoughtgate.core.session import Session
 from thoughtgate.policy.call import DENY, Verdict
@@ -267,6 +267,27 @@ def test_an_answer_to_another_call_or_none_is_no_answer(changes: dict[str, Any])
     assert isinstance(asks, AskPeople)
 
 
+@pytest.mark.parametrize("said", [{"thoughtgate": {"action": "cancel"}}, {}, None, []])
+def test_a_modern_prompt_that_was_only_dismissed_is_not_shown_again(said: Any) -> None:
+    session, result = prompted()
+    session.receive(modern_call(2, requestState=result["requestState"], inputResponses=said))
+    session.receive(CallJudged(2, ASK, "run.2", 5.0))
+
+    assert receive(session, PersonAsked(2, IDENT, "Run it?", 5.0)) == []
+    assert session.held_calls == 1
+
+
+def test_an_unknown_state_is_asked_about_anew() -> None:
+    session, _ = prompted()
+    session.receive(
+        modern_call(2, requestState="tg1.made-up", inputResponses={"thoughtgate": ACCEPT})
+    )
+    session.receive(CallJudged(2, ASK, "run.2", 5.0))
+    commands = receive(session, PersonAsked(2, IDENT, "Run it?", 5.0))
+
+    assert json.loads(commands[-1].data)["result"]["resultType"] == "input_required"
+
+
 def test_an_answer_counts_once_and_not_for_ever() -> None:
     session, result = prompted()
     params = {"requestState": result["requestState"], "inputResponses": {"thoughtgate": ACCEPT}}
@@ -291,11 +312,12 @@ def test_a_call_that_is_the_servers_own_round_trip_is_left_alone() -> None:
 
 def test_not_more_states_are_kept_than_anybody_needs() -> None:
     prompts = Elicitations()
+    prompts.promises = kept = KeptPromises()
     body = {"id": 1, "method": "tools/call", "params": {"name": "x", "_meta": META}}
     for number in range(MAX_PROMISED + 5):
         assert prompts.promise(1, message(body), f"{IDENT}{number}", "x", 1.0)
 
-    assert len(prompts.promises or []) == MAX_PROMISED
+    assert len(kept) == MAX_PROMISED
 
 
 def test_a_call_that_is_not_held_is_not_asked_about() -> None:

@@ -1,7 +1,9 @@
 """An agent on stdio before an HTTP server, and before a stdio one, as real processes."""
 
+import contextlib
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,10 @@ from tests.support.http_upstream import HttpUpstream, Received, Reply, event, re
 from tests.support.proxy_process import environment, proxy_command, read_records, sample_server
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
+
+from thoughtgate.channels.elicitation import identity
+from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.runtime.approvals import open_store
 
 RULES = "rules:\n  - {tool: 'delete_*', action: deny}\n"
 
@@ -205,3 +211,49 @@ def test_stdio_and_http_give_the_same_verdicts_and_the_same_hashes(tmp_path: Pat
             )
     assert found[0] == found[1]
     assert [action for _, action, _ in found[0]] == ["ALLOW", "BLOCK"]
+
+
+HELD = "rules: [{tool: drop, action: approve}]\napproval: {default: {allow_elicitation: true}}\n"
+
+
+def _decide(directory: Path, *, approve: bool) -> None:
+    """Answer the one question at another terminal, once it is asked."""
+    with contextlib.closing(open_store(str(directory / "state"))) as store:
+        (asked,) = wait_for(lambda: store.listed(PENDING), what="the question")
+        store.vote(asked.id, [Vote("terminal:ann", approve, time.time(), "")], time.time())
+
+
+def test_a_held_call_of_an_agent_on_stdio_is_answered_whatever_people_say(tmp_path: Path) -> None:
+    with (
+        HttpUpstream(_script) as upstream,
+        _peer(tmp_path, config_for(upstream.url, HELD)) as peer,
+    ):
+        peer.send(_call("drop", 1))
+        _decide(tmp_path, approve=False)
+        assert peer.receive()["error"]["data"]["kind"] == "approval_rejected"
+        assert upstream.calls("drop") == []
+        peer.send(_call("drop", 2))
+        _decide(tmp_path, approve=True)
+        assert peer.receive()["result"]["content"][0]["text"] == "drop"
+        assert peer.finish() == 0
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_an_agent_on_stdio_is_asked_itself(tmp_path: Path, approve: bool) -> None:
+    with (
+        HttpUpstream(_script) as upstream,
+        _peer(tmp_path, config_for(upstream.url, HELD)) as peer,
+    ):
+        can: dict[str, Any] = {"capabilities": {"elicitation": {}}}
+        peer.ask({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": can})
+        peer.send(_call("drop", 1))
+        prompt = peer.receive()
+        assert prompt["method"] == "elicitation/create"
+        decision = "approve" if approve else "deny"
+        said = {"action": "accept", "content": {"decision": decision}}
+        peer.send({"jsonrpc": "2.0", "id": prompt["id"], "result": said})
+        assert ("result" in peer.receive()) is approve
+        assert len(upstream.calls("drop")) == approve
+        assert peer.finish() == 0
+    (decided,) = [e for e in read_records(tmp_path) if e["type"] == "approval_decided"]
+    assert decided["approval"]["decided_by"] == identity()

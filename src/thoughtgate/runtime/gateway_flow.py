@@ -298,6 +298,7 @@ class Flow:
     __slots__ = (
         "__weakref__",
         "_shared",
+        "agent",
         "callers",
         "claims",
         "is_modern",
@@ -322,6 +323,8 @@ class Flow:
         """What authentication says of the principal, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
+        self.agent: Caller | None = None
+        """Who hears what no caller waits for: the agent of a line that is its alone."""
         self.name = ""
         """How tasks know this flow, once it has to do with any."""
         self.resumes = ""
@@ -494,7 +497,7 @@ class Flow:
         return 0
 
     def _caller(self, key: RequestId | None) -> Caller | None:
-        return self.callers.get(key) if key is not None else None
+        return self.agent if key is None else self.callers.get(key, self.agent)
 
 
 _CARRIERS: Final[dict[type[Command], Callable[[Flow, Any, Sink | None], int]]] = {

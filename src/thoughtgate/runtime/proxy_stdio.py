@@ -104,6 +104,8 @@ class StdioProxy:
         principal = governor.run.principal or governor.run.agent_id
         self._flow = Flow(shared, _setup(plan), principal, is_modern=False)
         self._agent = _Agent(self)
+        self._flow.agent = self._agent
+        self._flow.person = ""
         self._link = HttpLink(
             upstream_pool(plan.server, plan.environ), self._flow, self._agent, self._tools
         )
@@ -183,3 +185,17 @@ class _Agent:
     def forward(self, data: bytes, key: RequestId | None) -> None:
         """A frame for the server."""
         self._proxy.to_server(data, key)
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """A line carries everything."""
+        del modern
+        return True
+
+    def held(self, key: RequestId) -> None:
+        """Pipes need no keeping alive."""
+
+    def withdrawn(self) -> None:
+        """There is no exchange to end."""
+
+    def keep_alive(self, at: float) -> None:
+        """As for a held call."""
