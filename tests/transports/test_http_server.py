@@ -223,6 +223,17 @@ def test_a_client_that_reads_nothing_is_cut_off() -> None:
         wait_for(lambda: running.handler.gone == 1, what="the cut")
 
 
+def test_what_a_client_leaves_unread_is_bounded() -> None:
+    with _serving() as running, socket.create_connection(("127.0.0.1", running.port), 10) as one:
+        one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_for(lambda: running.handler.held, what="the request")
+        held = running.handler.held[0]
+        running.do(lambda: held.start(200))
+        for _ in range(12):
+            running.do(lambda: held.write(b"x" * 10_000_000))
+        wait_for(lambda: running.handler.gone == 1, what="the cut")
+
+
 def test_more_requests_than_can_wait_are_still_answered_in_turn() -> None:
     with _serving() as running, socket.create_connection(("127.0.0.1", running.port), 10) as one:
         one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -28,6 +28,9 @@ MAX_HEADERS: Final = 128
 MAX_PIPELINED: Final = 8
 """Requests that may wait on one connection before it is no longer read."""
 
+MAX_UNREAD: Final = 64 * 1024 * 1024
+"""Bytes that may wait for a client that does not read: several of the largest messages."""
+
 SWEEP_S: Final = 1.0
 """How often connections are looked over for deadlines."""
 
@@ -431,9 +434,14 @@ class _Connection(asyncio.Protocol):
     # What the exchanges need.
 
     def write(self, data: bytes) -> None:
-        """Write to the client."""
-        if self._transport is not None:
-            self._transport.write(data)
+        """Write to the client; one that has left too much unread is cut off."""
+        transport = self._transport
+        if transport is None:
+            return
+        if self.stalled_since and transport.get_write_buffer_size() > MAX_UNREAD:
+            transport.abort()
+        else:
+            transport.write(data)
 
     def finished(self, exchange: Exchange) -> None:
         """An answer is complete."""
