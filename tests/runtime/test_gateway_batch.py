@@ -1,12 +1,23 @@
 """Batches over HTTP: each message judged alone, none made before all may be."""
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.http_gate import Answer, Gate, call_of, config_for, decide, pending
-from tests.support.http_upstream import HttpUpstream, Received, Reply, event, text_result
+from tests.support.http_gate import (
+    Answer,
+    Gate,
+    call_of,
+    config_for,
+    decide,
+    http_post,
+    pending,
+    read_until,
+)
+from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
 from tests.support.waiting import wait_for
 
 RULES = """rules:
@@ -134,6 +145,35 @@ def test_a_refusal_stops_the_whole_batch(gate: Gate, upstream: HttpUpstream) -> 
     found = {one["id"]: one["error"]["data"]["kind"] for one in posting.answer.json}
     assert found == {1: "approval_withdrawn", 2: "approval_rejected"}
     assert upstream.received == []
+
+
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+def test_a_batch_is_asked_about_on_its_own_stream(tmp_path: Path, decision: str) -> None:
+    def script(received: Received) -> Reply:
+        if received.message.get("method") != "initialize":
+            return _script(received)
+        reply = result(received, {"protocolVersion": "2025-03-26", "capabilities": {}})
+        reply.headers = {"mcp-session-id": "s-1"}
+        return reply
+
+    rules = RULES + "approval: {default: {allow_elicitation: true}}\n"
+    with HttpUpstream(script) as up, Gate(tmp_path, config_for(up.url, rules)) as gate:
+        can: dict[str, Any] = {"capabilities": {"elicitation": {}}}
+        opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": can}
+        session = {"mcp-session-id": gate.post(opening).headers["mcp-session-id"]}
+        batch = [call_of("one", ident=1), call_of("pay", ident=2)]
+        with gate.raw() as connection:
+            connection.sendall(http_post(batch, headers={**session, "connection": "close"}))
+            said = read_until(connection, b'"requestedSchema"')
+            found = re.search(rb"tg-ask-[0-9a-f]+", said)
+            assert found is not None, said
+            assert up.calls() == []
+            answer = {"action": "accept", "content": {"decision": decision}}
+            response = {"jsonrpc": "2.0", "id": found[0].decode(), "result": answer}
+            assert gate.post(response, session).status == 202
+            rest = read_until(connection, b"\r\n0\r\n\r\n")
+        assert (b"approval_rejected" in rest) == (decision == "deny")
+        assert len(up.calls()) == (2 if decision == "approve" else 0)
 
 
 def test_headers_that_repeat_no_message_of_a_batch_do_not_go_on(

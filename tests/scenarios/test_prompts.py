@@ -368,3 +368,26 @@ def test_a_state_is_its_principals_own_and_outlives_the_gate(
         stage.start()
         assert "content" in again(stage, marked, state, APPROVE)["result"]
         assert stage.ran(marked) == 1
+
+
+class WorkersStage(HttpToHttpStage):
+    """Two processes on one port."""
+
+    def command(self) -> list[str]:
+        """``proxy --workers``."""
+        return [*super().command(), "--workers", "2"]
+
+
+def test_a_state_stands_for_its_call_once_over_all_workers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    stage = WorkersStage(tmp_path_factory.mktemp("workers"), RULES)
+    with contextlib.closing(stage):
+        stage.start()
+        for _ in range(6):
+            marked, state = prompted(stage)
+            assert "content" in again(stage, marked, state, APPROVE)["result"]
+            for _ in range(3):
+                replayed = again(stage, marked, state, APPROVE)
+                assert replayed["result"]["resultType"] == "input_required"
+            assert stage.ran(marked) == 1
