@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.runtime.hub_post import HttpStream, status_of
+from thoughtgate.runtime.hub_post import MAX_WAITING, MAX_WAITING_BYTES, HttpStream, status_of
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,10 @@ def test_what_is_said_before_a_stream_is_open_waits_within_bounds() -> None:
     stream = HttpStream()
     for number in range(2000):
         stream.put(b"%d" % number)
+    assert stream.waiting == (MAX_WAITING, 4 * MAX_WAITING)
+    for _ in range(5):
+        stream.put(b"x" * (MAX_WAITING_BYTES // 2))
+    assert stream.waiting == (2, MAX_WAITING_BYTES)
     stream.keep_alive()
     stream.close()
 

@@ -20,7 +20,8 @@ SILENCE_S: Final = 15.0
 """After so much silence a stream carries a comment; proxies cut silent streams."""
 
 MAX_WAITING: Final = 1000
-"""Messages kept for a client whose stream is not open; the oldest are dropped."""
+MAX_WAITING_BYTES: Final = 1024 * 1024
+"""Messages kept for a client whose stream is not open, and their size; the oldest are dropped."""
 
 _COMMENT: Final = b": still here\n\n"
 _STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
@@ -84,7 +85,8 @@ class HttpStream:
 
     def __init__(self) -> None:
         self._exchange: Exchange | None = None
-        self._waiting: deque[bytes] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
         self._spoke_at = 0.0
 
     @property
@@ -98,16 +100,29 @@ class HttpStream:
         exchange.on_gone = self._left
         exchange.start(200, STREAM)
         self._spoke_at = monotonic()
-        while self._waiting:
-            exchange.write(render_event(self._waiting.popleft()))
+        for data in self._waiting:
+            exchange.write(render_event(data))
+        self._waiting.clear()
+        self._size = 0
 
     def put(self, data: bytes) -> None:
         """Tell the client something."""
         if self._exchange is None:
-            self._waiting.append(data)
+            self._keep(data)
         elif not self._exchange.is_stalled:
             self._spoke_at = monotonic()
             self._exchange.write(render_event(data))
+
+    def _keep(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+        while len(self._waiting) > MAX_WAITING or self._size > MAX_WAITING_BYTES:
+            self._size -= len(self._waiting.popleft())
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many messages wait for the client, and their bytes."""
+        return len(self._waiting), self._size
 
     def keep_alive(self) -> None:
         """Say something if nothing was said for long."""
