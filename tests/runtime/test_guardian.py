@@ -81,6 +81,21 @@ def test_signals_of_the_terminal_do_not_reach_the_guardian(tmp_path: Path) -> No
         wait_for(after.exists, what="the command")
 
 
+def test_a_signal_before_the_guardian_has_done_anything_does_not_end_it(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from thoughtgate.runtime.guardian import Guardian\n"
+        "signal.signal(signal.SIGINT, lambda *_: os._exit(9))\n"
+        "interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "os.register_at_fork(after_in_child=interrupt)\n"
+        "Guardian([sys.executable, '-c', 'open(%r, chr(119))' % sys.argv[1]])\n"
+    )
+    after = tmp_path / "after"
+    with StdioPeer([sys.executable, "-c", script, str(after)]) as gate:
+        assert gate.wait() == 0
+        wait_for(after.exists, what="the command")
+
+
 def test_what_was_forgotten_is_left_alone() -> None:
     script = (
         "import os, subprocess, sys\n"

@@ -20,13 +20,28 @@ _STEP_S: Final = 0.025
 """Together one second from SIGTERM to SIGKILL: the gate is gone, nobody is left to be polite for."""
 
 
+IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+
+
+def fork_deaf() -> int:
+    """Fork a guardian that no signal of the terminal ends before it has come to ignore them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
+    pid = -1
+    try:
+        pid = os.fork()
+    finally:
+        if pid != 0:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pid
+
+
 class Guardian:
     """The gate's side: tell whom to end, and say goodbye. Fork before threads exist."""
 
     def __init__(self, afterwards: Sequence[str] = ()) -> None:
         """Fork the guardian; ``afterwards`` is the command it runs when it had to act."""
         watched, self._pipe = os.pipe()
-        self._pid = os.fork()
+        self._pid = fork_deaf()
         if self._pid == 0:
             os.close(self._pipe)
             _guard(watched, list(afterwards))
@@ -58,7 +73,7 @@ def _guard(watched: int, afterwards: list[str]) -> None:
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
         os.dup2(watched, 0)
         os.closerange(1, _LAST_DESCRIPTOR)

@@ -11,6 +11,8 @@ import signal
 import time
 from typing import Final
 
+from thoughtgate.runtime.guardian import IGNORED, fork_deaf
+
 _LAST_DESCRIPTOR: Final = 4096
 _STEPS: Final = 20
 _STEP_S: Final = 0.025
@@ -22,7 +24,7 @@ class GroupGuardian:
 
     def __init__(self) -> None:
         watched, self._pipe = os.pipe()
-        self._pid = os.fork()
+        self._pid = fork_deaf()
         if self._pid == 0:
             os.close(self._pipe)
             _guard(watched)
@@ -56,7 +58,7 @@ def _guard(watched: int) -> None:
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
         os.dup2(watched, 0)
         os.closerange(1, _LAST_DESCRIPTOR)
