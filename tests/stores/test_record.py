@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -316,36 +317,37 @@ def test_no_setting_of_the_record_suppresses_a_decision(tmp_path: Path) -> None:
     assert [event["call"]["tool_name"] for event in decisions] == ["echo"]
 
 
+def _kill_while_it_works(command: list[str], generation: int) -> None:
+    """Run a shim under load and kill it at a moment that nobody chose."""
+    victim = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    watchdog = threading.Timer(30, victim.kill)
+    watchdog.start()
+    assert victim.stdin is not None
+    assert victim.stdout is not None
+    for number in range(1, 400):
+        params = {"name": "echo", "arguments": {"text": f"{generation}-{number}"}}
+        frame = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+        victim.stdin.write(json.dumps(frame).encode() + b"\n")
+    victim.stdin.flush()
+    for _ in range(random.Random(generation).randrange(1, 300)):
+        victim.stdout.readline()
+    victim.kill()
+    victim.wait(timeout=10)
+    watchdog.cancel()
+    victim.stdin.close()
+    victim.stdout.close()
+
+
 def test_every_call_that_reached_a_server_has_its_decision_though_shims_are_killed(
     tmp_path: Path,
 ) -> None:
     path, log, config = tmp_path / "audit.jsonl", tmp_path / "log", tmp_path / "thoughtgate.yaml"
     config.write_text(f"schema: 1\ndefault: forward\naudit: {{file: {path}}}\n")
-    dice = random.Random(11)
-    for generation in range(12):
-        victim = subprocess.Popen(
-            shim(sample_server("--log", str(log)), "-c", str(config)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        watchdog = threading.Timer(10, victim.kill)
-        watchdog.start()
-        assert victim.stdin is not None
-        assert victim.stdout is not None
-        for number in range(1, 400):
-            arguments = {"text": f"{generation}-{number}"}
-            params = {"name": "echo", "arguments": arguments}
-            frame = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
-            victim.stdin.write(json.dumps(frame).encode() + b"\n")
-        victim.stdin.flush()
-        for _ in range(dice.randrange(1, 300)):
-            victim.stdout.readline()
-        victim.kill()
-        victim.wait(timeout=10)
-        watchdog.cancel()
-        victim.stdin.close()
-        victim.stdout.close()
+    command = shim(sample_server("--log", str(log)), "-c", str(config))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda generation: _kill_while_it_works(command, generation), range(200)))
     reached = set(re.findall(rb"\d+-\d+", log.read_bytes()))
     events = [entry.event for entry in read_record(path)]
     judged = {e["call"]["call_id"] for e in events if e.get("type") == "tool_call_decision"}
