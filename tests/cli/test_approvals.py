@@ -17,10 +17,10 @@ from tests.support.commands import thoughtgate
 from tests.support.waiting import PATIENCE_S, wait_for
 
 from thoughtgate.channels.terminal import identity
-from thoughtgate.cli.approvals import INSIDE
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval
 from thoughtgate.runtime.approvals import ApprovalDesk
+from thoughtgate.runtime.presence import announce
 from thoughtgate.stores.approvals import ApprovalStore
 
 
@@ -240,8 +240,19 @@ def test_a_wish_that_makes_no_sense_is_refused_and_decides_nothing(
 def test_a_shell_inside_a_governed_agent_cannot_answer(
     desk: ApprovalDesk, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
-    assert "another terminal" in failure(run(tmp_path, *args, **{INSIDE: "1"}))
+    assert "another terminal" in failure(run(tmp_path, *args, THOUGHTGATE_ACTIVE="1"))
     assert desk.poll(time.time()) == []
+
+
+def test_a_shell_that_took_the_mark_off_cannot_answer_either(
+    desk: ApprovalDesk, tmp_path: Path
+) -> None:
+    presence = announce(str(tmp_path), "wrap")
+    assert presence is not None
+    assert "another terminal" in failure(run(tmp_path, "approve", "a1"))
+    presence.withdraw()
+    assert desk.poll(time.time()) == []
+    assert run(tmp_path, "approve", "a1").returncode == 0
 
 
 def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:

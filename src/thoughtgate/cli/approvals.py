@@ -24,14 +24,12 @@ from thoughtgate.core.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
 from thoughtgate.errors import Conflict, UsageError
 from thoughtgate.runtime.approvals import new_approval_id, open_store
+from thoughtgate.runtime.descent import is_inside_agent
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.terminal_prompt import LOOK_EVERY_S, Asker
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
-
-INSIDE = "THOUGHTGATE_ACTIVE"
-"""Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
 
 app = command_app(
     "See what waits for a person, and answer it.",
@@ -282,7 +280,7 @@ def _found(result: _Found | Refusal) -> _Found:
 
 
 def _refuse_inside_agent() -> None:
-    if os.environ.get(INSIDE):
+    if is_inside_agent(os.environ, state_directory(os.environ)):
         raise UsageError(
             "this shell was started by a governed agent, which cannot approve its own calls; "
             "answer from another terminal"

@@ -16,11 +16,9 @@ from thoughtgate.cli.audit_place import RecordOption
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import UsageError
 from thoughtgate.runtime.configuration import Loaded, load_configuration
+from thoughtgate.runtime.descent import is_inside_agent
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.web.console import open_console
-
-INSIDE = ("THOUGHTGATE_ACTIVE", "THOUGHTGATE_WRAPPED")
-"""Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
 
 app = command_app()
 
@@ -47,12 +45,12 @@ def console(
     Prints a link that signs one browser in, once, and serves until Ctrl-C. Everything
     stays on this machine.
     """
-    if any(os.environ.get(name) for name in INSIDE):
+    environ = dict(os.environ)
+    if is_inside_agent(environ, state_directory(environ)):
         raise UsageError(
             "this shell was started by a governed agent, which cannot approve its own calls; "
             "run the console from another terminal"
         )
-    environ = dict(os.environ)
     loaded = load_configuration(config, environ, str(Path.cwd()))
     state = ensure_directory(state_directory(environ))
     chosen = port or loaded.settings.console.port

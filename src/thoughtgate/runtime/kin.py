@@ -57,6 +57,17 @@ def kin_of(pid: int) -> list[Kin]:
     return found
 
 
+def ancestors() -> list[int]:
+    """Return the processes that this one descends from, its parent first."""
+    found: list[int] = []
+    parent = os.getppid()
+    while parent > 1 and parent not in found:
+        found.append(parent)
+        facts = _facts(parent)
+        parent = int(facts[_PPID]) if facts is not None else 0
+    return found
+
+
 def end_kin(kin: list[Kin], grace_s: float) -> None:
     """Terminate what is left of a family, wait a little, and kill."""
     for one in kin:

@@ -10,13 +10,11 @@ from thoughtgate.core.approval import Refusal, Vote
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.runtime.approvals import open_store
 from thoughtgate.runtime.control import ask_control
+from thoughtgate.runtime.descent import is_inside_agent
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.status import control_path, gather_status
 
 CALLS_SHOWN: Final = 100
-
-INSIDE: Final = "THOUGHTGATE_ACTIVE"
-"""Set in the environment of a wrapped agent: what the agent runs must not answer for people."""
 
 
 class ServerKey(NamedTuple):
@@ -58,7 +56,7 @@ class TuiSource:
         Raises:
             UsageError: this process may not answer, or it is too late.
         """
-        if self._environ.get(INSIDE):
+        if is_inside_agent(self._environ, self._state):
             raise UsageError("an agent's own commands cannot answer approvals")
         store = open_store(self._state)
         try:
