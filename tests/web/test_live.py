@@ -100,6 +100,15 @@ def test_a_stream_ends_with_its_session(
         pass
 
 
+def test_a_stream_ends_when_its_browser_signs_out(streams: Opener, client: Client) -> None:
+    stream = streams(client, "/live")
+    stream.next("inbox")
+    client.post("/logout", {"token": client.get("/").token("/logout")})
+
+    while stream.answer.readline():
+        pass
+
+
 def test_not_more_streams_than_a_person_has_tabs(
     streams: Opener, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,7 +87,9 @@ class LiveStream:
     def _is_welcome(self, request: Request) -> bool:
         """A stream ends with its session."""
         session = session_of(request)
-        return session is not None and self._site.desk.clock() < session.expires_at
+        if session is None or not self._site.sessions.holds(session):
+            return False
+        return self._site.desk.clock() < session.expires_at
 
     def _look(self, tidy: bool) -> int:
         if tidy:

@@ -79,6 +79,10 @@ class Sessions:
             return None
         return session
 
+    def holds(self, session: Session) -> bool:
+        """Tell whether a session is still known: not ended, nor given up for a newer one."""
+        return session.id in self._sessions
+
     def sign_out(self, session: Session) -> None:
         """End a session."""
         self._sessions.pop(session.id, None)
