@@ -182,6 +182,7 @@ class Supervisor:
         settings = self.settings
         upstream = Upstream(self._carry(self.log), _Ear(self))
         self._upstream = upstream
+        self._noise = 0
         try:
             async with asyncio.timeout(settings.start_timeout_s):
                 await upstream.open(self.declared)
@@ -439,7 +440,7 @@ class Supervisor:
         self._noise += 1
         if self._noise <= MAX_NOISE:
             self._owner.server_refused(self, fault, size)
-        elif self._noise == MAX_NOISE + 1:
+        else:  # Each time anew: one that is still starting cannot be lost yet.
             self.lost("the server floods its output with lines that are no messages")
 
 
