@@ -131,3 +131,20 @@ def test_a_modern_client_uses_them_too(tmp_path: Path) -> None:
 
         wait_for(lambda: set(NAMES) <= set(names))
         assert answer["result"]["resultType"] == "complete"
+
+
+@pytest.mark.parametrize(
+    "tool", ["servers_start", "servers_stop", "servers_restart", "server_logs"]
+)
+def test_a_server_of_another_namespace_is_not_the_agents_to_touch(
+    tmp_path: Path, tool: str
+) -> None:
+    servers = {"one": sample(), "two": sample()}
+    spaces = {"work": ["one"], "home": ["two"]}
+    with serving(tmp_path, servers, namespaces=spaces, default_namespace="work") as hub:
+        hub.open()
+        told = hub.ask(call(1, f"thoughtgate.{tool}", {"server_id": "two"}))
+        status = hub.server("two", 2)["status"]
+
+    assert told["result"]["isError"] is True
+    assert status == "stopped"

@@ -93,9 +93,9 @@ class ManagerTools:
         self._hub = hub
         self._tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]] = {
             "servers_list": self._list,
-            "servers_start": lambda given: hub.start_server(_server(given)),
-            "servers_stop": lambda given: hub.stop_server(_server(given)),
-            "servers_restart": lambda given: hub.restart_server(_server(given)),
+            "servers_start": lambda given: hub.start_server(self._own(given)),
+            "servers_stop": lambda given: hub.stop_server(self._own(given)),
+            "servers_restart": lambda given: hub.restart_server(self._own(given)),
             "server_logs": self._logs,
             "config_reload": lambda _: hub.reload(),
             "namespaces_list": self._namespaces,
@@ -124,6 +124,15 @@ class ManagerTools:
         body = {"jsonrpc": "2.0", "id": call.key, "result": result}
         return Message(RESPONSE, call.key, "", body, render(body))
 
+    def _own(self, given: dict[str, Any]) -> str:
+        """Return the server that is meant; one of another namespace is not the agent's to touch."""
+        server = _server(given)
+        if any(
+            one["id"] == server and not one["in_namespace"] for one in self._hub.describe_servers()
+        ):
+            raise PeerError("not_exposed", f"{server} is not in this namespace")
+        return server
+
     async def _list(self, _: dict[str, Any]) -> str:
         return json.dumps(self._hub.describe_servers(), indent=2)
 
@@ -134,7 +143,7 @@ class ManagerTools:
         lines = given.get("lines", DEFAULT_LINES)
         if type(lines) is not int or lines < 0:
             raise PeerError("invalid_params", "lines must be a positive integer")
-        return "\n".join(self._hub.server_log(_server(given), lines or DEFAULT_LINES))
+        return "\n".join(self._hub.server_log(self._own(given), lines or DEFAULT_LINES))
 
 
 def _server(given: dict[str, Any]) -> str:
