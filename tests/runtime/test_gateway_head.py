@@ -14,6 +14,7 @@ from thoughtgate.runtime.gateway_head import (
     render_mismatch,
     unmirrored,
     upstream_headers,
+    wrong_page,
     wrong_place,
     wrong_post,
 )
@@ -60,6 +61,12 @@ def test_host_and_origin_must_be_meant_for_this_gate(
 ) -> None:
     headers = {"host": host} | ({"origin": origin} if origin is not None else {})
     assert wrong_place(_exchange(**headers), LOCAL) == status
+
+
+def test_pages_are_guarded_where_a_name_could_be_rebound() -> None:
+    foreign = _exchange(host="10.0.0.7:80")
+    assert wrong_page(foreign, LOCAL) == 421
+    assert wrong_page(foreign, expected_names("0.0.0.0", 80, ("gate.example",), ())) == 0
 
 
 def test_an_origin_given_twice_is_refused() -> None:

@@ -48,3 +48,10 @@ def test_a_separate_admin_port_keeps_the_pages_off_the_public_one(tmp_path: Path
         connection.request("POST", "/metrics")
         assert connection.getresponse().status == 405
         connection.close()
+
+
+@pytest.mark.parametrize("path", ["/health", "/metrics"])
+def test_a_rebound_name_reads_no_page(tmp_path: Path, path: str) -> None:
+    with HttpUpstream(_script) as upstream, Gate(tmp_path, config_for(upstream.url)) as gate:
+        assert gate.request("GET", path, headers={"host": "evil.example"}).status == 421
+        assert gate.request("GET", path, headers={"host": f"localhost:{gate.port}"}).status == 200

@@ -249,7 +249,9 @@ def test_readiness_and_metrics_are_told(tmp_path: Path) -> None:
         wait_for(lambda: hub.send("GET", path="/ready").status == 200)
         hub.modern(1, "tools/call", {"name": "one.echo", "arguments": {"text": "x"}})
         metrics = hub.send("GET", path="/metrics")
+        rebound = hub.send("GET", path="/metrics", host="evil.example")
 
+    assert rebound.status == 421
     assert first.status == 503
     assert metrics.status == 200
     assert b"# TYPE" in metrics.body

@@ -34,6 +34,7 @@ from thoughtgate.runtime.gateway_head import (
     header_mismatch,
     is_modern_request,
     render_mismatch,
+    wrong_page,
     wrong_place,
     wrong_post,
 )
@@ -204,11 +205,11 @@ class Gateway:
 
     def opened(self, exchange: Exchange) -> None:
         """Check the head; what is refused here is refused before its body is read."""
-        if exchange.target.partition(b"?")[0] not in PATHS:
-            return
-        status = wrong_place(exchange, self.expected)
+        is_page = exchange.target.partition(b"?")[0] not in PATHS
+        status = (wrong_page if is_page else wrong_place)(exchange, self.expected)
         if status:
             self._say(exchange, status)
+        if status or is_page:
             return
         who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):

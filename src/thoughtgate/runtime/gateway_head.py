@@ -103,6 +103,14 @@ def wrong_place(exchange: Exchange, expected: Expected) -> int:
     return _wrong_names(headers.get(b"host", b""), headers.get(b"origin"), expected)
 
 
+def wrong_page(exchange: Exchange, expected: Expected) -> int:
+    """Return 421 or 403 for a page that a name rebound to the loopback would read.
+
+    Elsewhere probes and scrapers come by address, and no page tells a secret.
+    """
+    return 0 if LOOPBACK.isdisjoint(expected.hosts) else wrong_place(exchange, expected)
+
+
 @lru_cache(maxsize=1024)
 def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     """Compare Host and Origin with what they may say; the same few come again and again."""

@@ -26,6 +26,7 @@ from thoughtgate.runtime.gateway_head import (
     header_mismatch,
     is_modern_request,
     render_mismatch,
+    wrong_page,
     wrong_place,
     wrong_post,
 )
@@ -162,9 +163,10 @@ class HttpFront:
 
     def opened(self, exchange: Exchange) -> None:
         """Check the head; what is refused here is refused before its body is read."""
-        if exchange.target.partition(b"?")[0] not in PATHS:
+        is_page = exchange.target.partition(b"?")[0] not in PATHS
+        status = (wrong_page if is_page else wrong_place)(exchange, self._expected)
+        if is_page and not status:
             return
-        status = wrong_place(exchange, self._expected)
         if not status and exchange.method == b"POST":
             status = wrong_post(exchange)
         if status:
