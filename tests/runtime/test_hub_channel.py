@@ -55,24 +55,26 @@ def test_rules_judge_the_server_and_the_original_name(tmp_path: Path) -> None:
 
 def test_a_hidden_an_unknown_and_a_foreign_tool_look_the_same(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    servers = {"one": sample("--log", str(log), expose={"allow": ["echo"]})}
+    open_to_all = sample("--tools", "echo")
+    servers = {"one": sample("--log", str(log), expose={"allow": ["echo"]}), "two": open_to_all}
     with serving(tmp_path, servers) as hub:
         hub.open()
         hidden = hub.ask(call(1, "one.add", {"a": 1, "b": 2}))
         assert not log.exists()
+        unlisted = hub.ask(call(6, "two.nothing"))
         hub.text(2, "one.echo", {"text": "x"})
         unknown = hub.ask(call(3, "one.nothing"))
         foreign = hub.ask(call(4, "other.add"))
 
         shapes = []
-        for reply in (hidden, unknown, foreign):
+        for reply in (hidden, unknown, foreign, unlisted):
             data = reply["error"]["data"]
             shapes.append(
-                (reply["error"]["code"], reply["error"]["message"], sorted(data), data["gate"])
+                (reply["error"]["code"], reply["error"]["message"], list(data), data["gate"])
             )
         assert len(set(map(str, shapes))) == 1
         assert shapes[0][0] == -32015
-        assert hub.names(5) == ["one.echo"]
+        assert hub.names(5) == ["one.echo", "two.echo"]
         assert "tools/call" in log.read_text()
         assert "nothing" not in log.read_text()
 

@@ -368,8 +368,9 @@ class Channel:
         facts = error["data"]
         facts["tool"] = call.exposed
         if facts.get("kind") == HIDDEN:
-            # Hidden, unknown and elsewhere must look the same.
+            # Hidden, unknown and elsewhere must look the same, to the order of their members.
             facts["gate"] = "visibility"
+            error["data"] = dict(sorted(facts.items()))
         else:
             facts["server"] = self.server
             if call.trouble:
