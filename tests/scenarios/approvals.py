@@ -113,7 +113,13 @@ def drifted(stage: Stage) -> None:
     assert stage.ran(ident) == 0
     before = len(stage.records("policy_changed"))
     stage.write_rules(RULES)
-    wait_for(lambda: len(stage.records("policy_changed")) > before, what="the old rules")
+
+    def is_noticed() -> bool:
+        """Rules are looked at as calls are judged."""
+        stage.answer(stage.call("echo"))
+        return len(stage.records("policy_changed")) > before
+
+    wait_for(is_noticed, what="the old rules")
 
 
 # Tasks.
