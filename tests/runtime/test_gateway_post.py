@@ -232,3 +232,16 @@ def test_malformed_task_metadata_is_refused(gate: Gate, upstream: HttpUpstream) 
     answer = gate.post(message)
     assert answer.error["code"] == -32602
     assert upstream.received == []
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_a_call_belongs_to_the_trace_its_header_names(gate: Gate, upstream: HttpUpstream) -> None:
+    gate.post(call_of("echo", ident=1), {"traceparent": PARENT})
+    gate.post(call_of("echo", ident=2), {"traceparent": "none of that"})
+    first, second = gate.records("tool_call_start")
+
+    assert first["call"]["traceparent"] == PARENT
+    assert "traceparent" not in second["call"]
+    assert upstream.calls("echo")[0].headers["traceparent"] == PARENT

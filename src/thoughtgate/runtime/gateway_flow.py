@@ -308,6 +308,7 @@ class Flow:
         "principal",
         "resumes",
         "session",
+        "trace",
         "wants_session",
     )
 
@@ -329,6 +330,8 @@ class Flow:
         """How tasks know this flow, once it has to do with any."""
         self.resumes = ""
         """The task whose call this flow makes in place of a caller that asked before a restart."""
+        self.trace = ""
+        """The W3C trace context of the request that is being taken in."""
         self.wants_session = False
         """Whether the server knows, or may want, a session behind this flow."""
 
@@ -401,6 +404,7 @@ class Flow:
                 command.at,
                 command.params,
                 claims=self.claims,
+                trace=self.trace,
                 promised=bool(self.resumes),
             )
         )

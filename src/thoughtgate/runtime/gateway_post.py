@@ -13,6 +13,7 @@ from thoughtgate.runtime.gateway_flow import Flow
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.revisions import is_traceparent
 from thoughtgate.wire.sse import render_event
 
 JSON: Final = b"content-type: application/json\r\n"
@@ -103,6 +104,8 @@ class Post:
         self._home = home
         self.exchange = exchange
         self.flow = flow
+        trace = exchange.headers.get(b"traceparent", b"").decode("latin-1")
+        flow.trace = trace if is_traceparent(trace) else ""
         self.key = key
         """The id of the request; None for a notification or a response."""
         self.method = method
