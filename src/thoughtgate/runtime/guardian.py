@@ -19,6 +19,8 @@ _PATIENCE: Final = 40
 _STEP_S: Final = 0.025
 """Together one second from SIGTERM to SIGKILL: the gate is gone, nobody is left to be polite for."""
 
+_TRIES: Final = 3
+"""How often the command is run until it ends well."""
 
 IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 
@@ -86,7 +88,7 @@ def _guard(watched: int, afterwards: list[str]) -> None:
                 if not word.startswith(b"~") and b"~" + word not in words:
                     _end(int(word))
             if afterwards:
-                _become(afterwards)
+                _run(afterwards)
     except (OSError, ValueError):
         pass
     finally:
@@ -108,9 +110,14 @@ def _end(target: int) -> None:
     end_kin(kin, _PATIENCE * _STEP_S)
 
 
-def _become(command: list[str]) -> None:
+def _run(command: list[str]) -> None:
+    """Run a command as a process of its own; whoever ends the guardian does not end it."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    os.execv(command[0], command)  # noqa: S606 - our own command; a shell is what we never want
+    for _ in range(_TRIES):
+        pid = os.posix_spawn(command[0], command, os.environ, setpgroup=0, setsigmask=())
+        _, status = os.waitpid(pid, 0)
+        if status == 0:
+            return
+        time.sleep(_STEP_S)
