@@ -17,9 +17,13 @@ from thoughtgate.runtime.agent_process import AgentProcess
 PATIENCE_S = 10.0
 
 
+def _start(command: list[str]) -> AgentProcess:
+    return AgentProcess(command, os.environ, lambda: None)
+
+
 def _run(command: list[str], act: Callable[[AgentProcess], Awaitable[int]]) -> int:
     async def run() -> int:
-        return await asyncio.wait_for(act(AgentProcess(command, os.environ)), PATIENCE_S)
+        return await asyncio.wait_for(act(_start(command)), PATIENCE_S)
 
     return asyncio.run(run())
 
@@ -61,7 +65,7 @@ def test_the_agent_starts_with_the_systems_own_signals() -> None:
         loop.add_signal_handler(signal.SIGTERM, lambda: None)
         script = "import signal; print(open('/proc/self/status').read())"
         check = f"{script}\nassert signal.getsignal(15) == signal.SIG_DFL"
-        return await AgentProcess([sys.executable, "-c", check], os.environ).wait()
+        return await _start([sys.executable, "-c", check]).wait()
 
     assert asyncio.run(run()) == 0
 

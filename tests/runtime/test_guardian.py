@@ -10,6 +10,8 @@ import pytest
 from tests.support.stdio_peer import StdioPeer, marked_processes
 from tests.support.waiting import wait_for
 
+from thoughtgate.runtime.guardian import targets_left
+
 GATE = """
 import os, signal, subprocess, sys
 from thoughtgate.runtime.guardian import Guardian
@@ -20,8 +22,20 @@ guardian.watch(child.pid, group=how != "process")
 print(child.pid, flush=True)
 if sys.stdin.readline().startswith("dismiss"):
     guardian.dismiss()
+    guardian.dismiss()
     print("dismissed", flush=True)
     sys.stdin.readline()
+"""
+
+NAMED_ITSELF = """
+import os, signal, sys
+from thoughtgate.runtime.guardian import Guardian
+from thoughtgate.runtime.launch import launch
+guardian = Guardian()
+def born():
+    guardian.watch(os.getpid(), group=False)
+    os.kill(os.getppid(), signal.SIGKILL)
+launch(["sleep", "600"], os.environ, born)
 """
 
 STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & while :; do wait; done"]
@@ -45,6 +59,47 @@ def test_a_killed_gate_takes_a_launchers_program_along() -> None:
     with _gate("process", command=launcher) as gate:
         gate.read_line()
         wait_for(lambda: len(list(marked_processes(gate.mark))) >= 4, what="the launched program")
+        gate.signal(signal.SIGKILL)
+        gate.wait()
+        gate.assert_nothing_left()
+
+
+def test_a_gate_killed_before_its_child_is_the_program_takes_it_along() -> None:
+    with StdioPeer([sys.executable, "-c", NAMED_ITSELF]) as gate:
+        assert gate.wait() == -signal.SIGKILL
+        gate.assert_nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (b"", []),
+        (b"+5\n+-6\n", [5, -6]),
+        (b"+5\n+-6\n~5\n", [-6]),
+        (b"+5\n~-5\n", [5]),
+        (b"~7\n+7\n", [7]),
+        (b"+5\nbye\n", None),
+    ],
+)
+def test_those_are_left_that_were_not_forgotten(said: bytes, left: list[int] | None) -> None:
+    assert targets_left(said) == left
+
+
+def test_a_long_life_is_summed_up() -> None:
+    script = (
+        "import os, subprocess, sys\n"
+        "from thoughtgate.runtime.guardian import Guardian\n"
+        "guardian = Guardian()\n"
+        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "guardian.watch(child.pid)\n"
+        "for number in range(2**22, 2**22 + 60_000):\n"
+        "    guardian.watch(number)\n"
+        "    guardian.forget(number)\n"
+        "print('said', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    with StdioPeer([sys.executable, "-c", script]) as gate:
+        assert gate.read_line() == b"said"
         gate.signal(signal.SIGKILL)
         gate.wait()
         gate.assert_nothing_left()
@@ -103,8 +158,8 @@ def test_what_was_forgotten_is_left_alone() -> None:
         "guardian = Guardian()\n"
         "child = subprocess.Popen(['sleep', '600'])\n"
         "guardian.watch(child.pid, group=False)\n"
-        "guardian.forget(child.pid)\n"
-        "print(child.pid, guardian._pid, flush=True)\n"
+        "guardian.forget(child.pid, group=False)\n"
+        "print(child.pid, guardian.pid, flush=True)\n"
         "sys.stdin.readline()\n"
     )
     with StdioPeer([sys.executable, "-c", script]) as gate:
@@ -122,17 +177,17 @@ def test_a_guardian_holds_none_of_the_gates_files(tmp_path: Path) -> None:
         f"held = open({str(tmp_path / 'held')!r})\n"
         "from thoughtgate.runtime.guardian import Guardian\n"
         "guardian = Guardian()\n"
-        "print(guardian._pid, flush=True)\n"
+        "print(guardian.pid, flush=True)\n"
         "sys.stdin.readline()\n"
     )
     with StdioPeer([sys.executable, "-c", script]) as gate:
         pid = int(gate.read_line() or b"0")
 
-        def held() -> list[str]:
-            return [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        def holds_one() -> bool:
+            return len(list(Path(f"/proc/{pid}/fd").iterdir())) == 1
 
-        wait_for(lambda: len(held()) == 1, what="the guardian to let go")
-        assert held()[0].startswith("pipe:")
+        wait_for(holds_one, what="the guardian to let go")
+        assert str(Path(f"/proc/{pid}/fd/0").readlink()).startswith("pipe:")
         gate.close_stdin()
         assert gate.wait() == 0
 

@@ -12,6 +12,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ class StdioPeer:
         full = {**os.environ, **(env or {}), MARK: self.mark}
         for name in unset:
             full.pop(name, None)
+        self._begun = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
         self.process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
@@ -171,7 +173,9 @@ class StdioPeer:
     def assert_nothing_left(self, timeout: float = PATIENCE_S) -> None:
         """Fail unless every process that this peer brought about has ended."""
         wait_for(
-            lambda: not list(marked_processes(self.mark)), timeout, what="the end of all processes"
+            lambda: not any(marked_processes(self.mark, begun=self._begun)),
+            timeout,
+            what="the end of all processes",
         )
 
     def destroy(self) -> None:
@@ -211,18 +215,36 @@ def _chunks(pipe: IO[bytes] | None) -> Iterator[bytes]:
             yield chunk
 
 
-def marked_processes(mark: str) -> Iterator[int]:
-    """Yield the ids of living processes whose environment holds a mark."""
+def marked_processes(mark: str, *, begun: float | None = None) -> Iterator[int]:
+    """Yield the ids of living processes whose environment holds a mark.
+
+    In the middle of an exec a process has no environment to look at. With ``begun``, a time
+    since the system's start, those count that are not older: whoever waits for the end of
+    all must not take them for gone.
+    """
     needle = f"{MARK}={mark}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         # A process may end, or belong to somebody else, between listing and reading.
         with contextlib.suppress(OSError):
-            if needle in (entry / "environ").read_bytes().split(b"\0") and not _is_dead(entry):
+            marks = (entry / "environ").read_bytes().split(b"\0")
+            found = needle in marks or (
+                begun is not None and marks == [b""] and _started(entry) >= begun
+            )
+            if found and not _is_dead(entry):
                 yield int(entry.name)
+
+
+def _started(entry: Path) -> float:
+    """When a process was forked, in seconds since the system's start."""
+    return int(_stat(entry)[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_dead(entry: Path) -> bool:
     """A zombie has ended; only its parent has not asked yet."""
-    return (entry / "stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
+    return _stat(entry)[0] in {"Z", "X"}
+
+
+def _stat(entry: Path) -> list[str]:
+    return (entry / "stat").read_text().rpartition(")")[2].split()

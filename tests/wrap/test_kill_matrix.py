@@ -72,7 +72,8 @@ def _play(case: Case, machine: Machine) -> None:
         # After a SIGKILL the guardian's `unwrap` may be seen between its fork and its exec.
         wait_for(lambda: machine.config.read_bytes() == original, what="the config to come back")
         wait_for(lambda: not machine.left_in(machine.project), what="a clean directory")
-    assert machine.run("doctor").returncode == 0
+    seen = machine.run("doctor")
+    assert seen.returncode == 0, seen.stdout
     _check_record(case, machine)
 
 

@@ -9,11 +9,12 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
 from thoughtgate.errors import UsageError
 from thoughtgate.runtime.kin import end_kin, kin_of
+from thoughtgate.runtime.launch import launch
 
 AGENT_GRACE_S: Final = 5.0
 """From the signal passed on to the agent until it is killed."""
@@ -21,28 +22,22 @@ AGENT_GRACE_S: Final = 5.0
 KIN_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL for what the agent left behind."""
 
-_RESET: Final = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-    signal.SIGCHLD,
-)
-"""Signals that Python or the wrap handles or ignores; the agent begins with the system's defaults."""
-
 
 class AgentProcess:
     """A running agent."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environ: Mapping[str, str], born: Callable[[], None]
+    ) -> None:
         """Start the agent in the wrap's own process group, so that the terminal is its too.
+
+        ``born`` is called in the child before it is the agent.
 
         Raises:
             UsageError: it cannot be started.
         """
         try:
-            self.pid = os.posix_spawnp(command[0], list(command), dict(environ), setsigdef=_RESET)
+            self.pid = launch(command, environ, born)
         except OSError as error:
             raise UsageError(
                 f"the agent {command[0]!r} could not be started: {error.strerror}; "

@@ -19,7 +19,7 @@ from thoughtgate.runtime.gateway_mux import Mux, lose
 from thoughtgate.runtime.gateway_part import Part
 from thoughtgate.runtime.gateway_post import JSON, STREAM, Post
 from thoughtgate.runtime.gateway_sessions import Entry
-from thoughtgate.transports.child import ChildCommand
+from thoughtgate.transports.child import ChildCommand, Watcher
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import REQUEST, Message, RequestId
@@ -38,8 +38,15 @@ class ChildUpstream:
     names_sessions = False
     """A stdio server knows no sessions; the gateway names them."""
 
-    def __init__(self, command: ChildCommand, *, isolation: str = SHARED) -> None:
+    def __init__(
+        self,
+        command: ChildCommand,
+        *,
+        isolation: str = SHARED,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._command = command
+        self._watcher = watcher
         self._is_shared = isolation == SHARED
         self._muxes: dict[object, Mux] = {}
         self._spare: Mux | None = None
@@ -196,7 +203,12 @@ class ChildUpstream:
         return mux
 
     def _new_mux(self) -> Mux:
-        return Mux(self._command, is_shared=self._is_shared, on_refused=self._refused)
+        return Mux(
+            self._command,
+            is_shared=self._is_shared,
+            on_refused=self._refused,
+            watcher=self._watcher,
+        )
 
     def _refused(self, line: bytes, check: str) -> None:
         self.on_refused(line, check)

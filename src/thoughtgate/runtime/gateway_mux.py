@@ -14,7 +14,7 @@ from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerGone
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_flow import Flow, Sink
-from thoughtgate.transports.child import Child, ChildCommand
+from thoughtgate.transports.child import Child, ChildCommand, Watcher
 from thoughtgate.wire.frame import find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
@@ -63,8 +63,10 @@ class Mux:
         *,
         is_shared: bool,
         on_refused: Callable[[bytes, str], None],
+        watcher: Watcher | None = None,
     ) -> None:
         self._command = command
+        self._watcher = watcher
         self._is_shared = is_shared
         self._on_refused = on_refused
         self._child: Child | None = None
@@ -100,7 +102,7 @@ class Mux:
         if self._failures >= MAX_RESTARTS:
             raise PeerGone("the server ended too often")
         self._failures += 1
-        child = Child(self._command, on_line=self._took, on_exit=self._ended)
+        child = Child(self._command, on_line=self._took, on_exit=self._ended, watcher=self._watcher)
         await child.start()
         self._child = child
 

@@ -1,8 +1,12 @@
 """A forked process that cleans up when the gate ends without saying goodbye.
 
-It holds one end of a pipe. When the gate's end closes, SIGKILL included, it ends what it
-was told to watch and may run one command, such as putting an agent's config back. It
-works on every Unix and reaches grandchildren, which a parent-death signal does not.
+It holds one end of a pipe on which processes are named as they come and go. When the
+gate's end closes, SIGKILL included, it ends those that are left and may run one command,
+such as putting an agent's config back. It works on every Unix and reaches grandchildren,
+which a parent-death signal does not.
+
+Whoever is started names itself, after the fork and before the exec: there is no moment
+in which a killed gate leaves a process behind that the guardian has not heard of.
 """
 
 import contextlib
@@ -12,22 +16,91 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-_LAST_DESCRIPTOR: Final = 1024
+_LAST_DESCRIPTOR: Final = 4096
 """Descriptors a fresh gate may have inherited; the guardian keeps none of them."""
+
+_MAX_SAID: Final = 1_000_000
+"""Bytes after which what was said is summed up: a gate may live for months."""
 
 _PATIENCE: Final = 40
 _STEP_S: Final = 0.025
 """Together one second from SIGTERM to SIGKILL: the gate is gone, nobody is left to be polite for."""
 
-_TRIES: Final = 3
-"""How often the command is run until it ends well."""
-
-IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+_IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+_BYE: Final = b"bye"
 
 
-def fork_deaf() -> int:
+class Guardian:
+    """The gate's side: tell whom to end, and say goodbye. Fork before threads exist."""
+
+    def __init__(self, afterwards: Sequence[str] = ()) -> None:
+        """Fork the guardian; ``afterwards`` is the command it runs when it had to act."""
+        watched, self._pipe = os.pipe()
+        self.pid = _fork_deaf()
+        if self.pid == 0:
+            os.close(self._pipe)
+            _guard(watched, list(afterwards))
+        os.close(watched)
+
+    def watch(self, pid: int, *, group: bool = True) -> None:
+        """Name the process, or the process group, to end; it may name itself."""
+        self._say(b"+%d" % (-pid if group else pid))
+
+    def forget(self, pid: int, *, group: bool = True) -> None:
+        """A watched process has ended and was waited for: its number may become another's."""
+        self._say(b"~%d" % (-pid if group else pid))
+
+    def dismiss(self) -> None:
+        """All is well: let the guardian go. A second call does nothing."""
+        if self.pid:
+            self._say(_BYE)
+            os.close(self._pipe)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            self.pid = 0
+
+    def _say(self, word: bytes) -> None:
+        if self.pid:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, word + b"\n")
+
+
+def targets_left(said: bytes) -> list[int] | None:
+    """Return the targets that were named and not forgotten, groups as negative numbers.
+
+    None after a goodbye: the guardian has nothing to do.
+    """
+    targets: dict[int, None] = {}
+    for word in said.split():
+        if word == _BYE:
+            return None
+        target = int(word[1:])
+        if word[:1] == b"+":
+            targets[target] = None
+        else:
+            targets.pop(target, None)
+    return list(targets)
+
+
+def end_all(targets: Sequence[int]) -> None:
+    """Terminate, wait a little, kill; a single process takes along what it has started."""
+    from thoughtgate.runtime.kin import end_kin, kin_of  # not paid for while all is well
+
+    kin = [one for target in targets if target > 0 for one in kin_of(target)]
+    left = [target for target in targets if _signal(target, signal.SIGTERM)]
+    for _ in range(_PATIENCE):
+        left = [target for target in left if _signal(target, 0)]
+        if not left:
+            break
+        time.sleep(_STEP_S)
+    for target in left:
+        _signal(target, signal.SIGKILL)
+    end_kin(kin, _PATIENCE * _STEP_S)
+
+
+def _fork_deaf() -> int:
     """Fork a guardian that no signal of the terminal ends before it has come to ignore them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
     pid = -1
     try:
         pid = os.fork()
@@ -37,87 +110,49 @@ def fork_deaf() -> int:
     return pid
 
 
-class Guardian:
-    """The gate's side: tell whom to end, and say goodbye. Fork before threads exist."""
-
-    def __init__(self, afterwards: Sequence[str] = ()) -> None:
-        """Fork the guardian; ``afterwards`` is the command it runs when it had to act."""
-        watched, self._pipe = os.pipe()
-        self._pid = fork_deaf()
-        if self._pid == 0:
-            os.close(self._pipe)
-            _guard(watched, list(afterwards))
-        os.close(watched)
-
-    def watch(self, pid: int, *, group: bool = True) -> None:
-        """Name the process, or the process group, to end."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._pipe, b"%s%d\n" % (b"-" if group else b"", pid))
-
-    def forget(self, pid: int) -> None:
-        """A watched process has ended and was waited for: its number may become another's."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._pipe, b"~%d\n" % pid)
-
-    def dismiss(self) -> None:
-        """All is well: let the guardian go."""
-        if self._pid:
-            with contextlib.suppress(BrokenPipeError):
-                os.write(self._pipe, b"done\n")
-            os.close(self._pipe)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._pid, 0)
-            self._pid = 0
-
-
 def _guard(watched: int, afterwards: list[str]) -> None:
     """The guardian's whole life. Never returns into the forked copy of the gate."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in IGNORED:
+        for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
         os.dup2(watched, 0)
         os.closerange(1, _LAST_DESCRIPTOR)
-        said = b""
-        while chunk := os.read(0, 64):
-            said += chunk
-        words = said.split()
-        if b"done" not in words:
-            for word in words:
-                if not word.startswith(b"~") and b"~" + word not in words:
-                    _end(int(word))
+        targets = targets_left(_hear(0))
+        if targets is not None:
+            end_all(targets)
             if afterwards:
-                _run(afterwards)
+                _become(afterwards)
     except (OSError, ValueError):
         pass
     finally:
         os._exit(0)
 
 
-def _end(target: int) -> None:
-    """Terminate, wait a little, kill; a negative number is a process group."""
-    from thoughtgate.runtime.kin import end_kin, kin_of  # not paid for while all is well
-
-    kin = kin_of(target) if target > 0 else []
-    # One that may not be signalled must not keep the others from being ended.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(target, signal.SIGTERM)
-        for _ in range(_PATIENCE):
-            time.sleep(_STEP_S)
-            os.kill(target, 0)
-        os.kill(target, signal.SIGKILL)
-    end_kin(kin, _PATIENCE * _STEP_S)
+def _hear(pipe: int) -> bytes:
+    """Return what the gate and its children have said, once all of them are gone."""
+    said = b""
+    while chunk := os.read(pipe, 4096):
+        said += chunk
+        if len(said) > _MAX_SAID and said.endswith(b"\n"):
+            targets = targets_left(said)
+            said = b"".join(b"+%d\n" % one for one in targets) if targets is not None else _BYE
+    return said
 
 
-def _run(command: list[str]) -> None:
-    """Run a command as a process of its own; whoever ends the guardian does not end it."""
+def _signal(target: int, number: int) -> bool:
+    """Signal a process or a group; False when there is none, or it may not be signalled."""
+    try:
+        os.kill(target, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _become(command: list[str]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
-    for _ in range(_TRIES):
-        pid = os.posix_spawn(command[0], command, os.environ, setpgroup=0, setsigmask=())
-        _, status = os.waitpid(pid, 0)
-        if status == 0:
-            return
-        time.sleep(_STEP_S)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.execv(command[0], command)  # noqa: S606 - our own command; a shell is what we never want

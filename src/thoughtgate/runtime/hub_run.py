@@ -24,6 +24,7 @@ from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.control import ControlServer
 from thoughtgate.runtime.governing import open_governor, open_tasks, record_place
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.hub import Hub, hide_nowhere
 from thoughtgate.runtime.hub_control import operations
 from thoughtgate.runtime.hub_http import HttpFront
@@ -32,7 +33,6 @@ from thoughtgate.runtime.hub_servers import Surroundings, named
 from thoughtgate.runtime.hub_stdio import StdioFront
 from thoughtgate.runtime.presence import DIRECTORY, announce
 from thoughtgate.runtime.reload import Reloader
-from thoughtgate.runtime.supervisor_guardian import GroupGuardian
 from thoughtgate.runtime.tasks import finish, spawn
 from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.stores.tasks import TaskStore
@@ -97,7 +97,7 @@ def run_serve(plan: ServePlan) -> int:
         RecordError: the record cannot be written; nothing was started.
     """
     check_plan(plan)
-    guardian = GroupGuardian()
+    guardian = Guardian()
     stdout_fd = protect_stdout() if plan.http is None else 1
     settings = plan.loaded.settings
     log = open_log(
@@ -153,7 +153,7 @@ def _observer(log: Log, meter: Metrics | None) -> Callable[[Record], None]:
 async def _serve(
     plan: ServePlan,
     governor: Governor,
-    guardian: GroupGuardian,
+    guardian: Guardian,
     stdout_fd: int,
     meter: Metrics | None,
 ) -> str:

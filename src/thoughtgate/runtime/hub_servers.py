@@ -12,12 +12,11 @@ from thoughtgate.runtime.hub_relay import ServerRelay
 from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.supervisor import Owner, Supervisor
-from thoughtgate.runtime.supervisor_guardian import GroupGuardian
 from thoughtgate.runtime.supervisor_log import ServerLog
 from thoughtgate.runtime.upstream import Carrier
 from thoughtgate.runtime.upstream_http import HttpCarrier, ParamHeaders, auth_headers
 from thoughtgate.runtime.upstream_stdio import StdioCarrier
-from thoughtgate.transports.child import ChildCommand
+from thoughtgate.transports.child import ChildCommand, Watcher
 from thoughtgate.transports.http_client import HttpPool, PoolOptions
 from thoughtgate.transports.tls import client_context
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
@@ -33,7 +32,7 @@ class Surroundings:
     environ: Mapping[str, str]
     base: str
     """The directory that relative paths of the config stand for."""
-    guardian: GroupGuardian | None = None
+    watcher: Watcher | None = None
 
 
 class Servers:
@@ -123,7 +122,7 @@ class Servers:
             {**kept, **server.env},
             str(Path(around.base, Path(server.cwd).expanduser())) if server.cwd else "",
         )
-        return StdioCarrier(server.id, command, log, around.guardian)
+        return StdioCarrier(server.id, command, log, around.watcher)
 
     def _http(self, server: ServerSettings) -> Carrier:
         token = ""

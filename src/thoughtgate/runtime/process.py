@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from thoughtgate.runtime.guardian import Guardian
+from thoughtgate.runtime.launch import launch
 
 TERM_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL."""
@@ -24,15 +25,6 @@ EOF_GRACE_S: Final = 5.0
 
 _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
-_RESET: Final = (
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGCHLD,
-)
-"""Signals that Python or the gate ignores or handles; a server begins with the system's defaults."""
 
 
 class Server:
@@ -48,17 +40,7 @@ class Server:
         self.stdout, child_out = os.pipe()
         self.guardian = Guardian()
         try:
-            self.pid = os.posix_spawnp(
-                command[0],
-                list(command),
-                dict(environ),
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, child_in, 0),
-                    (os.POSIX_SPAWN_DUP2, child_out, 1),
-                ],
-                setpgroup=0,
-                setsigdef=_RESET,
-            )
+            self.pid = launch(command, environ, self._lead_group, stdin=child_in, stdout=child_out)
         except OSError:
             self.guardian.dismiss()
             for descriptor in (self.stdin, self.stdout):
@@ -67,11 +49,15 @@ class Server:
         finally:
             os.close(child_in)
             os.close(child_out)
-        self.guardian.watch(self.pid)
         self.returncode: int | None = None
         for descriptor in (self.stdin, self.stdout):
             os.set_blocking(descriptor, False)
             _enlarge(descriptor)
+
+    def _lead_group(self) -> None:
+        """In the child: have a group of its own, and tell the guardian of it."""
+        os.setpgid(0, 0)
+        self.guardian.watch(os.getpid())
 
     def poll(self) -> int | None:
         """Return the exit code once the server has ended: 128 + n when signal n ended it."""

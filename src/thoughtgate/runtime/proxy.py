@@ -29,6 +29,7 @@ from thoughtgate.runtime.gateway_pages import Pages
 from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
 from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
@@ -36,7 +37,7 @@ from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
-from thoughtgate.transports.child import ChildCommand
+from thoughtgate.transports.child import ChildCommand, Watcher
 from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
 from thoughtgate.transports.http_server import HttpServer, ServerLimits
 from thoughtgate.transports.tls import client_context
@@ -174,8 +175,9 @@ def child_command(plan: ProxyPlan) -> ChildCommand:
 class HttpProxy:
     """A gateway that listens."""
 
-    def __init__(self, plan: ProxyPlan) -> None:
+    def __init__(self, plan: ProxyPlan, watcher: Watcher | None = None) -> None:
         self.plan = plan
+        self._watcher = watcher
         self.port = 0
         self.admin_port = 0
         self._stop = asyncio.Event()
@@ -285,7 +287,9 @@ class HttpProxy:
         plan = self.plan
         if plan.server.url:
             return HttpUpstream(upstream_pool(plan.server, plan.environ))
-        return ChildUpstream(child_command(plan), isolation=plan.server.isolation)
+        return ChildUpstream(
+            child_command(plan), isolation=plan.server.isolation, watcher=self._watcher
+        )
 
     def _options(self) -> GatewayOptions:
         settings, listen = self.plan.settings, self.plan.listen
@@ -329,6 +333,8 @@ def _public_url(listen: ListenSettings) -> str:
 
 def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:
     """Serve HTTP in this process until a signal ends it."""
+    # Forked before there are threads, locks and open files to inherit.
+    guardian = Guardian() if plan.server.command else None
     raise_descriptor_limit()
 
     def ready(proxy: HttpProxy) -> None:
@@ -339,13 +345,17 @@ def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bo
             announce(f"admin on http://{plan.listen.admin_host}:{proxy.admin_port}")
 
     async def main() -> None:
-        proxy = HttpProxy(plan)
+        proxy = HttpProxy(plan, guardian)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, proxy.stop)
         await proxy.run(ready, reuse_port=reuse_port)
 
-    run_on_loop(main)
+    try:
+        run_on_loop(main)
+    finally:
+        if guardian is not None:
+            guardian.dismiss()
 
 
 def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from thoughtgate.errors import PeerGone
-from thoughtgate.runtime.supervisor_guardian import GroupGuardian
 from thoughtgate.runtime.supervisor_log import ServerLog
 from thoughtgate.runtime.upstream import Upstream
-from thoughtgate.transports.child import Child, ChildCommand
+from thoughtgate.transports.child import Child, ChildCommand, Watcher
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 
@@ -29,7 +28,7 @@ class StdioCarrier:
         server: str,
         command: ChildCommand,
         log: ServerLog,
-        guardian: GroupGuardian | None = None,
+        watcher: Watcher | None = None,
         *,
         grace_s: float = STOP_GRACE_S,
         on_exit: Callable[[int], None] | None = None,
@@ -37,7 +36,7 @@ class StdioCarrier:
         self._server = server
         self._command = command
         self._log = log
-        self._guardian = guardian
+        self._watcher = watcher
         self._grace_s = grace_s
         self._on_exit = on_exit
         self._child: Child | None = None
@@ -52,13 +51,15 @@ class StdioCarrier:
         """
         self._upstream = upstream
         child = Child(
-            self._command, on_line=upstream.took, on_exit=self._ended, on_stderr=self._heard
+            self._command,
+            on_line=upstream.took,
+            on_exit=self._ended,
+            on_stderr=self._heard,
+            watcher=self._watcher,
         )
         self._child = child
         await child.start()
         self.pid = child.pid
-        if self._guardian is not None:
-            self._guardian.watch(child.pid)
 
     def send(self, body: dict[str, Any]) -> None:
         """Write one line.
@@ -82,23 +83,18 @@ class StdioCarrier:
         """Stop the process and everything it started."""
         if self._child is not None:
             await self._child.stop(self._grace_s, STOP_TERM_S)
-            self._release()
+            self.pid = 0
 
     def _heard(self, chunk: bytes) -> None:
         for line in self._log.take(chunk):
             _log.debug("stderr: %s", line, extra={"server": self._server})
 
     def _ended(self, code: int) -> None:
-        self._release()
+        self.pid = 0
         if self._on_exit is not None:
             self._on_exit(code)
         if self._upstream is not None:
             self._upstream.lost(f"the server {describe_exit(code)}")
-
-    def _release(self) -> None:
-        if self._guardian is not None and self.pid:
-            self._guardian.release(self.pid)
-            self.pid = 0
 
 
 def describe_exit(code: int) -> str:

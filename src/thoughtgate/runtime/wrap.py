@@ -234,8 +234,9 @@ class Wrap:
     async def _run_agent(self, governance: Governance, guardian: Guardian) -> int:
         environ = {**self._around.environ, ACTIVE: "1"}
         started = monotonic()
-        self._agent = agent = AgentProcess(self._options.command, environ)
-        guardian.watch(agent.pid, group=False)
+        self._agent = agent = AgentProcess(
+            self._options.command, environ, lambda: guardian.watch(os.getpid(), group=False)
+        )
         ended, stopping = spawn(agent.wait()), spawn(self._stop.wait())
         try:
             await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -248,7 +249,7 @@ class Wrap:
         finally:
             agent.signal(signal.SIGKILL)
             await finish(ended, stopping)
-        guardian.forget(agent.pid)
+        guardian.forget(agent.pid, group=False)
         await self._wait_for_window(code, monotonic() - started)
         return code
 

@@ -5,13 +5,11 @@ the lines mean is not known here, and nothing is ever passed through a shell.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Final, Protocol, cast
 
 from thoughtgate.errors import PeerGone
 from thoughtgate.wire.lines import MAX_LINE, LineSplitter
@@ -28,8 +26,15 @@ MAX_BACKLOG: Final = 64 * 1024 * 1024
 OWN_PREFIX: Final = "THOUGHTGATE_"
 """Variables of the gate itself; a server never sees them."""
 
-_PR_SET_PDEATHSIG: Final = 1
-_libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+class Watcher(Protocol):
+    """Whoever ends process groups once the gate itself was killed."""
+
+    def watch(self, pid: int) -> None:
+        """A group has come; called by its leader itself, before it is the server."""
+
+    def forget(self, pid: int) -> None:
+        """A group is gone; its number may soon be somebody else's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,14 @@ class Child:
         on_line: Callable[[bytes], None],
         on_exit: Callable[[int], None],
         on_stderr: Callable[[bytes], None] | None = None,
+        watcher: Watcher | None = None,
         max_line: int = MAX_LINE,
     ) -> None:
         self.command = command
         self._on_line = on_line
         self._on_exit = on_exit
         self._on_stderr = on_stderr
+        self._watcher = watcher
         self._splitter = LineSplitter(max_line)
         self._transport: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
@@ -107,7 +114,7 @@ class Child:
                 cwd=self.command.cwd or None,
                 stderr=None if self._on_stderr is None else asyncio.subprocess.PIPE,
                 start_new_session=True,
-                preexec_fn=_die_with_parent if _libc is not None else None,
+                preexec_fn=self._name_itself if self._watcher is not None else None,
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "the command is not valid"
@@ -161,6 +168,11 @@ class Child:
         self._transport.close()
         return self._code or 0
 
+    def _name_itself(self) -> None:
+        """In the child, which already leads its group."""
+        if self._watcher is not None:
+            self._watcher.watch(os.getpid())
+
     async def _gone_within(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds):
@@ -189,6 +201,8 @@ class Child:
         self._exited.set()
         # What the server left behind may hold its stdout open for ever.
         self.signal_group(signal.SIGKILL)
+        if self._watcher is not None:
+            self._watcher.forget(self.pid)
         self._tell_end()
 
     def _tell_end(self) -> None:
@@ -224,8 +238,3 @@ class _Pipes(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         code = self._transport.get_returncode() if self._transport is not None else None
         self._child._ended(code if code is not None else 0)  # noqa: SLF001  as above
-
-
-def _die_with_parent() -> None:
-    """In the child: be killed when the gate is killed, since nobody else would do it."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,91 @@
+"""Start a program as a child that the guardian knows of before it is the program.
+
+A fork of our own and not ``posix_spawn`` or ``subprocess``: the child must name itself to
+the guardian between fork and exec, and the shim's memory budget has no room for the
+``subprocess`` module.
+"""
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+_RESET: Final = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGCHLD,
+)
+"""Signals that Python or the gate ignores or handles; a program begins with the system's defaults."""
+
+_NOT_STARTED: Final = 127
+
+
+def launch(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    born: Callable[[], None],
+    *,
+    stdin: int = 0,
+    stdout: int = 1,
+) -> int:
+    """Start a program and return its process id once it runs.
+
+    Args:
+        command: the program, looked up in the PATH of ``environ``, and its arguments.
+        environ: its whole environment.
+        born: called in the child; what it says is said before the program runs.
+        stdin: the descriptor that becomes the program's standard input.
+        stdout: the descriptor that becomes its standard output.
+
+    Raises:
+        OSError: it cannot be started; nothing is left behind.
+    """
+    failed, report = os.pipe()
+    # A signal between fork and exec must not run the gate's own handlers in the child.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)
+
+    def become() -> None:
+        for target, descriptor in ((0, stdin), (1, stdout)):
+            if descriptor != target:
+                os.dup2(descriptor, target)
+        born()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - no shell, ever
+
+    pid = -1
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _live(become, report)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(report)
+        if pid < 0:
+            os.close(failed)
+    try:
+        number = os.read(failed, 16)
+    finally:
+        os.close(failed)
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)), command[0])
+    return pid
+
+
+def _live(become: Callable[[], None], report: int) -> None:
+    """The child's whole life in our code. Never returns into the forked copy of the gate."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in _RESET:
+            signal.signal(number, signal.SIG_DFL)
+        become()
+    except OSError as error:
+        os.write(report, b"%d" % (error.errno or errno.EINVAL))
+    except ValueError:  # a NUL in the command
+        os.write(report, b"%d" % errno.EINVAL)
+    finally:
+        os._exit(_NOT_STARTED)
