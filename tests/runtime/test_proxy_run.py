@@ -8,9 +8,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.commands import sample_server, thoughtgate
 from tests.support.http_gate import ACCEPT, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
-from tests.support.proxy_process import ProxyProcess
+from tests.support.proxy_process import ProxyProcess, environment
+from tests.support.stages import port_of, served
+from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 
 
@@ -94,3 +97,22 @@ def _accepts(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@pytest.mark.parametrize("gate", ["proxy --listen", "serve --http"])
+def test_a_killed_gate_takes_its_servers_and_what_they_started_along(
+    tmp_path: Path, gate: str
+) -> None:
+    config = _config(
+        tmp_path, "schema: 1\ndefault: forward\n" + served(sample_server("--spawn-grandchild"))
+    )
+    command, flag = gate.split()
+    eager = ["--eager"] if command == "serve" else []
+    arguments = [command, "-c", config, flag, "127.0.0.1:0", *eager]
+    with StdioPeer(thoughtgate(*arguments), env=environment(tmp_path)) as peer:
+        port_of(peer)
+        # The guardian, the server, and what the server started.
+        wait_for(lambda: len(peer.descendants()) >= 3, what="the server's helper")
+        peer.signal(signal.SIGKILL)
+        peer.wait()
+        peer.assert_nothing_left()
