@@ -42,7 +42,8 @@ With the extra `thoughtgate[otel]` and `telemetry.otlp.endpoint`, spans and log 
 
 Attributes: `method`, `correlation_id`, `task_augmented`, `mcp.method.name`, `mcp.session.id`, `mcp.resource.uri`, `mcp.result.is_error`, `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.prompt.name`, `network.transport`, `error.type`, `rpc.response.status_code`, and `thoughtgate.*` for server, principal, gate, rule and outcome.
 Arguments and results are never exported.
-W3C trace context is taken from HTTP headers and from `params._meta` (`traceparent`, `tracestate`, `baggage`); a malformed one begins a new trace.
+W3C trace context is taken from `traceparent`, in the HTTP headers or in `params._meta`; a malformed one begins a new trace. `tracestate` and `baggage` go on as they came.
+A forwarded call carries the context of its `mcp.upstream` span to the server: in `params._meta.traceparent`, and over HTTP in the header `traceparent` as well.
 Exporting never holds up a call; when the collector is slow, spans are dropped.
 """
 

@@ -91,6 +91,19 @@ def test_an_approved_task_runs_under_the_gates_own_id_and_its_answer_ends_the_ta
     book.when(server(answer)).then()
 
 
+def test_a_traced_call_tells_the_server_its_trace_as_a_task_too() -> None:
+    traced = YES._replace(trace="00-t-s-01")
+    book = play().when(agent(request(1, "tools/call", {"name": "x"}))).whatever()
+    book.when(judged(1, traced))
+    (sent,) = book.commands
+    assert json.loads(sent.data)["params"] == {"name": "x", "_meta": {"traceparent": "00-t-s-01"}}
+
+    book = _held_task(play()).when(TaskMade(1, {"result": {"task": TASK}}, 2.0)).whatever()
+    book.when(judged(1, traced))
+    (sent,) = book.commands
+    assert json.loads(sent.data)["params"]["_meta"] == {"traceparent": "00-t-s-01"}
+
+
 def test_a_refused_task_ends_and_never_runs() -> None:
     book = _held_task(play()).when(TaskMade(1, {"result": {"task": TASK}}, 2.0)).whatever()
     book.when(judged(1, NO))

@@ -42,6 +42,19 @@ def test_a_governor_records_where_it_was_told(tmp_path: Path) -> None:
     assert isinstance(governor.desk, NoDesk)
 
 
+@pytest.mark.parametrize(("audit", "waits"), [("", 0), ("audit: {fsync: true}\n", 2)])
+def test_the_disk_is_waited_for_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, audit: str, waits: int
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    governor = open_governor(_load(tmp_path, BASE + audit), {}, str(tmp_path), desk=False)
+    governor.start(1.0)
+    governor.finish("SUCCEEDED", 2.0)
+
+    assert len(synced) == waits
+
+
 def test_with_a_desk_people_can_be_asked(tmp_path: Path) -> None:
     governor = open_governor(_load(tmp_path), {}, str(tmp_path))
 

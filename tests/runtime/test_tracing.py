@@ -1,19 +1,147 @@
+"""Traces that leave the gate: to the collector, and with the calls to the servers."""
+
+import http.client
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.support.commands import sample_server, shim
+from tests.support.http_gate import ACCEPT, call_of
+from tests.support.http_upstream import HttpUpstream, text_result
 from tests.support.otlp_receiver import attributes, otlp_receiver
+from tests.support.proxy_process import ProxyProcess, environment, proxy_command
+from tests.support.records import started
+from tests.support.wraps import Machine
 
 from thoughtgate.config.settings import TelemetrySettings
 from thoughtgate.core.record import Record
-from thoughtgate.runtime.tracing import with_traces
+from thoughtgate.runtime.tracing import both, open_tracer
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-def test_without_a_collector_nothing_changes() -> None:
-    seen: list[Record] = []
-    assert with_traces(TelemetrySettings(), None) is None
-    assert with_traces(TelemetrySettings(), seen.append) == seen.append
+def _config(directory: Path, endpoint: str, more: str = "") -> Path:
+    config = directory / "thoughtgate.yaml"
+    traces = f"telemetry: {{otlp: {{endpoint: '{endpoint}'}}}}\n"
+    config.write_text(f"schema: 1\ndefault: forward\n{traces}{more}", "utf-8")
+    return config
+
+
+def _call(ident: int, **meta: Any) -> dict[str, Any]:
+    body = call_of("echo", {"text": "x"}, ident=ident)
+    if meta:
+        body["params"]["_meta"] = meta
+    return body
+
+
+def _post(port: int, body: dict[str, Any]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+    headers = {"content-type": "application/json", "accept": ACCEPT, "traceparent": PARENT}
+    connection.request("POST", "/mcp", json.dumps(body), headers)
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def _calls(seen: Path) -> list[dict[str, Any]]:
+    """Return the calls that reached the sample server."""
+    lines = [json.loads(line)["line"] for line in seen.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in lines if "tools/call" in line]
+
+
+def _carried(span: Any) -> tuple[str, str]:
+    return span.trace_id.hex(), span.span_id.hex()
+
+
+def _span_of(trace: str) -> tuple[str, str]:
+    _, trace_id, span_id, _ = trace.split("-")
+    return trace_id, span_id
+
+
+def test_without_a_collector_there_is_no_tracer() -> None:
+    assert open_tracer(TelemetrySettings()) is None
+
+
+def test_two_observers_see_the_same() -> None:
+    first: list[Record] = []
+    second: list[Record] = []
+    record = started("c")
+    both(first.append, second.append)(record)
+    both(None, second.append)(record)
+
+    assert (first, second) == ([record], [record, record])
+
+
+def test_a_server_on_stdio_is_told_the_gates_span(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    calls = [
+        _call(1, traceparent=PARENT, kept=1),
+        _call(2),
+    ]
+    with otlp_receiver() as receiver:
+        config = _config(tmp_path, receiver.endpoint)
+        subprocess.run(
+            shim(
+                sample_server("--log", str(seen)),
+                *("-c", str(config), "--audit", str(tmp_path / "audit.jsonl")),
+            ),
+            input="".join(json.dumps(one) + "\n" for one in calls),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        spans = [span for span in receiver.spans if span.name == "mcp.upstream"]
+    metas = [one["params"]["_meta"] for one in _calls(seen)]
+    assert {_span_of(meta["traceparent"]) for meta in metas} == {_carried(span) for span in spans}
+    (continued,) = [meta for meta in metas if "kept" in meta]
+    assert continued["traceparent"].split("-")[1] == PARENT.split("-")[1]
+
+
+@pytest.mark.parametrize("mode", ["--listen", "--stdio"])
+def test_a_server_on_http_is_told_in_the_header_and_in_the_message(
+    tmp_path: Path, mode: str
+) -> None:
+    with otlp_receiver() as receiver, HttpUpstream(lambda one: text_result(one, "x")) as upstream:
+        config = str(
+            _config(tmp_path, receiver.endpoint, f"servers: {{far: {{url: '{upstream.url}'}}}}\n")
+        )
+        if mode == "--stdio":
+            subprocess.run(
+                proxy_command("-c", config, "--stdio"),
+                input=json.dumps(_call(1)) + "\n",
+                env=environment(tmp_path),
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=True,
+            )
+        else:
+            with ProxyProcess(tmp_path, ["-c", config, "--listen", "127.0.0.1:0"]) as proxy:
+                _post(proxy.port, _call(1))
+                assert proxy.stop() == 0
+        (call,) = upstream.calls("echo")
+        told = _carried(receiver.span("mcp.upstream"))
+    trace = call.headers["traceparent"]
+    assert _span_of(trace) == told
+    assert call.message["params"]["_meta"]["traceparent"] == trace
+    assert mode == "--stdio" or told[0] == PARENT.split("-")[1]
+
+
+def test_a_wrapped_server_is_told_the_span_of_the_service(tmp_path: Path) -> None:
+    with otlp_receiver() as receiver:
+        machine = Machine(tmp_path / "machine")
+        seen = tmp_path / "seen.jsonl"
+        machine.write_sample("--log", str(seen))
+        machine.policy.write_text(_config(tmp_path, receiver.endpoint).read_text("utf-8"), "utf-8")
+        with machine.wrap() as run:
+            run.open()
+            run.call("echo", {"text": "x"})
+            assert run.finish() == 0
+        told = _carried(receiver.span("mcp.upstream"))
+    (call,) = _calls(seen)
+    assert _span_of(call["params"]["_meta"]["traceparent"]) == told
 
 
 def test_a_shim_with_a_collector_sends_the_spans_of_its_calls(tmp_path: Path) -> None:

@@ -48,6 +48,20 @@ def test_a_call_is_a_request_span_with_an_upstream_span_below_it() -> None:
         assert all(headers["x-key"] == "k" for headers in receiver.headers)
 
 
+def test_a_server_is_told_of_the_span_it_works_under_and_nobody_else_is() -> None:
+    with otlp_receiver() as receiver:
+        tracer = Tracer(receiver.endpoint)
+        tracer.observe(started("c", T0))
+        assert tracer.outgoing("c") == ""
+        tracer.observe(decided("c", T0))
+        _, trace, span, _ = tracer.outgoing("c").split("-")
+        tracer.observe(ended("c", T0 + 1))
+        assert tracer.outgoing("c") == tracer.outgoing("unknown") == ""
+        tracer.close()
+        upstream = receiver.span("mcp.upstream")
+        assert (upstream.trace_id.hex(), upstream.span_id.hex()) == (trace, span)
+
+
 def test_a_persons_thinking_is_a_span_of_its_own() -> None:
     with otlp_receiver() as receiver:
         tracer = Tracer(receiver.endpoint)

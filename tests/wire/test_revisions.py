@@ -1,5 +1,6 @@
 """Telling a request's era from its own words, and its progress token."""
 
+import json
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from thoughtgate.wire.revisions import (
     progress_token,
     traceparent,
     version_in,
+    with_traceparent,
 )
 
 
@@ -68,6 +70,24 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 def test_a_callers_trace_is_read_from_meta() -> None:
     assert traceparent({"_meta": {"traceparent": PARENT}}) == PARENT
+
+
+@pytest.mark.parametrize(
+    ("params", "meta"),
+    [
+        (None, {"traceparent": PARENT}),
+        ({"name": "x"}, {"traceparent": PARENT}),
+        ({"_meta": {"traceparent": "old", "a/b": 1}}, {"traceparent": PARENT, "a/b": 1}),
+    ],
+)
+def test_a_request_takes_a_trace_along(params: Any, meta: Any) -> None:
+    body = {"id": 1} if params is None else {"id": 1, "params": params}
+    before = json.dumps(body)
+
+    traced = with_traceparent(body, PARENT)
+
+    assert traced == {"id": 1, "params": {**(params or {}), "_meta": meta}}
+    assert json.dumps(body) == before
 
 
 @pytest.mark.parametrize(

@@ -409,6 +409,8 @@ class AuditModel(Model):
     """Bytes of arguments and results that are kept."""
     rotate: RotateModel = RotateModel()
     """When a new file is begun."""
+    fsync: bool = False
+    """Wait for the disk at every write: the record survives a loss of power, and calls are slower."""
     sign_key_env: VariableName | None = None
     """Environment variable that holds the key for signed checkpoints."""
 

@@ -212,6 +212,7 @@ class AuditSettings:
     """Bytes of arguments and results kept; 0 for none."""
     rotate_size: int = 64 * MIB
     rotate_keep: int = 10
+    fsync: bool = False
     sign_key_env: str = ""
 
 

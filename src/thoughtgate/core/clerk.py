@@ -11,8 +11,8 @@ from thoughtgate.core.record import AGENT_TO_SERVER, ERROR, call_ended, frame_re
 from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
-from thoughtgate.wire.replies import MESSAGES, render_error
-from thoughtgate.wire.revisions import is_modern
+from thoughtgate.wire.replies import MESSAGES, render, render_error
+from thoughtgate.wire.revisions import is_modern, with_traceparent
 
 MAX_OPEN: Final = 100_000
 """Requests open at once in one direction; each costs under half a KiB."""
@@ -82,6 +82,12 @@ def sent(asked: Asked, at: float) -> Asked:
         redact=asked.redact,
         alive_at=at,
     )
+
+
+def traced(message: Message, trace: str) -> Message:
+    """Return a request that tells the server under which trace it works."""
+    body = with_traceparent(message.body, trace)
+    return message._replace(body=body, raw=render(body))
 
 
 class Clerk:

@@ -10,7 +10,7 @@ alike.
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import is_shown, outcome_of, says_error
-from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup, sent
+from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup, sent, traced
 from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
@@ -362,9 +362,9 @@ class Session:
             self._held -= 1
         closed = self.prompts.close(event.call_id)
         if verdict.action == FORWARD and asked.message is not None:
-            raw = asked.message.raw
+            message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
             self._send_on(event.key, asked, event.at)
-            return [*closed, ToServer(raw, event.key)]
+            return [*closed, ToServer(message.raw, event.key)]
         return [*closed, *self._clerk.denied(event.key, asked, verdict, event.at)]
 
     def _judged_too_late(self, event: CallJudged) -> list[Command]:
@@ -432,6 +432,8 @@ class Session:
     def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
         """A person has decided on a call whose caller polls for it: it runs now, or never."""
         asked = asked._replace(redact=event.verdict.redact)
+        if event.verdict.trace and asked.message is not None:
+            asked = asked._replace(message=traced(asked.message, event.verdict.trace))
         ident, frame = self._tasked.run(asked)
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
             return self._clerk.denied(ident, asked, event.verdict, event.at)

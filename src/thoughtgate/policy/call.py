@@ -68,6 +68,8 @@ class Verdict(NamedTuple):
     """False in the development profile: the call went on although this verdict says otherwise."""
     redact: bool = False
     """True when the rule asks for secrets to be masked in the result too."""
+    trace: str = ""
+    """For ``forward``, where the gate traces: the W3C context under which the server works."""
 
 
 class Condition(NamedTuple):

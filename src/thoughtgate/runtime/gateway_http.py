@@ -42,8 +42,9 @@ class HttpUpstream:
     adopts_sessions = True
     """The server itself knows its sessions."""
 
-    def __init__(self, pool: HttpPool) -> None:
+    def __init__(self, pool: HttpPool, *, traces: bool = False) -> None:
         self._pool = pool
+        self._traces = traces
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Never called: every frame of an HTTP server has its session."""
         self._notices: set[_Notice] = set()
@@ -75,6 +76,7 @@ class HttpUpstream:
         """Send a POST on."""
         headers = upstream_headers(post.exchange, post.upstream_session)
         headers.append(_CONTENT)
+        headers = self._traced(headers, data)
         post.leg = leg = PausableLeg(post, post.flow, key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)
 
@@ -82,6 +84,7 @@ class HttpUpstream:
         """Send one message of a batch on."""
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(_CONTENT)
+        headers = self._traced(headers, data)
         leg = PausableLeg(Part(batch, key), batch.flow, key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)
         return leg
@@ -111,7 +114,17 @@ class HttpUpstream:
             wanted = tools.of(str(params.get("name")))
             headers += mirror.mirrored(message.method, params, version_in(params) or "", wanted)
         leg = PausableLeg(alone, flow, alone.key)
-        leg.exchange = self._pool.send(b"POST", headers, data, leg)
+        leg.exchange = self._pool.send(b"POST", self._traced(headers, data), data, leg)
+
+    def _traced(self, headers: Headers, data: bytes) -> Headers:
+        """Name the gate's own span in the header too, where the gate traces."""
+        message = read_frame(data) if self._traces else None
+        if not isinstance(message, Message):
+            return headers
+        traced = mirror.trace_headers(message.body.get("params"))
+        if traced:
+            headers = [header for header in headers if header[0] != mirror.TRACE]
+        return headers + traced
 
     def forget(self, flow: Flow) -> None:
         """The server forgets its sessions itself."""

@@ -375,6 +375,8 @@ class Governance:
             answer["kind"] = verdict.kind or "approval"
         if verdict.redact:
             answer["redact"] = True
+        if verdict.trace:
+            answer["trace"] = verdict.trace
         if verdict.workflow:
             answer["workflow"] = verdict.workflow
         if verdict.retry_after_s:

@@ -21,7 +21,7 @@ from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.presence import GateAnnouncer
 from thoughtgate.runtime.prompt_seals import open_seals
 from thoughtgate.runtime.task_desk import Keeper
-from thoughtgate.runtime.tracing import with_traces
+from thoughtgate.runtime.tracing import both, open_tracer
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
@@ -62,6 +62,7 @@ def open_governor(
         on_failure=settings.audit.on_failure,
         rotate_bytes=settings.audit.rotate_size,
         keep=settings.audit.rotate_keep,
+        fsync=settings.audit.fsync,
         sign_key=_sign_key(loaded, environ),
     )
     asks = None
@@ -69,6 +70,7 @@ def open_governor(
         held = Limits(settings.holds.principal, settings.holds.total)
         asks = open_desk(state, settings.approval, policy, channels=channels, limits=held)
     wished = settings.tasks
+    tracer = open_tracer(settings.telemetry)
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
@@ -77,7 +79,7 @@ def open_governor(
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
-        observe=with_traces(settings.telemetry, observe),
+        observe=both(observe, tracer.observe) if tracer is not None else observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
         announcer=GateAnnouncer(
@@ -87,6 +89,7 @@ def open_governor(
             record=record_place(loaded, state, audit),
         ),
     )
+    governor.trace = tracer.outgoing if tracer is not None else None
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor
 

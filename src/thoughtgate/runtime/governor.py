@@ -28,7 +28,7 @@ from thoughtgate.core.tally import Tally, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
-from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
+from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
 from thoughtgate.runtime.prompt_seals import PromptSeals
 from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk, Told
@@ -176,6 +176,8 @@ class Governor:
         """Called before a call is judged, at most once a second: the rules may have changed."""
         self.seals: PromptSeals | None = None
         """For prompts whose answers may come to another process, or to none that remembers them."""
+        self.trace: Callable[[str], str] | None = None
+        """Returns the trace context of a call that goes to the server, where calls are traced."""
         self._look_at = 0.0
         self._server = ""
 
@@ -233,9 +235,15 @@ class Governor:
             )
             verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")
             return Ruling(verdict, "", ())
+        return self._made(ruling)
+
+    def _made(self, ruling: Ruling) -> Ruling:
+        """Queue what must be on record of a ruling, and have its call carry its trace."""
         for record in ruling.records:
             self._put(record)
-        return ruling
+        if self.trace is None or ruling.verdict.action != FORWARD:
+            return ruling
+        return ruling._replace(verdict=ruling.verdict._replace(trace=self.trace(ruling.call_id)))
 
     def _look(self, at: float) -> None:
         """Let whoever watches the policy's files look at them, now and then."""
@@ -389,10 +397,7 @@ class Governor:
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the task waits no more"
             )
-        ruling = self.judge.settle(call_id, decision, at)
-        for record in ruling.records:
-            self._put(record)
-        return ruling
+        return self._made(self.judge.settle(call_id, decision, at))
 
     def _put(self, record: Record) -> None:
         self.tally.count(record)

@@ -286,7 +286,8 @@ class HttpProxy:
     def _upstream(self) -> HttpUpstream | ChildUpstream:
         plan = self.plan
         if plan.server.url:
-            return HttpUpstream(upstream_pool(plan.server, plan.environ))
+            traces = plan.settings.telemetry.otlp is not None
+            return HttpUpstream(upstream_pool(plan.server, plan.environ), traces=traces)
         return ChildUpstream(
             child_command(plan), isolation=plan.server.isolation, watcher=self._watcher
         )

@@ -140,11 +140,12 @@ class HttpLink:
     def _headers(self, message: Message) -> Headers:
         params = message.body.get("params")
         version = version_in(params)
+        traced = mirror.trace_headers(params)
         if version is None:
-            return self._known() if message.method != "initialize" else []
+            return traced + self._known() if message.method != "initialize" else traced
         params = params if type(params) is dict else {}
         wanted = self._tools.of(str(params.get("name")))
-        return mirror.mirrored(message.method, params, version, wanted)
+        return traced + mirror.mirrored(message.method, params, version, wanted)
 
     def _known(self) -> Headers:
         known: Headers = []

@@ -297,7 +297,13 @@ class ServiceAuthority:
                 gate, kind = _text(reply, "gate"), _text(reply, "kind")
                 _complain(f"{outcome}: {_text(reply, 'tool')!r}, {gate} gate, {kind}")
             redact = reply.get("redact") is True
-            return Verdict(FORWARD, _text(reply, "gate"), enforced=not outcome, redact=redact)
+            return Verdict(
+                FORWARD,
+                _text(reply, "gate"),
+                enforced=not outcome,
+                redact=redact,
+                trace=_text(reply, "trace"),
+            )
         if reply is not None and decision == "pending_approval":
             return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
         if reply is not None and decision == "deny":

@@ -5,36 +5,44 @@ queued is exported when the process ends, after the record is closed.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from thoughtgate.config.settings import TelemetrySettings
 from thoughtgate.core.record import Record
 
+if TYPE_CHECKING:
+    from thoughtgate.telemetry.spans import Tracer
+
 Observer = Callable[[Record], None]
 
 
-def with_traces(settings: TelemetrySettings, observe: Observer | None) -> Observer | None:
-    """Return an observer that also traces, when the settings ask for it.
+def open_tracer(settings: TelemetrySettings) -> "Tracer | None":
+    """Return a tracer, when the settings ask for one.
 
     Raises:
         UsageError: the extra with the SDK is not installed.
     """
     wanted = settings.otlp
     if wanted is None:
-        return observe
+        return None
     from thoughtgate.telemetry.spans import Tracer  # the extra, and only when it is asked for
 
-    tracer = Tracer(
+    return Tracer(
         wanted.endpoint,
         headers=wanted.headers,
         service_name=wanted.service_name,
         sample_rate=wanted.sample_rate,
         resource=wanted.resource,
     )
-    if observe is None:
-        return tracer.observe
 
-    def both(record: Record) -> None:
-        observe(record)
-        tracer.observe(record)
 
-    return both
+def both(first: Observer | None, second: Observer) -> Observer:
+    """Return an observer that tells two."""
+    if first is None:
+        return second
+
+    def observe(record: Record) -> None:
+        first(record)
+        second(record)
+
+    return observe

@@ -14,7 +14,14 @@ from thoughtgate.runtime.upstream import Upstream
 from thoughtgate.transports.http_client import ClientExchange, Headers, HttpPool
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
-from thoughtgate.wire.headers import LAST_EVENT, SESSION, VERSION, ParamHeader, mirrored
+from thoughtgate.wire.headers import (
+    LAST_EVENT,
+    SESSION,
+    VERSION,
+    ParamHeader,
+    mirrored,
+    trace_headers,
+)
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import LEGACY, version_in
@@ -136,8 +143,8 @@ class HttpCarrier:
             wanted: tuple[ParamHeader, ...] = ()
             if method == "tools/call" and self._param_headers is not None:
                 wanted = self._param_headers(str(params.get("name")))
-            return [*_ACCEPT, *mirrored(method, params, version, wanted)]
-        return [*_ACCEPT, *self._session_headers()]
+            return [*_ACCEPT, *trace_headers(params), *mirrored(method, params, version, wanted)]
+        return [*_ACCEPT, *trace_headers(params), *self._session_headers()]
 
     def _session_headers(self) -> Headers:
         headers: Headers = []

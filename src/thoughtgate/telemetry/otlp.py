@@ -57,6 +57,12 @@ class Exporter:
         """Return the context a caller sent; None begins a new trace."""
         return self._w3c.extract(dict(carrier)) if carrier else None
 
+    def carried(self, span: Span) -> str:
+        """Return what tells a server of a span: its ``traceparent``."""
+        carrier: dict[str, str] = {}
+        self._w3c.inject(carrier, self.below(span))
+        return carrier.get("traceparent", "")
+
     def below(self, span: Span) -> Context:
         """Return the context in which children of a span start."""
         return set_span_in_context(span, Context())

@@ -92,6 +92,13 @@ class Tracer:
         elif record.type != events.MESSAGE:
             self._otlp.log(record.type, record.at, {"server_id": record.server})
 
+    def outgoing(self, call_id: str) -> str:
+        """Return the ``traceparent`` under which the server works on a call; empty for none."""
+        traced = self._open.get(call_id)
+        if traced is None or traced.upstream is None:
+            return ""
+        return self._otlp.carried(traced.upstream)
+
     def close(self) -> None:
         """Export what is left, for as long as the collector may take."""
         for traced in self._open.values():

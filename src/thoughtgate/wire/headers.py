@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.message import Json
+from thoughtgate.wire.revisions import traceparent
 
 VERSION: Final = b"mcp-protocol-version"
 METHOD: Final = b"mcp-method"
@@ -20,6 +21,7 @@ NAME: Final = b"mcp-name"
 PARAM: Final = b"mcp-param-"
 SESSION: Final = b"mcp-session-id"
 LAST_EVENT: Final = b"last-event-id"
+TRACE: Final = b"traceparent"
 
 NAMED_BY: Final[dict[str, str]] = {
     "tools/call": "name",
@@ -191,6 +193,12 @@ def mirrored(
             if text is not None:
                 headers.append((entry.header, encode_value(text)))
     return headers
+
+
+def trace_headers(params: Json) -> list[tuple[bytes, bytes]]:
+    """Return the header that repeats the W3C trace context of a request's ``_meta``, if it has one."""
+    trace = traceparent(params)
+    return [(TRACE, trace.encode())] if trace else []
 
 
 def is_mirrored(name: bytes) -> bool:

@@ -46,6 +46,15 @@ def traceparent(params: Json) -> str:
     return found
 
 
+def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
+    """Return a request that carries this W3C trace context in its ``_meta``."""
+    params = body.get("params")
+    params = params if type(params) is dict else {}
+    meta = params.get(META)
+    meta = meta if type(meta) is dict else {}
+    return {**body, "params": {**params, META: {**meta, "traceparent": trace}}}
+
+
 def is_traceparent(text: str) -> bool:
     """Tell whether a text has the form of a ``traceparent``: version, trace, span, flags."""
     parts = text.split("-")
