@@ -5,7 +5,6 @@ is what the kernel counted for the proxy's own processes, so that neither the lo
 upstream is part of it. Peers that cannot be had are left out and named.
 """
 
-import asyncio
 import contextlib
 import json
 import os
@@ -18,12 +17,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import uvloop
 from bench.figure import Figure, percentile
+from bench.load import BODY, HEADERS, Load, Variant, run_load
 
-from thoughtgate.transports.http_client import HttpPool, PoolOptions
+from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.methods import named_by
@@ -37,33 +37,6 @@ COST_CONNECTIONS: Final = 4
 ROUNDS: Final = 5
 IDLE: Final = 10_000
 PATIENCE_S: Final = 30.0
-TICK: Final = os.sysconf("SC_CLK_TCK")
-HEADERS: Final = [
-    (b"content-type", b"application/json"),
-    (b"accept", b"application/json, text/event-stream"),
-    (b"mcp-protocol-version", b"2025-06-18"),
-]
-BODY: Final = (
-    b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":'
-    b'{"name":"echo","arguments":{"text":"hello world","number":7}}}'
-)
-
-
-class Variant(NamedTuple):
-    """Something that answers calls."""
-
-    name: str
-    url: str
-    pids: tuple[int, ...]
-    """Whose CPU it costs."""
-
-
-class Load(NamedTuple):
-    """What a load measured."""
-
-    per_second: float
-    cpu_us: float
-    latencies_ms: list[float]
 
 
 def measure(*, quick: bool) -> Iterable[Figure]:
@@ -121,58 +94,6 @@ def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str
             share = calls if "mcp-proxy" not in variant.name else max(64, calls // 20)
             found[variant.name].append(uvloop.run(run_load(variant, share, connections)))
     return found
-
-
-async def run_load(variant: Variant, calls: int, connections: int) -> Load:
-    """Make calls over some connections and measure."""
-    pool = HttpPool(variant.url, PoolOptions(max_idle=connections))
-    session = await _open_session(pool)
-    left = calls
-    latencies: list[float] = []
-
-    async def work() -> None:
-        nonlocal left
-        while left > 0:
-            left -= 1
-            began = time.perf_counter()
-            answer = await pool.request("POST", [*HEADERS, *session], BODY % (left + 1))
-            if answer.status != 200:
-                raise RuntimeError(f"{variant.name}: {answer.status} {answer.body[:200]!r}")
-            latencies.append((time.perf_counter() - began) * 1000)
-
-    spent, began = _cpu_s(variant.pids), time.perf_counter()
-    await asyncio.gather(*(work() for _ in range(connections)))
-    took = time.perf_counter() - began
-    used = _cpu_s(variant.pids) - spent
-    await pool.close()
-    return Load(calls / took, used / calls * 1e6, latencies)
-
-
-async def _open_session(pool: HttpPool) -> list[tuple[bytes, bytes]]:
-    """Shake hands where a proxy needs it; a server without sessions gives none."""
-    params = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "bench", "version": "1"},
-    }
-    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-    answer = await pool.request("POST", HEADERS, json.dumps(hello).encode(), timeout_s=30.0)
-    ident = answer.header(b"mcp-session-id")
-    if ident is None:
-        return []
-    session = [(b"mcp-session-id", ident)]
-    ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
-    await pool.request("POST", [*HEADERS, *session], ready, timeout_s=30.0)
-    return session
-
-
-def _cpu_s(pids: tuple[int, ...]) -> float:
-    """Return the CPU time of processes, user and system."""
-    total = 0
-    for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / TICK
 
 
 def parse_and_route(times: int) -> Figure:

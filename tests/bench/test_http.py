@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from bench.http import Load, Variant, compared, held, parse_and_route, run_load
+from bench.http import compared, held, parse_and_route
+from bench.load import Load, Variant, run_load
 from tests.support.http_gate import Gate, config_for
 from tests.support.http_upstream import HttpUpstream, text_result
 

@@ -257,7 +257,10 @@ def test_a_shell_that_took_the_mark_off_cannot_answer_either(
 
 def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "file" in failure(run(tmp_path / "file", "list", "--json"))
+    said = failure(run(tmp_path / "file", "list", "--json"))
+    assert str(tmp_path / "file") in said
+    assert "THOUGHTGATE_STATE_DIR" in said
+    assert "Errno" not in said
 
 
 # Watching.

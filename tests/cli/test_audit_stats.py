@@ -8,7 +8,7 @@ from thoughtgate.cli.audit_stats import percentile
 
 def test_sums_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = command(capsys, "audit", "stats", "--record", str(sample_record(tmp_path))).out
-    assert out.startswith("3 calls, 1 other messages\n")
+    assert out.startswith("3 calls, 1 other message\n")
     assert "read_file" in out
     assert "frames refused" in out
     assert "latency of answered calls: p50 6000 ms" in out

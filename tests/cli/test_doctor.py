@@ -39,6 +39,16 @@ def test_a_wrong_config_is_named_with_its_command(machine: Machine) -> None:
     assert "validate-config" in done.stdout
 
 
+def test_a_variable_that_the_config_needs_is_missed(machine: Machine) -> None:
+    machine.policy.write_text("schema: 1\ndefault: deny\naudit: {sign_key_env: NO_SUCH_KEY}\n")
+    done = machine.run("doctor")
+
+    assert done.returncode == 1
+    assert "WRONG  surroundings: audit.sign_key_env: the variable NO_SUCH_KEY is not set" in (
+        done.stdout
+    )
+
+
 def test_a_living_wrap_is_no_fault(machine: Machine) -> None:
     machine.write_sample()
     with machine.wrap() as run:

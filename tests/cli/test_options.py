@@ -1,10 +1,15 @@
 """Shared options."""
 
-from thoughtgate.cli.options import command_app, examples
+from thoughtgate.cli.options import command_app, counted, examples
 
 
 def test_examples_keep_their_lines() -> None:
     assert examples("a", "b") == "\b\nExamples:\n  a\n  b"
+
+
+def test_one_is_not_many() -> None:
+    said = [counted(number, "call") for number in (0, 1, 2, 1000)]
+    assert said == ["0 calls", "1 call", "2 calls", "1,000 calls"]
 
 
 def test_every_command_answers_to_h_and_help() -> None:

@@ -26,9 +26,9 @@ def test_decisions_that_change_are_listed(
     record = str(sample_record(tmp_path))
     done = command(capsys, "policy", "replay", "-c", candidate, "--record", record)
     assert done.code == 0
-    assert "3 calls replayed, 2 decisions change" in done.out
-    assert "ALLOW -> BLOCK  (tighter)  1 calls" in done.out
-    assert "BLOCK -> ALLOW  (LOOSER)  1 calls" in done.out
+    assert "3 calls replayed, 2 decisions changed" in done.out
+    assert "ALLOW -> BLOCK  (tighter)  1 call" in done.out
+    assert "BLOCK -> ALLOW  (LOOSER)  1 call" in done.out
     assert "such as run-1.3" in done.out
 
 

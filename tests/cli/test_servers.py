@@ -109,6 +109,7 @@ def test_a_server_is_removed(tmp_path: Path, config: Path) -> None:
         ["add", "--env", "nonsense", "--", "x"],
         ["add", "--from", "absent.json"],
         ["add", "--id", "files", "--", "x"],
+        ["add", "--id", "two words", "--", "x"],
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

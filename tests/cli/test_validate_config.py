@@ -43,6 +43,15 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "gone.yaml" in result.stderr
 
 
+def test_what_the_machine_lacks_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD + "audit: {sign_key_env: NO_SUCH_KEY}\n")
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "audit.sign_key_env: the variable NO_SUCH_KEY is not set" in result.stderr
+    assert result.stderr.startswith("Warning: ")
+    assert result.stderr.endswith("Config is valid.\n")
+
+
 def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:
     result = validate(cwd=tmp_path)
     assert result.returncode == 1

@@ -38,6 +38,13 @@ def test_a_wrong_option_is_a_usage_error(machine: Machine, flags: list[str]) -> 
     assert machine.wrap_once(*flags).returncode == 2
 
 
+def test_a_custom_agent_needs_to_say_where_its_config_is(machine: Machine) -> None:
+    done = machine.run("wrap", "--agent-type", "custom", "--", "true")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: --agent-type custom needs --config-path FILE")
+
+
 def test_no_command_is_a_usage_error(machine: Machine) -> None:
     assert machine.run("wrap").returncode == 2
 

@@ -17,7 +17,7 @@ from thoughtgate.cli.audit_place import (
     write_json,
 )
 from thoughtgate.cli.audit_query import RunOption, ServerOption, printable
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
 from thoughtgate.core.record import FRAME_REFUSED, MESSAGE
 from thoughtgate.stores.ledger_queries import (
     CallFilter,
@@ -100,7 +100,7 @@ def percentile(ordered: Sequence[int], share: int) -> int | None:
 
 def charts(stats: dict[str, Any]) -> Iterable[str]:
     """Draw what was collected."""
-    yield f"{stats['calls']} calls, {stats['messages']} other messages"
+    yield f"{counted(stats['calls'], 'call')}, {counted(stats['messages'], 'other message')}"
     if not stats["calls"]:
         return
     yield from _over_time(stats)
@@ -142,7 +142,7 @@ def _over_time(stats: dict[str, Any]) -> Iterable[str]:
     top = max(shown)
     line = "".join(_BLOCKS[-(-count * (len(_BLOCKS) - 1) // top)] for count in shown)
     yield f"{shown_time(first * step)}  {line}  {shown_time((last + 1) * step)}"
-    yield f"one block: {step // 60} min; highest: {top} calls"
+    yield f"one block: {step // 60} min; highest: {counted(top, 'call')}"
 
 
 def _bars(counts: dict[str, int]) -> Iterable[str]:

@@ -18,6 +18,7 @@ from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examp
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.requirements import missing_requirements
 from thoughtgate.runtime.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.runtime.wrap import ACTIVE
@@ -92,6 +93,8 @@ def _look_at_config(config: str | None, state: str) -> Iterator[Finding]:
     )
     for warning in loaded.warnings if loaded.path else ():
         yield Finding("config", ok=True, message=f"warning: {warning}")
+    for problem in missing_requirements(loaded.settings, os.environ):
+        yield Finding("surroundings", ok=False, message=str(problem))
     yield Finding("record", ok=True, message=record_place(loaded, state))
 
 

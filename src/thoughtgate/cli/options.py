@@ -39,3 +39,8 @@ def command_app(help_text: str | None = None, epilog: str | None = None) -> type
 def examples(*commands: str) -> str:
     """Return the closing part of a help text; the first character keeps its lines as they are."""
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number of things in words: one call, two calls."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

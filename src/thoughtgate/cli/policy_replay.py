@@ -18,7 +18,7 @@ from thoughtgate.cli.audit_place import (
     write_json,
 )
 from thoughtgate.cli.audit_query import printable
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
 from thoughtgate.core.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
@@ -91,12 +91,12 @@ def _as_json(outcomes: list[Outcome], flips: list[Flip], version: str) -> dict[s
 
 def _told(outcomes: list[Outcome], flips: list[Flip]) -> Iterable[str]:
     flipped = sum(flip.calls for flip in flips)
-    yield f"{len(outcomes)} calls replayed, {flipped} decisions change"
+    yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
     for flip in flips:
         word = "tighter" if flip.tightens else "LOOSER"
         doubt = f", {flip.uncertain} uncertain" if flip.uncertain else ""
         yield ""
-        yield f"{flip.before} -> {flip.after}  ({word})  {flip.calls} calls{doubt}"
+        yield f"{flip.before} -> {flip.after}  ({word})  {counted(flip.calls, 'call')}{doubt}"
         yield f"  {flip.kind} {printable(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
         yield f"  such as {', '.join(flip.examples)}"
     doubts: dict[str, int] = {}
@@ -107,4 +107,4 @@ def _told(outcomes: list[Outcome], flips: list[Flip]) -> Iterable[str]:
         yield ""
         yield "uncertain, because the record does not hold everything:"
         for why, count in sorted(doubts.items(), key=lambda item: -item[1]):
-            yield f"  {count} calls: {why}"
+            yield f"  {counted(count, 'call')}: {why}"

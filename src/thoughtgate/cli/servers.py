@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -17,6 +18,8 @@ from thoughtgate.runtime.server_entries import (
     known_fields,
     parse_pasted,
 )
+
+_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 app = command_app(
     "List, add and remove the servers of a config.",
@@ -103,6 +106,8 @@ def add_command(
     given = [bool(command), bool(url), bool(source)]
     if sum(given) != 1:
         raise UsageError("name one of: -- COMMAND, --url URL, --from FILE")
+    if ident and not _ID.fullmatch(ident):
+        raise UsageError(f"--id takes up to 64 letters, digits, '-', '_' and '.' (got {ident!r})")
     file = _open(config)
     if source:
         added = [_take(file, *one, replace=replace) for one in parse_pasted(_read(source)).items()]

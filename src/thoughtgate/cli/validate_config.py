@@ -11,6 +11,7 @@ import typer
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
 from thoughtgate.runtime.configuration import find_config, load_configuration
+from thoughtgate.runtime.requirements import missing_requirements
 
 app = command_app()
 
@@ -33,7 +34,8 @@ def validate_config(
 ) -> None:
     """Check a config file, with everything it names, and list every problem.
 
-    Exit code 0 when it is valid, 1 when it is not. Nothing is started and nothing is
+    Variables that are not set here and extras that are not installed are warnings: the
+    config may be meant for another machine. Exit code 0 when it is valid, 1 when it is not. Nothing is started and nothing is
     connected to.
     """
     if schema:
@@ -72,4 +74,5 @@ def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[s
         loaded = load_configuration(path, os.environ, str(Path.cwd()))
     except ConfigError as error:
         return config, error.problems, ()
-    return loaded.path, (), loaded.warnings
+    missing = missing_requirements(loaded.settings, os.environ, loaded.path or "")
+    return loaded.path, (), (*loaded.warnings, *map(str, missing))

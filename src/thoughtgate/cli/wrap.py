@@ -10,7 +10,7 @@ import typer
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
-from thoughtgate.cli.options import HELP_NAMES, command_app, examples
+from thoughtgate.cli.options import HELP_NAMES, command_app, counted, examples
 from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.runtime.configuration import Loaded, load_configuration
@@ -104,6 +104,8 @@ def wrap(
     The agent's config is rewritten while it runs and put back when it ends. The exit code
     is the agent's.
     """
+    if agent_type == "custom" and config_path is None:
+        raise UsageError("--agent-type custom needs --config-path FILE")
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, str(Path.cwd()), profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
@@ -188,7 +190,7 @@ def _open(loaded: Loaded, plan: Plan, command: list[str]) -> None:
 def _close(report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool) -> None:
     counts = report.counts
     said = [
-        f"{counts['calls_total']} calls",
+        counted(counts["calls_total"], "call"),
         f"{counts['calls_blocked'] + counts['calls_throttled']} refused",
         f"{counts['approvals_requested']} held for approval",
     ]

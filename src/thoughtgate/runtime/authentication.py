@@ -230,9 +230,14 @@ def normalise(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def open_entrance(
-    auth: ListenAuth | None, environ: Mapping[str, str], *, anonymous: str, metadata_url: str
+    auth: ListenAuth | None,
+    environ: Mapping[str, str],
+    *,
+    anonymous: str,
+    metadata_url: str,
+    file: str = "",
 ) -> tuple[Entrance, KeySet | None]:
-    """Build the checks that a config asks for.
+    """Build the checks that a config, read from ``file``, asks for.
 
     Raises:
         ConfigError: the variable that should hold the token is not set, or an extra is missing.
@@ -242,14 +247,14 @@ def open_entrance(
         token = environ.get(auth.token_env, "")
         if not token.strip():
             problem = f"the variable {auth.token_env} is not set; export the agents' token in it"
-            raise ConfigError([Problem("listen.auth.token_env", problem)])
+            raise ConfigError([Problem("listen.auth.token_env", problem, file)])
     keys = None
     if auth is not None and auth.type == JWT:
         try:
             import jwt  # noqa: F401  only to say early that it is missing
         except ImportError:
             problem = "needs an extra: pip install 'thoughtgate[jwt]'"
-            raise ConfigError([Problem("listen.auth.type", problem)]) from None
+            raise ConfigError([Problem("listen.auth.type", problem, file)]) from None
         keys = KeySet(auth.jwks_url)
     entrance = Entrance(auth, token, anonymous=anonymous, metadata_url=metadata_url, keys=keys)
     return entrance, keys

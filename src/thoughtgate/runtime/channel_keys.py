@@ -22,6 +22,15 @@ def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = 
     Raises:
         ConfigError: a variable that holds a token or key is not set, or a library is missing.
     """
+    problems = missing_secrets(settings, environ, file)
+    if problems:
+        raise ConfigError(problems)
+
+
+def missing_secrets(
+    settings: Settings, environ: Mapping[str, str], file: str = ""
+) -> list[Problem]:
+    """Return the variables and libraries that workflows need and that are not there."""
     problems = [
         Problem(f"approval.{name}.{key}", f"the variable {variable} is not set", file)
         for name, workflow in settings.approval.items()
@@ -34,8 +43,7 @@ def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = 
             for name, workflow in settings.approval.items()
             if workflow.channel == "slack"
         ]
-    if problems:
-        raise ConfigError(problems)
+    return problems
 
 
 def secret_variables(workflow: WorkflowSettings) -> list[tuple[str, str]]:

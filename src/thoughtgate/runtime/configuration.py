@@ -98,7 +98,10 @@ def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str |
         if os.path.lexists(candidate.path):
             return candidate.path
         if candidate.required_by:
-            message = f"named by {candidate.required_by}, but there is no such file; 'thoughtgate init' writes one"
+            named = (
+                "" if candidate.required_by == "-c" else f"named by {candidate.required_by}, but "
+            )
+            message = f"{named}there is no such file; 'thoughtgate init' writes one"
             raise ConfigError([Problem("", message, candidate.path)])
     return None
 

@@ -80,7 +80,11 @@ class HttpFront:
         self._listen_settings = loaded.settings.listen
         self._requests = HubRequests(hub)
         self._entrance, self._keys = open_entrance(
-            self._listen_settings.auth, environ, anonymous=principal, metadata_url=""
+            self._listen_settings.auth,
+            environ,
+            anonymous=principal,
+            metadata_url="",
+            file=loaded.path or "",
         )
         self._expected = Expected(frozenset(), 0, frozenset())
         self._sessions: dict[str, HttpSession] = {}

@@ -86,7 +86,7 @@ def plan_proxy(
     """
     if stdio and listen:
         raise UsageError("--stdio and --listen exclude each other")
-    chosen = _choose_server(loaded.settings, server, upstream)
+    chosen = _choose_server(loaded.settings, server, upstream, loaded.path or "")
     _check_server(chosen, environ, loaded.path or "")
     address = _listen_address(loaded.settings.listen, stdio=stdio, listen=listen)
     if workers:
@@ -99,7 +99,7 @@ def plan_proxy(
     return ProxyPlan(loaded, chosen, address, environ, state, audit)
 
 
-def _choose_server(settings: Settings, server: str, upstream: str) -> ServerSettings:
+def _choose_server(settings: Settings, server: str, upstream: str, file: str) -> ServerSettings:
     if upstream:
         known = settings.servers.get(server or ANONYMOUS_ID)
         base = known if known is not None else ServerSettings(server or ANONYMOUS_ID)
@@ -116,7 +116,7 @@ def _choose_server(settings: Settings, server: str, upstream: str) -> ServerSett
         problem = "name one server, or use --upstream URL"
     else:
         problem = f"several servers are named; choose with --server ({', '.join(sorted(named))})"
-    raise ConfigError([Problem("servers", problem)])
+    raise ConfigError([Problem("servers", problem, file)])
 
 
 def _check_server(server: ServerSettings, environ: Mapping[str, str], file: str) -> None:
@@ -240,6 +240,7 @@ class HttpProxy:
             plan.environ,
             anonymous=governor.run.principal or "local",
             metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
+            file=plan.loaded.path or "",
         )
         gateway = Gateway(
             self._options(),

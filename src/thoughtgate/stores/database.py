@@ -202,4 +202,8 @@ def _as_store_error(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"{path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise StoreError(
+            f"{path}: {reason}; the state directory is {path.parent}, "
+            "THOUGHTGATE_STATE_DIR names another"
+        ) from error
