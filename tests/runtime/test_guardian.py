@@ -132,6 +132,7 @@ def test_signals_of_the_terminal_do_not_reach_the_guardian(tmp_path: Path) -> No
         gate.read_line()
         # As a terminal does: the whole foreground group is signalled, then the gate is killed.
         os.killpg(gate.pid, signal.SIGINT)
+        gate.signal(signal.SIGKILL)
         gate.wait()
         wait_for(after.exists, what="the command")
 
