@@ -209,8 +209,8 @@ def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant |
     config.write_text(
         f"worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error;"
         "events { worker_connections 4096; }"
-        f"http {{ access_log off; {temporary}"
-        f"upstream up {{ server {address}; keepalive 64; }}"
+        f"http {{ access_log off; keepalive_requests 1000000; {temporary}"
+        f"upstream up {{ server {address}; keepalive 64; keepalive_requests 1000000; }}"
         f"server {{ listen {HOST}:{port}; location / {{ proxy_pass http://up;"
         'proxy_http_version 1.1; proxy_set_header Connection ""; } } }'
     )

@@ -123,6 +123,11 @@ class TaskBook:
             "tasks/update": self._update,
         }
 
+    @property
+    def is_empty(self) -> bool:
+        """There is no task, and so nobody who waits for one."""
+        return not self._tasks
+
     def task(self, task_id: str) -> Task | None:
         """Return a task, whoever owns it."""
         return self._tasks.get(task_id)

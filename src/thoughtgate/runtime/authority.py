@@ -20,6 +20,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.elicitation import ID_PREFIX
 from thoughtgate.core.events import Event, PersonAsked
 from thoughtgate.core.record import Record
+from thoughtgate.wire.message import Fault, Message
 
 
 class Authority(Protocol):
@@ -27,6 +28,9 @@ class Authority(Protocol):
 
     stop_reason: str
     """Why the shim must stop; empty while it need not."""
+
+    def read(self, line: bytes) -> Message | Fault:
+        """Read a frame, by the fastest means that are loaded anyway."""
 
     def judge(self, command: JudgeCall) -> list[Event]:
         """Judge a request; an empty list means the answer comes later."""

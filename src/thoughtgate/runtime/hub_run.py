@@ -31,6 +31,7 @@ from thoughtgate.runtime.hub_http import HttpFront
 from thoughtgate.runtime.hub_log import open_log
 from thoughtgate.runtime.hub_servers import Surroundings, named
 from thoughtgate.runtime.hub_stdio import StdioFront
+from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.presence import DIRECTORY, announce
 from thoughtgate.runtime.reload import Reloader
 from thoughtgate.runtime.tasks import finish, spawn
@@ -120,6 +121,7 @@ def run_serve(plan: ServePlan) -> int:
             observe=_observer(log, meter),
         )
         governor.start(now(), command="serve")
+        settle_memory()
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 status = runner.run(_serve(plan, governor, guardian, stdout_fd, meter))

@@ -18,7 +18,8 @@ from thoughtgate.errors import RecordError
 from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
-from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.quick import read_quickly
 
 IDLE_S = 3600.0
 """With nobody asked there is nothing to look for."""
@@ -47,6 +48,10 @@ class LocalAuthority:
     def interval_s(self) -> float:
         """Look often only while somebody waits."""
         return HELD_S if self._held else IDLE_S
+
+    def read(self, line: bytes) -> Message | Fault:
+        """Read a frame; the fast reader is loaded for the record anyway."""
+        return read_quickly(line)
 
     def judge(self, command: JudgeCall) -> list[Event]:
         """Judge now."""

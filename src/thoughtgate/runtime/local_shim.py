@@ -19,6 +19,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.local_authority import LocalAuthority
+from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import ensure_directory, state_directory
@@ -72,6 +73,7 @@ def govern_locally(
     )
     run = governor.run
     principal = run.principal or run.agent_id
+    settle_memory()
     return LocalAuthority(governor, server, session, principal), setup, secret_names(settings)
 
 

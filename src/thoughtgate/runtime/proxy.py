@@ -6,7 +6,6 @@ traffic itself is the gateway's business, or the stdio relay's.
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import ssl
@@ -31,6 +30,7 @@ from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
+from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import server_environment
@@ -41,9 +41,6 @@ from thoughtgate.transports.child import ChildCommand, Watcher
 from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
 from thoughtgate.transports.http_server import HttpServer, ServerLimits
 from thoughtgate.transports.tls import client_context
-
-COLLECT_AFTER: Final = (20_000, 20, 50)
-"""A call leaves some dozens of objects behind, nearly all of which end with it."""
 
 ANONYMOUS_ID: Final = "upstream"
 """What rules and the record call a server that only a URL names."""
@@ -369,13 +366,6 @@ def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(main())
-
-
-def settle_memory() -> None:
-    """Keep the collector from looking at what was loaded at the start, again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 def raise_descriptor_limit() -> None:

@@ -92,6 +92,8 @@ class Shim:
         self._step = ""
         self._deadline = 0.0
         self._signals = 0
+        self._child_ended = True
+        """A child may have ended since the server was last asked; asking costs a system call."""
         self._exit_code = 0
         self._ticked_at = 0.0
         self._left = (0, 0)
@@ -205,7 +207,7 @@ class Shim:
         at = now()
         lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()
         for line in lines:
-            self._feed(AgentSent(line, at))
+            self._feed(AgentSent(line, at, self._authority.read(line)))
         if not chunk:
             self._agent_open = False
             self._flush()
@@ -223,7 +225,7 @@ class Shim:
         at = now()
         lines = self._from_server.feed(chunk) if chunk else self._from_server.close()
         for line in lines:
-            self._feed(ServerSent(line, at))
+            self._feed(ServerSent(line, at, self._authority.read(line)))
         if not chunk:
             self._server_open = False
         return len(chunk)
@@ -287,7 +289,10 @@ class Shim:
         server = self._server
         if server is None or self._step == "over":
             return
-        code = server.poll()
+        code = None
+        if self._child_ended or self._step or not self._server_open:
+            self._child_ended = False  # first: a signal from here on is for the next turn
+            code = server.poll()
         if code is None:
             if not self._server_open:
                 self._begin_stop(f"{BY_SERVER} closed its output")
@@ -376,6 +381,7 @@ class Shim:
     def _on_signal(self, number: int, frame: object) -> None:
         del frame
         if number == signal.SIGCHLD:
+            self._child_ended = True
             return
         self._signals += 1
         if self._server is None:

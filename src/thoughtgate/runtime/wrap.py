@@ -34,6 +34,7 @@ from thoughtgate.runtime.governing import open_governor
 from thoughtgate.runtime.governor import LOOK_EVERY_S, Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.local_shim import secret_names
+from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import PolicyWatch
 from thoughtgate.runtime.remotes import Remotes, remotes_path, remove_remotes
 from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, write_run_file
@@ -151,6 +152,7 @@ class Wrap:
             try:
                 async with self._governance(governor, listener) as governance:
                     done = self._rewrite(guard)
+                    settle_memory()
                     if not self._stop.is_set():
                         code = await self._run_agent(governance, guardian)
                     else:

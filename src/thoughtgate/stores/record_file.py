@@ -134,7 +134,7 @@ class RecordFile:
                 deadline = _wait(deadline, self._path)
                 continue
             try:
-                status = self.path.stat()
+                status = os.stat(self._path)  # noqa: PTH116 - every event passes here
                 if status.st_ino == self._inode:
                     return status.st_size
             except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Reading frames quickly where orjson is loaded: the HTTP side, never the shim.
+"""Reading frames quickly where orjson is loaded: everywhere but in a shim that asks a service.
 
 orjson does not see duplicate keys and reads large numbers loosely. So it is trusted only
 with a text that it would write in exactly the same bytes: such a text is compact, has no
@@ -19,7 +19,9 @@ MAX_QUICK: Final = 65_536
 
 def read_quickly(line: bytes) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
-    if len(line) > MAX_QUICK or line.count(b"{") + line.count(b"[") > MAX_DEPTH:
+    if type(line) is not bytes or len(line) > MAX_QUICK:
+        return read_frame(line)  # what stands for a longer line is no line itself
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH:
         return read_frame(line)
     try:
         body = orjson.loads(line)
