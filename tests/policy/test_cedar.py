@@ -124,7 +124,10 @@ def test_a_wrong_type_denies() -> None:
     ],
 )
 def test_an_agent_cannot_forge_cedar_values(arguments: dict[str, Any]) -> None:
-    assert not decide("true", arguments).permitted
+    whole = "context.arguments == context.arguments"
+    assert not decide(whole, arguments).permitted
+    named = "context.arguments has who || context.arguments has n"
+    assert not decide(named, arguments).permitted
 
 
 def test_a_permit_that_asks_beats_one_that_does_not() -> None:
@@ -194,10 +197,35 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-ALWAYS = engine("permit(principal, action, resource);")
+ALWAYS = engine(
+    "permit(principal, action, resource) when { context.arguments == context.arguments };"
+)
+
+PRUNED = (
+    "permit(principal, action, resource) when "
+    "{ context.arguments has a && context.arguments.a == 1 };"
+    "permit(principal, action, resource) when "
+    "{ context.arguments has b.c && context.arguments.b.c };"
+    "forbid(principal, action, resource) when { context.arguments has bad };"
+)
+ENTIRE = f"{PRUNED} forbid(principal, action, resource) when {{ context == {{}} }};"
+"""The same, and one that never matches but uses the context as a whole."""
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=3))
 def test_any_arguments_can_be_shown_to_cedar(arguments: dict[str, Any]) -> None:
     assert ALWAYS.decide(Call("s", "tool", "x", arguments), 0.0).permitted
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "bad", "other"]),
+        JSON | st.just(1) | st.fixed_dictionaries({"c": st.booleans()}),
+        max_size=3,
+    )
+)
+def test_what_no_policy_names_changes_no_decision(arguments: dict[str, Any]) -> None:
+    call = Call("s", "tool", "x", arguments)
+    assert engine(PRUNED).decide(call, 0.0)[:3] == engine(ENTIRE).decide(call, 0.0)[:3]

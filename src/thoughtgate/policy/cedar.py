@@ -17,11 +17,12 @@ or of another type is an evaluation error, and any evaluation error denies: writ
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from thoughtgate.errors import ConfigError
 from thoughtgate.policy.call import MAX_KEPT, PROMPT, RESOURCE, TOOL, Call
+from thoughtgate.policy.cedar_needs import ARGUMENTS, ContextNeeds, context_needs
 from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class CedarDecision(NamedTuple):
 class CedarEngine:
     """A set of policies, and the entities of the tools asked about so far."""
 
-    __slots__ = ("_entities", "_handle", "_notes", "count", "workflows")
+    __slots__ = ("_entities", "_handle", "_needs", "_notes", "count", "workflows")
 
     count: int
     """How many policies there are."""
@@ -82,7 +83,9 @@ class CedarEngine:
         self._notes, problems = read_sources(sources)
         if problems:
             raise ConfigError(problems)
-        self._handle = cedarpy.PolicySet.from_str("\n".join(source.text for source in sources))
+        text = "\n".join(source.text for source in sources)
+        self._handle = cedarpy.PolicySet.from_str(text)
+        self._needs = context_needs(json.loads(cedarpy.policies_to_json_str(text)))
         self._entities: dict[tuple[str, str, str], cedarpy.Entities] = {}
         self.count = len(self._notes)
         self.workflows = frozenset(
@@ -94,7 +97,7 @@ class CedarEngine:
         import cedarpy  # loaded by the constructor; this is a dictionary look-up
 
         try:
-            context = json.dumps(_context(call, now))
+            context = json.dumps(_context(call, now, self._needs))
         except ValueError as error:
             return CedarDecision(permitted=False, policy="", reason=str(error))
         request = {
@@ -163,22 +166,23 @@ def _entities(call: Call) -> list[dict[str, Any]]:
     ]
 
 
-def _context(call: Call, now: float) -> dict[str, Any]:
+def _context(call: Call, now: float, needs: ContextNeeds) -> dict[str, Any]:
+    context: dict[str, Any] = {}
+    for member, make in _MEMBERS.items():
+        if needs.wants(member):
+            context[member] = make(call, now)
+    if needs.wants(ARGUMENTS):
+        context[ARGUMENTS] = _record(needs.of_arguments(call.arguments))
+    return context
+
+
+def _time(now: float) -> dict[str, int]:
     seconds = int(now)
     return {
-        "arguments": _record(call.arguments),
-        "annotations": _record(call.annotations or {}),
-        "claims": _record(call.claims or {}),
-        "server": call.server,
-        "tool": call.name,
-        "method": call.method,
-        "session": {"id": call.session, "calls": call.session_calls},
-        "time": {
-            "hour": seconds // 3600 % 24,
-            "minute": seconds // 60 % 60,
-            "day_of_week": (seconds // _DAY_S + _EPOCH_WEEKDAY) % 7,
-            "epoch": seconds,
-        },
+        "hour": seconds // 3600 % 24,
+        "minute": seconds // 60 % 60,
+        "day_of_week": (seconds // _DAY_S + _EPOCH_WEEKDAY) % 7,
+        "epoch": seconds,
     }
 
 
@@ -206,3 +210,15 @@ def _number(value: float) -> Any:
     if exact and int(value * _DECIMAL_SCALE) in _LONG:
         return {"__extn": {"fn": "decimal", "arg": text}}
     return text
+
+
+_MEMBERS: Final[dict[str, Callable[[Call, float], Any]]] = {
+    "annotations": lambda call, _: _record(call.annotations or {}),
+    "claims": lambda call, _: _record(call.claims or {}),
+    "server": lambda call, _: call.server,
+    "tool": lambda call, _: call.name,
+    "method": lambda call, _: call.method,
+    "session": lambda call, _: {"id": call.session, "calls": call.session_calls},
+    "time": lambda _, now: _time(now),
+}
+"""The members of the context beside the arguments, and how each is made."""

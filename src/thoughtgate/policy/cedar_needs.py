@@ -1,0 +1,69 @@
+"""What of a call the Cedar policies look at, found in the policies themselves.
+
+A context costs Cedar time by its size, and arguments can be large. So only members that
+some policy names are handed over; a policy that uses the context, or the arguments, as a
+whole gets the whole. What no policy names cannot change a decision.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+ARGUMENTS: Final = "arguments"
+
+_CONTEXT: Final = {"Var": "context"}
+_STEPS: Final = (".", "has")
+"""Operators that go from a record to one of its members."""
+
+
+class ContextNeeds(NamedTuple):
+    """The members of the context, and of its arguments, that policies name; None for all."""
+
+    members: frozenset[str] | None
+    arguments: frozenset[str] | None
+
+    def wants(self, member: str) -> bool:
+        """Tell whether a policy may look at a member of the context."""
+        return self.members is None or member in self.members
+
+    def of_arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those arguments that a policy may look at."""
+        if self.arguments is None:
+            return dict(values)
+        return {name: values[name] for name in self.arguments if name in values}
+
+
+def context_needs(policies: Any) -> ContextNeeds:
+    """Return what the policies, in Cedar's JSON form, look at."""
+    paths = set(_paths(policies))
+    if () in paths:
+        return ContextNeeds(None, None)
+    members = frozenset(path[0] for path in paths)
+    named = {path[1:] for path in paths if path[0] == ARGUMENTS}
+    arguments = None if () in named else frozenset(path[0] for path in named)
+    return ContextNeeds(members, arguments)
+
+
+def _paths(node: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the way from the context to each of its members that a part of a policy names."""
+    found = _path(node)
+    if found is not None:
+        yield found
+    elif isinstance(node, dict):
+        for part in node.values():
+            yield from _paths(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _paths(part)
+
+
+def _path(node: Any) -> tuple[str, ...] | None:
+    """Return the way from the context to the member that a node names; None for any other node."""
+    if node == _CONTEXT:
+        return ()
+    if not isinstance(node, dict) or len(node) != 1:
+        return None
+    (operator, step), *_ = node.items()
+    if operator not in _STEPS or not isinstance(step, dict):
+        return None
+    before = _path(step.get("left"))
+    return None if before is None else (*before, str(step.get("attr")))
