@@ -11,7 +11,7 @@ import pytest
 from tests.support.governed import open_governance, question
 
 from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.governance_http import MAX_BODY, GovernanceApp
+from thoughtgate.runtime.governance_http import MAX_BODY, GovernanceHandler
 from thoughtgate.runtime.governance_server import open_listener, serve
 
 TOKEN = "right-token"
@@ -50,7 +50,7 @@ def visit(tmp_path: Path) -> Run:
     def run(act: Callable[[Door], None]) -> None:
         async def main() -> None:
             governance = open_governance(tmp_path, POLICY)
-            app = GovernanceApp(governance, TOKEN, metrics=lambda: b"some_metric 1\n")
+            app = GovernanceHandler(governance, TOKEN, metrics=lambda: b"some_metric 1\n")
             with open_listener(0) as listener:
                 app.port = listener.getsockname()[1]
                 async with serve(app, listener):

@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from thoughtgate.errors import UsageError
-from thoughtgate.runtime.governance_http import Receive, Scope, Send
-from thoughtgate.runtime.governance_server import open_listener, serve
+from thoughtgate.runtime.governance_server import open_listener, serve_app
+from thoughtgate.transports.asgi import Receive, Scope, Send
 
 
 async def _hello(scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +45,7 @@ def test_a_port_can_be_used_again_at_once() -> None:
 def test_open_connections_do_not_hold_up_the_end() -> None:
     async def run() -> None:
         with open_listener(0) as listener:
-            async with serve(_hello, listener):
+            async with serve_app(_hello, listener):
                 reader, writer = await asyncio.open_connection(*listener.getsockname())
                 writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 await reader.readuntil(b"hello")

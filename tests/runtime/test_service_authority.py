@@ -57,6 +57,7 @@ def _drive(
         for descriptor, mask in poll.poll(20):
             found += authority.ready(descriptor, mask, now())
         found += authority.tick(now())
+        authority.rest()
     return found
 
 

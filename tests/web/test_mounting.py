@@ -11,7 +11,7 @@ from tests.support.consoles import Client
 
 from thoughtgate.core.record import Record
 from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.governance_server import open_listener, serve
+from thoughtgate.runtime.governance_server import open_listener, serve_app
 from thoughtgate.web.mounting import MountedConsole
 
 
@@ -34,7 +34,7 @@ async def _visit(state: Path, notes: Notes) -> list[int]:
     with open_listener(0) as listener:
         port: int = listener.getsockname()[1]
         console = MountedConsole(loaded, {}, str(state), notes, port)
-        async with serve(console, listener):
+        async with serve_app(console, listener):
             client = Client(port)
 
             def visit() -> list[int]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message
-from thoughtgate.wire.quick import MAX_QUICK, read_quickly
+from thoughtgate.wire.quick import MAX_QUICK, dump_quickly, load_quickly, read_quickly
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
@@ -67,3 +67,22 @@ def test_a_long_text_is_read_too() -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"t": "y" * MAX_QUICK}}
     line = json.dumps(body, separators=(",", ":")).encode()
     assert read_quickly(line) == read_frame(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a":1}', '{"a": 1}', '{"n":36893488147419103232}', '"\\ud800"', '{"t":"€"}', "1e400"],
+)
+def test_json_is_loaded_as_json_does(text: str) -> None:
+    assert load_quickly(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"{} {}"])
+def test_what_is_not_json_is_a_value_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        load_quickly(data)
+
+
+@pytest.mark.parametrize("value", [{"a": [1, "€"]}, {"n": 2**70}, "\ud800"])
+def test_what_is_dumped_is_loaded_again(value: object) -> None:
+    assert load_quickly(dump_quickly(value)) == value

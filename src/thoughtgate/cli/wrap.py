@@ -15,7 +15,6 @@ from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
-from thoughtgate.runtime.governance_http import App
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.runtime.remotes import Remotes
 from thoughtgate.runtime.state import state_directory
@@ -29,6 +28,7 @@ from thoughtgate.runtime.wrap import (
 )
 from thoughtgate.runtime.wrapping import make_rewrite, shim_command
 from thoughtgate.telemetry.metrics import Metrics
+from thoughtgate.transports.asgi import App
 from thoughtgate.web.mounting import MountedConsole
 
 app = command_app()

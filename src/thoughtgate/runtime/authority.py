@@ -62,6 +62,9 @@ class Authority(Protocol):
     def flush(self) -> bool:
         """Make sure of the record before bytes go on; False means nothing may be sent."""
 
+    def rest(self) -> None:
+        """Everything that could be sent has been: do what could wait for that."""
+
     def descriptors(self) -> dict[int, int]:
         """Return the descriptors to poll, with their masks."""
 

@@ -1,30 +1,32 @@
-"""HTTP for the governance service: an ASGI application for the loopback.
+"""HTTP for the governance service: who is let in, and which question goes where.
 
-Checked before anything else: the Host header (a web page that rebinds its name to
+Checked before a body is read: the Host header (a web page that rebinds its name to
 127.0.0.1 does not know our port by that name), the absence of an Origin (shims are not
 browsers), and the run's token in constant time. Everything that is not the service's own
 goes to the console, which has its own checks.
 """
 
 import hmac
-import json
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.runtime.governance import Governance
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+from thoughtgate.runtime.tasks import spawn
+from thoughtgate.transports.http_server import Exchange, Handler
+from thoughtgate.wire.quick import dump_quickly, load_quickly
 
 MAX_BODY: Final = 16 * 1024 * 1024
 """A question carries one message of at most ten MiB, escaped."""
 
-_JSON: Final = b"application/json"
+_PAGES: Final = frozenset({"/healthz", "/metrics"})
+_TASK: Final = "/governance/task/"
+_TASKS: Final = "/governance/tasks"
+_PRIVATE: Final = b"cache-control: no-store\r\n"
+_JSON: Final = b"content-type: application/json\r\n" + _PRIVATE
+_TEXT: Final = b"content-type: text/plain; version=0.0.4\r\n" + _PRIVATE
 
 
 class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault of the program
@@ -35,15 +37,15 @@ class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault o
         self.status = status
 
 
-class GovernanceApp:
-    """The service's ASGI application."""
+class GovernanceHandler:
+    """The service's door: a handler for ``HttpServer``."""
 
     def __init__(
         self,
         governance: Governance,
         token: str,
         *,
-        console: App | None = None,
+        console: Handler | None = None,
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
         self._governance = governance
@@ -52,81 +54,85 @@ class GovernanceApp:
         self._metrics = metrics
         self.port = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        path: str = scope["path"]
-        ours = path.startswith("/governance/") or path in {"/healthz", "/metrics"}
-        if not ours:
-            await self._elsewhere(scope, receive, send)
+    def opened(self, exchange: Exchange) -> None:
+        """Refuse whoever is not a shim of this run before its body is read."""
+        path = _path(exchange)
+        if not _is_ours(path):
+            if self._console is not None:
+                self._console.opened(exchange)
             return
         try:
-            status, body = await self._answer(scope, receive, path)
+            self._check(exchange, path)
         except Refused as refusal:
-            status, body = refusal.status, _dump({"error": str(refusal)})
-        except PeerError as error:
-            status = 429 if error.kind == "service_unavailable" else 400
-            body = _dump({"error": str(error), "kind": error.kind})
-        except RecordError:
-            status, body = 503, _dump({"error": "the record cannot be written"})
-        except Exception:  # noqa: BLE001 - the edge of a request: a shim takes it for a denial
-            status, body = 500, _dump({"error": "the service failed"})
-        await _respond(
-            send, status, body, b"text/plain; version=0.0.4" if path == "/metrics" else _JSON
-        )
+            _respond(exchange, refusal.status, {"error": str(refusal)})
 
-    async def _elsewhere(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._console is not None:
-            await self._console(scope, receive, send)
+    def completed(self, exchange: Exchange) -> None:
+        """Answer."""
+        path = _path(exchange)
+        if _is_ours(path):
+            self._answer(exchange, path)
+        elif self._console is not None:
+            self._console.completed(exchange)
         else:
-            await _respond(send, 404, _dump({"error": "there is nothing here"}), _JSON)
+            _respond(exchange, 404, {"error": "there is nothing here"})
 
-    async def _answer(self, scope: Scope, receive: Receive, path: str) -> tuple[int, bytes]:
-        self._check(scope, path)
-        method = scope["method"]
-        if path == "/healthz":
-            return 200, _dump({"status": "ok"})
+    def refused(self, exchange: Exchange, status: int) -> None:
+        """The request cannot be read."""
+        _respond(exchange, status, {"error": "the request cannot be read"})
+
+    def _answer(self, exchange: Exchange, path: str) -> None:
+        try:
+            self._route(exchange, path)
+        except Exception as error:  # noqa: BLE001 - the edge of a request, as in _later
+            _refuse(exchange, error)
+
+    def _route(self, exchange: Exchange, path: str) -> None:
         if path == "/metrics":
-            return 200, self._metrics() if self._metrics is not None else b""
-        if path.startswith("/governance/task/") and method == "GET":
-            return await self._task(scope, path.removeprefix("/governance/task/"))
-        if method != "POST":
+            exchange.respond(200, _TEXT, self._metrics() if self._metrics is not None else b"")
+        elif path == "/healthz":
+            _respond(exchange, 200, {"status": "ok"})
+        elif path.startswith(_TASK) and exchange.method == b"GET":
+            spawn(_later(exchange, self._task(exchange, path.removeprefix(_TASK))))
+        elif exchange.method != b"POST":
             raise Refused(405, "use POST")
-        if path == "/governance/tasks":
-            told = await _read_json(receive)
-            return 200, _dump(await self._governance.tasks(told, _wait_of(scope)))
-        return self._post(path, await _read_json(receive))
+        elif path == _TASKS:
+            told = self._governance.tasks(_read(exchange), _wait_of(exchange))
+            spawn(_later(exchange, told))
+        else:
+            _respond(exchange, 200, self._post(path, _read(exchange)))
 
-    def _post(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         governance = self._governance
         if path == "/governance/evaluate":
-            return 200, _dump(governance.evaluate(body))
+            return governance.evaluate(body)
         if path == "/governance/heartbeat":
-            return 200, _dump(governance.heartbeat(body))
+            return governance.heartbeat(body)
         if path == "/governance/events":
             governance.events(body)
-            return 200, _dump({"shutdown": governance.shutting_down})
+            return {"shutdown": governance.shutting_down}
         if path == "/governance/mask":
-            return 200, _dump(governance.mask(body))
+            return governance.mask(body)
         if path == "/governance/withdraw":
             governance.withdraw(body)
-            return 200, b"{}"
+            return {}
         if path == "/governance/answer":
             governance.answered(body)
-            return 200, b"{}"
+            return {}
         raise Refused(404, "there is nothing here")
 
-    async def _task(self, scope: Scope, call_id: str) -> tuple[int, bytes]:
-        answer = await self._governance.task(call_id, _wait_of(scope))
-        if answer is None:
+    async def _task(self, exchange: Exchange, call_id: str) -> dict[str, Any]:
+        found = await self._governance.task(call_id, _wait_of(exchange))
+        if found is None:
             raise Refused(404, "there is no such task")
-        return 200, _dump(answer)
+        return found
 
-    def _check(self, scope: Scope, path: str) -> None:
-        headers = dict(scope["headers"])
-        hosts = {value.decode("latin-1") for name, value in scope["headers"] if name == b"host"}
-        if len(hosts) != 1 or not hosts <= {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
+    def _check(self, exchange: Exchange, path: str) -> None:
+        headers = exchange.headers
+        host = headers.get(b"host", b"").decode("latin-1")
+        if b"host" in exchange.repeated or host not in {
+            f"127.0.0.1:{self.port}",
+            f"localhost:{self.port}",
+        }:
             raise Refused(421, "this is not the host you think it is")
         if b"origin" in headers or b"sec-fetch-site" in headers:
             # Browsers send one or both with everything that a page does; shims send neither.
@@ -138,31 +144,42 @@ class GovernanceApp:
             raise Refused(401, "the token is missing or wrong")
 
 
-def _wait_of(scope: Scope) -> float:
-    """Return how long a caller is willing to wait for news."""
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    try:
-        wait_s = float(query.get("wait", ["0"])[0])
-    except ValueError:
-        wait_s = math.nan
-    if not math.isfinite(wait_s):
-        raise Refused(400, "wait is a number of seconds")
-    return max(0.0, wait_s)
+def _path(exchange: Exchange) -> str:
+    return exchange.target.partition(b"?")[0].decode("latin-1")
 
 
-async def _read_json(receive: Receive) -> dict[str, Any]:
-    data = bytearray()
-    while True:
-        event = await receive()
-        if event["type"] != "http.request":
-            raise Refused(400, "the request was cut off")
-        data += event.get("body", b"")
-        if len(data) > MAX_BODY:
-            raise Refused(413, "the request is too large")
-        if not event.get("more_body"):
-            break
+def _is_ours(path: str) -> bool:
+    return path.startswith("/governance/") or path in _PAGES
+
+
+async def _later(exchange: Exchange, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
+    """Answer once there is something to say."""
     try:
-        value = json.loads(data)
+        _respond(exchange, 200, await answer)
+    except Exception as error:  # noqa: BLE001 - the edge of a request: a shim takes it for a denial
+        _refuse(exchange, error)
+
+
+def _refuse(exchange: Exchange, error: Exception) -> None:
+    """Say what went wrong; a shim takes anything but an answer for a denial."""
+    if isinstance(error, Refused):
+        _respond(exchange, error.status, {"error": str(error)})
+    elif isinstance(error, PeerError):
+        status = 429 if error.kind == "service_unavailable" else 400
+        _respond(exchange, status, {"error": str(error), "kind": error.kind})
+    elif isinstance(error, RecordError):
+        _respond(exchange, 503, {"error": "the record cannot be written"})
+    else:
+        _respond(exchange, 500, {"error": "the service failed"})
+
+
+def _respond(exchange: Exchange, status: int, body: dict[str, Any]) -> None:
+    exchange.respond(status, _JSON, dump_quickly(body))
+
+
+def _read(exchange: Exchange) -> dict[str, Any]:
+    try:
+        value = load_quickly(exchange.body)
     except (ValueError, RecursionError):
         raise Refused(400, "the request is not JSON") from None
     if not isinstance(value, dict):
@@ -170,17 +187,13 @@ async def _read_json(receive: Receive) -> dict[str, Any]:
     return value
 
 
-async def _respond(send: Send, status: int, body: bytes, kind: bytes) -> None:
-    headers = [
-        (b"content-type", kind),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _dump(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
+def _wait_of(exchange: Exchange) -> float:
+    """Return how long a caller is willing to wait for news."""
+    query = parse_qs(exchange.target.partition(b"?")[2].decode("latin-1"))
+    try:
+        wait_s = float(query.get("wait", ["0"])[0])
+    except ValueError:
+        wait_s = math.nan
+    if not math.isfinite(wait_s):
+        raise Refused(400, "wait is a number of seconds")
+    return max(0.0, wait_s)

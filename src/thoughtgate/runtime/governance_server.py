@@ -1,24 +1,20 @@
 """The governance service's socket and its HTTP server, on the loopback and nowhere else."""
 
-import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
-import uvicorn
-
 from thoughtgate.errors import UsageError
-from thoughtgate.runtime.governance_http import App
-from thoughtgate.runtime.tasks import spawn
+from thoughtgate.runtime.governance_http import MAX_BODY
+from thoughtgate.transports.asgi import App, AsgiHandler
+from thoughtgate.transports.http_server import Handler, HttpServer, ServerLimits
 
 HOST: Final = "127.0.0.1"
 
 KEEP_ALIVE_S: Final = 3600
 """Idle connections are kept: a shim notices by its connection that the service is gone."""
-
-MAX_CONNECTIONS: Final = 4096
-"""A shim has three and one for each held call."""
 
 BACKLOG: Final = 512
 """An agent starts all its servers at once."""
@@ -46,34 +42,17 @@ def open_listener(port: int, option: str = "--governance-port") -> Iterator[sock
         yield listener
 
 
+def serve_app(app: App, listener: socket.socket) -> AbstractAsyncContextManager[None]:
+    """Serve an ASGI application until the context ends."""
+    return serve(AsgiHandler(app), listener)
+
+
 @contextlib.asynccontextmanager
-async def serve(app: App, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve an application until the context ends; connections are not waited for then."""
-    server = _Quiet(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_keep_alive=KEEP_ALIVE_S,
-            limit_concurrency=MAX_CONNECTIONS,
-            server_header=False,
-            ws="none",
-        )
-    )
-    serving = spawn(server.serve([listener]))
+async def serve(handler: Handler, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve until the context ends; connections are not waited for then."""
+    server = HttpServer(handler, ServerLimits(max_body=MAX_BODY, keep_alive_s=KEEP_ALIVE_S))
+    await server.listen_on(listener)
     try:
         yield
     finally:
-        server.should_exit = True
-        server.force_exit = True
-        await asyncio.wait({serving})
-
-
-class _Quiet(uvicorn.Server):
-    """Leaves signals to the wrap."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle none."""
-        yield
+        await server.drain(0.0)

@@ -118,6 +118,9 @@ class LocalAuthority:
             return False
         return True
 
+    def rest(self) -> None:
+        """Nothing is put off."""
+
     def descriptors(self) -> dict[int, int]:
         """There are none: everything is decided in this process."""
         return {}

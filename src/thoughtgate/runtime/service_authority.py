@@ -210,8 +210,11 @@ class ServiceAuthority:
 
     def flush(self) -> bool:
         """Verdicts are on record before they are given; the rest is told in batches."""
-        self._hand_over()
         return self._recording and not self.stop_reason
+
+    def rest(self) -> None:
+        """Hand events over, now that nobody waits for this turn any more."""
+        self._hand_over()
 
     def descriptors(self) -> dict[int, int]:
         """Every connection that is open."""
@@ -226,7 +229,7 @@ class ServiceAuthority:
         return []
 
     def tick(self, at: float) -> list[Event]:
-        """Heartbeat, overdue answers, events to hand over."""
+        """Heartbeat and overdue answers."""
         del at
         moment = monotonic()
         stopped_s, self._turned_at = moment - self._turned_at, moment
@@ -245,7 +248,6 @@ class ServiceAuthority:
                 "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
             )
         events += self._listen(moment)
-        self._hand_over()
         return events
 
     def finish(self, status: str, at: float) -> None:

@@ -44,7 +44,12 @@ from thoughtgate.runtime.process import EOF_GRACE_S, TERM_GRACE_S, Server
 from thoughtgate.wire.lines import LineSplitter
 from thoughtgate.wire.message import RequestId
 
-READ: Final = 256 * 1024
+READ: Final = 32 * 1024
+"""Bytes read at a time: most messages; a larger buffer would be mapped and unmapped each time."""
+
+READ_ON: Final = 256 * 1024
+"""Bytes read at a time from who has more to say than that."""
+
 
 HIGH_WATER: Final = 32 * 1024 * 1024
 """Bytes that may wait for one side before the other is no longer read: three of the largest messages."""
@@ -86,6 +91,7 @@ class Shim:
         self._to_agent = Outlet(1, shared=True)
         self._to_server: Outlet | None = None
         self._server: Server | None = None
+        self._agent_read = self._server_read = READ
         self._agent_open = True
         self._server_open = False
         self._stopping = ""
@@ -142,6 +148,7 @@ class Shim:
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
         self._flush()
+        self._authority.rest()
         if self._to_agent.broken and not self._stopping:
             self._feed(AgentGone(at))
             self._begin_stop("agent")
@@ -201,9 +208,10 @@ class Shim:
 
     def _read_agent(self) -> None:
         try:
-            chunk = os.read(0, READ)
+            chunk = os.read(0, self._agent_read)
         except OSError:
             chunk = b""
+        self._agent_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()
         for line in lines:
@@ -217,11 +225,12 @@ class Shim:
     def _read_server(self, server: Server) -> int:
         """Take what the server has said; return the bytes read, 0 when there are none now."""
         try:
-            chunk = os.read(server.stdout, READ)
+            chunk = os.read(server.stdout, self._server_read)
         except BlockingIOError:
             return 0
         except OSError:
             chunk = b""
+        self._server_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_server.feed(chunk) if chunk else self._from_server.close()
         for line in lines:

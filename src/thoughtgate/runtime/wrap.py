@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import uvloop
+
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.guard import Guard
 from thoughtgate.agents.rewrite import Rewrite
@@ -28,7 +30,7 @@ from thoughtgate.runtime.agent_process import AgentProcess
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.governance import Governance
-from thoughtgate.runtime.governance_http import App, GovernanceApp
+from thoughtgate.runtime.governance_http import GovernanceHandler
 from thoughtgate.runtime.governance_server import open_listener, serve
 from thoughtgate.runtime.governing import open_governor
 from thoughtgate.runtime.governor import LOOK_EVERY_S, Governor
@@ -41,6 +43,7 @@ from thoughtgate.runtime.run_file import RunFile, remove_run_file, run_path, wri
 from thoughtgate.runtime.state import ensure_directory, state_directory
 from thoughtgate.runtime.tasks import finish, spawn
 from thoughtgate.runtime.wrapping import make_rewrite, run_key, shim_command
+from thoughtgate.transports.asgi import App, AsgiHandler
 
 SHIM_GRACE_S: Final = 10.0
 """Wall-clock time for all shims together to stop their servers (F-019)."""
@@ -131,7 +134,8 @@ class Wrap:
             # Forked before there are threads, locks and open files to inherit.
             guardian = Guardian(unwrap if self._options.restore else ())
             try:
-                return asyncio.run(self._run(guardian))
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    return runner.run(self._run(guardian))
             finally:
                 guardian.dismiss()
         finally:
@@ -180,15 +184,20 @@ class Wrap:
         governance = Governance(governor, settings, secret_names(settings))
         console, address = around.console(governance, port) if around.console else (None, "")
         token = secrets.token_urlsafe(32)
-        app = GovernanceApp(governance, token, console=console, metrics=around.metrics)
-        app.port = port
+        door = GovernanceHandler(
+            governance,
+            token,
+            console=AsgiHandler(console) if console is not None else None,
+            metrics=around.metrics,
+        )
+        door.port = port
         profile = self._loaded.policy.profile
         path = run_path(self._key, around.environ)
         run = RunFile("127.0.0.1", port, token, profile, os.getpid())
         self._watch = PolicyWatch(
             governor, self._loaded, around.reload, self._say, governance.adopt
         )
-        async with serve(app, listener):
+        async with serve(door, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
             write_run_file(path, run)
             try:

@@ -8,6 +8,7 @@ an ASGI server's time per request, which is what leaves room for judging and rec
 
 import asyncio
 import contextlib
+import socket
 import ssl
 import time
 from collections import deque
@@ -216,8 +217,7 @@ class HttpServer:
         Raises:
             OSError: the address cannot be used.
         """
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
+        server = await asyncio.get_running_loop().create_server(
             lambda: _Connection(self),
             host,
             port,
@@ -225,11 +225,14 @@ class HttpServer:
             backlog=BACKLOG,
             reuse_port=reuse_port or None,
         )
-        self._servers.append(server)
-        if self._sweeper is None:
-            self._sweeper = loop.call_later(SWEEP_S, self._sweep)
+        self._look_after(server)
         chosen: int = server.sockets[0].getsockname()[1]
         return chosen
+
+    async def listen_on(self, listener: socket.socket) -> None:
+        """Listen on a socket that somebody has opened."""
+        loop = asyncio.get_running_loop()
+        self._look_after(await loop.create_server(lambda: _Connection(self), sock=listener))
 
     async def drain(self, seconds: float) -> None:
         """Take no new connections, let requests under way finish, then close everything."""
@@ -247,6 +250,11 @@ class HttpServer:
             connection.abort()
         if self._sweeper is not None:
             self._sweeper.cancel()
+
+    def _look_after(self, server: asyncio.Server) -> None:
+        self._servers.append(server)
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
     def _sweep(self) -> None:
         moment = time.monotonic()

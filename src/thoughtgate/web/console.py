@@ -12,7 +12,7 @@ from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.console import open_console_desk
 from thoughtgate.runtime.console_record import ConsoleRecord
-from thoughtgate.runtime.governance_server import open_listener, serve
+from thoughtgate.runtime.governance_server import open_listener, serve_app
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.web.app import make_app
 from thoughtgate.web.guard import App
@@ -87,7 +87,7 @@ async def open_console(
         bound: int = listener.getsockname()[1]
         console = make_console(loaded, environ, state, bound, record=record, refused=refused)
         try:
-            async with serve(console.app, listener):
+            async with serve_app(console.app, listener):
                 yield console
         finally:
             console.site.desk.close()

@@ -6,7 +6,8 @@ key twice, and no number or string with a second spelling. Every other text take
 strict reader's way; the result is the same.
 """
 
-from typing import Final
+import json
+from typing import Any, Final
 
 import orjson
 
@@ -30,3 +31,26 @@ def read_quickly(line: bytes) -> Message | Fault:
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return read_frame(line)
     return read_message(body, escape_separators(line))
+
+
+def load_quickly(data: bytes) -> Any:
+    """Parse JSON as ``json.loads`` does.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        value = orjson.loads(data)
+        # Integers beyond 64 bits would have become fractions.
+        return value if orjson.dumps(value) == data else json.loads(data)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return json.loads(data)
+
+
+def dump_quickly(value: Any) -> bytes:
+    """Render JSON, also what orjson does not: large integers and halves of surrogate pairs."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "surrogatepass")
