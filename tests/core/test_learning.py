@@ -64,10 +64,10 @@ def test_the_proposal_is_a_config_that_does_what_was_seen() -> None:
 def test_the_proposal_explains_itself() -> None:
     text = propose(observe(CALLS, STARTER), "7d")
     assert "since 7d" in text
-    assert "# 1 calls, the name says that it changes things, so a person is asked" in text
-    assert '#   "files": tool "wipe_disk", 1 calls' in text
+    assert "# 1 call, the name says that it changes things, so a person is asked" in text
+    assert '#   "files": tool "wipe_disk", 1 call' in text
     assert "# 2 calls, 1 refused" in text
-    assert "# 1 calls, 1 held for a person" in text
+    assert "# 1 call, 1 held for a person" in text
 
 
 def test_nothing_seen_gives_a_config_that_denies_everything() -> None:

@@ -323,4 +323,4 @@ def test_a_held_call_runs_once_a_person_says_so(holding: Machine) -> None:
         assert holding.run("approvals", "approve", str(asked["id"])).returncode == 0
         assert text_of(run.peer.receive()["said"]) == "deleted draft"
         assert run.finish() == 0
-    assert "1 calls, 0 refused, 1 held for approval" in run.stderr
+    assert "1 call, 0 refused, 1 held for approval" in run.stderr

@@ -92,7 +92,7 @@ def _rules(listed: list[Seen]) -> list[str]:
     if refused:
         lines += ["", "# Refused whenever it was tried, and therefore not proposed:"]
         lines += [
-            f"#   {_line(one.server)}: {one.kind} {_line(one.name)}, {one.calls} calls"
+            f"#   {_line(one.server)}: {one.kind} {_line(one.name)}, {_calls(one)}"
             for one in refused
         ]
     return lines
@@ -107,7 +107,7 @@ def _rule(one: Seen) -> str:
 
 
 def _told(one: Seen) -> str:
-    parts = [f"{one.calls} calls"]
+    parts = [_calls(one)]
     if one.held:
         parts.append(f"{one.held} held for a person")
     if one.refused:
@@ -115,6 +115,10 @@ def _told(one: Seen) -> str:
     if one.cautious and not one.held:
         parts.append("the name says that it changes things, so a person is asked")
     return ", ".join(parts)
+
+
+def _calls(one: Seen) -> str:
+    return f"{one.calls} call{'s' * (one.calls != 1)}"
 
 
 def _is_used(one: Seen) -> bool:
