@@ -43,6 +43,9 @@ TASK_WAIT_S: Final = 4
 
 HEARTBEAT_S: Final = 5.0
 
+LOOK_EVERY_S: Final = 0.05
+"""How often deadlines are looked at, however busy the line is."""
+
 STOPPED_S: Final = 2 * HEARTBEAT_S
 """A shim whose loop did not turn for so long was itself stopped (Ctrl-Z); no answer was late."""
 
@@ -87,6 +90,7 @@ class ServiceAuthority:
         self._handed_at = 0.0
         self._recording = True
         """False while the service cannot write the record: nothing is sent on then."""
+        self._look_at = 0.0
         self._turned_at = self._next_pulse = monotonic()
 
     @property
@@ -232,6 +236,9 @@ class ServiceAuthority:
         """Heartbeat and overdue answers."""
         del at
         moment = monotonic()
+        if moment < self._look_at and self._pulse.descriptor >= 0:
+            return self._listen(moment)
+        self._look_at = moment + LOOK_EVERY_S
         stopped_s, self._turned_at = moment - self._turned_at, moment
         events: list[Event] = []
         for link in self._links():
