@@ -207,3 +207,19 @@ def test_a_long_name_of_an_argument_is_not_remembered() -> None:
     redactor = Redactor()
     assert redactor.is_clean({"n" * 100_000: 1}, "{}")
     assert not redactor._plain_names
+
+
+@pytest.mark.parametrize("flag", ["--token", "--api-key", "-password", "--pin", "--db_password"])
+def test_the_word_after_a_flag_that_names_a_secret_is_masked(flag: str) -> None:
+    redactor = Redactor(names=["pin"])
+    value = {"args": ["run", flag, "hunter22", "left", {"x": [flag, 5]}, flag]}
+
+    assert not redactor.is_clean(value, canonical_json(value))
+    assert redactor.mask_value(value) == {
+        "args": ["run", flag, MASK, "left", {"x": [flag, 5]}, flag]
+    }
+
+
+def test_words_after_other_flags_are_shown() -> None:
+    words = ["--verbose", "yes", "token", "shown", "--page-token", "p2"]
+    assert Redactor().mask_value(words) == words

@@ -103,6 +103,9 @@ TOKEN_FORMS: Final = (
 MAX_NAMES: Final = 10_000
 """Plain names of arguments that are remembered: more than all tools of an agent have."""
 
+_FLAG: Final = '"-'
+"""How the text of a value looks that holds a word of a command line such as ``--token``."""
+
 _LEAVES: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -155,7 +158,7 @@ class Redactor:
 
     def is_clean(self, value: Any, text: str) -> bool:
         """Tell quickly that a JSON value, rendered as ``text``, has nothing to mask; False: look."""
-        if self._patterns or not text:
+        if self._patterns or not text or _FLAG in text:
             return False
         lowered = text.lower()
         for mark in self._rendered_marks:
@@ -195,8 +198,22 @@ class Redactor:
                 for key, one in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self.mask_value(member) for member in value]
+            return self._members(value)
         return value
+
+    def _members(self, values: Iterable[Any]) -> list[Any]:
+        """Mask a list; in one of command-line words a flag says what the next word is."""
+        masked: list[Any] = []
+        is_secret = False
+        for value in values:
+            masked.append(MASK if is_secret and isinstance(value, str) else self.mask_value(value))
+            is_secret = (
+                isinstance(value, str)
+                and value.startswith("-")
+                and len(value) <= MAX_KEPT
+                and self.is_secret_name(value)
+            )
+        return masked
 
     def _member(self, key: str, value: Any) -> Any:
         if value is not None and not isinstance(value, bool) and self.is_secret_name(key):
