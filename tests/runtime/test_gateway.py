@@ -230,6 +230,35 @@ def test_the_gates_own_origin_may_call(gate: Gate) -> None:
     assert gate.call("echo", headers={"origin": f"http://localhost:{gate.port}"}).status == 200
 
 
+def test_a_page_that_may_call_is_told_so_and_may_read_the_answer(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    page = f"http://localhost:{gate.port}"
+    asked = {
+        "origin": page,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,mcp-session-id",
+    }
+    may = gate.request("OPTIONS", headers=asked)
+    assert may.status == 204
+    assert may.headers["access-control-allow-origin"] == page
+    assert "POST" in may.headers["access-control-allow-methods"]
+    assert may.headers["access-control-allow-headers"] == "content-type,mcp-session-id"
+    assert upstream.received == []
+
+    for answer in (gate.call("echo", headers={"origin": page}), gate.post(b"{", {"origin": page})):
+        assert answer.headers["access-control-allow-origin"] == page
+        assert "mcp-session-id" in answer.headers["access-control-expose-headers"]
+    assert "access-control-allow-origin" not in gate.call("echo").headers
+
+
+def test_a_foreign_page_is_not_told_that_it_may_call(gate: Gate) -> None:
+    asked = {"origin": "http://evil.example", "access-control-request-method": "POST"}
+    answer = gate.request("OPTIONS", headers=asked)
+    assert answer.status == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
 # Headers.
 
 

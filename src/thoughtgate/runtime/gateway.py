@@ -31,6 +31,7 @@ from thoughtgate.runtime.gateway_head import (
     REMOVED,
     Expected,
     accepts_stream,
+    admit_page,
     header_mismatch,
     is_modern_request,
     render_mismatch,
@@ -209,7 +210,7 @@ class Gateway:
         status = (wrong_page if is_page else wrong_place)(exchange, self.expected)
         if status:
             self._say(exchange, status)
-        if status or is_page:
+        if status or is_page or admit_page(exchange):
             return
         who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):

@@ -36,6 +36,14 @@ SINGLE: Final = frozenset(
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
+_TO_PAGES: Final = (
+    b"vary: origin\r\n"
+    b"access-control-expose-headers: mcp-session-id, mcp-protocol-version, www-authenticate\r\n"
+)
+_MAY_CALL: Final = (
+    b"access-control-allow-methods: POST, GET, DELETE\r\naccess-control-max-age: 600\r\n"
+)
+
 REMOVED: Final = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
@@ -70,6 +78,9 @@ _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
     b"alt-svc",
     b"strict-transport-security",
     b"clear-site-data",
+    b"access-control-allow-origin",
+    b"access-control-allow-credentials",
+    b"access-control-expose-headers",
     mirror.SESSION,
 }
 """What a server may not tell the agent about itself through the gate."""
@@ -101,6 +112,22 @@ def wrong_place(exchange: Exchange, expected: Expected) -> int:
     if b"origin" in exchange.repeated:
         return 403
     return _wrong_names(headers.get(b"host", b""), headers.get(b"origin"), expected)
+
+
+def admit_page(exchange: Exchange) -> bool:
+    """Let a web page whose origin may call read the answers; True if it only asked whether it may.
+
+    Whether its origin may call was decided before; pages of this listener itself may.
+    """
+    origin = exchange.headers.get(b"origin")
+    if origin is None:
+        return False
+    exchange.also = b"access-control-allow-origin: %b\r\n" % origin + _TO_PAGES
+    if exchange.method != b"OPTIONS" or b"access-control-request-method" not in exchange.headers:
+        return False
+    wanted = exchange.headers.get(b"access-control-request-headers", b"")
+    exchange.respond(204, _MAY_CALL + b"access-control-allow-headers: %b\r\n" % wanted)
+    return True
 
 
 def wrong_page(exchange: Exchange, expected: Expected) -> int:

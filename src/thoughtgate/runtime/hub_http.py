@@ -22,6 +22,7 @@ from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.gateway_head import (
     Expected,
     accepts_stream,
+    admit_page,
     expected_names,
     header_mismatch,
     is_modern_request,
@@ -169,7 +170,7 @@ class HttpFront:
         """Check the head; what is refused here is refused before its body is read."""
         is_page = exchange.target.partition(b"?")[0] not in PATHS
         status = (wrong_page if is_page else wrong_place)(exchange, self._expected)
-        if is_page and not status:
+        if not status and (is_page or admit_page(exchange)):
             return
         if not status and exchange.method == b"POST":
             status = wrong_post(exchange)

@@ -80,6 +80,7 @@ class Exchange:
     __slots__ = (
         "_connection",
         "_streaming",
+        "also",
         "body",
         "expects_continue",
         "facts",
@@ -123,6 +124,8 @@ class Exchange:
         """Called when a client that could not keep up can be written to again."""
         self.facts: object = None
         """For the handler: what it found out when the head was here."""
+        self.also = b""
+        """Rendered headers that every answer carries, whoever gives it."""
         self._streaming = False
 
     @property
@@ -140,7 +143,7 @@ class Exchange:
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
-        parts = [_STATUS_LINES[status], headers]
+        parts = [_STATUS_LINES[status], self.also, headers]
         if body or status not in {202, 204, 304}:
             parts.append(b"content-length: %d\r\n" % len(body))
         elif status == HTTPStatus.ACCEPTED:
@@ -156,7 +159,9 @@ class Exchange:
         if self.is_answered or self.is_gone or self._streaming:
             return
         self._streaming = True
-        parts = [_STATUS_LINES[status], headers, _CHUNKED if self.speaks_chunks else b""]
+        parts = [_STATUS_LINES[status], self.also, headers]
+        if self.speaks_chunks:
+            parts.append(_CHUNKED)
         if not self.keep_alive:
             parts.append(_CLOSE)
         parts.append(b"\r\n")
