@@ -177,6 +177,7 @@ def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
         (lambda: _token(iss="https://evil.example"), "token from another issuer"),
         (lambda: _token(OTHER), "token not acceptable"),
         (lambda: _token(sub=None), "token names nobody"),
+        (lambda: _token(sub="n" * 300), "too long a name"),
         (lambda: _token(sub=5), "token not acceptable"),
         (lambda: b"Bearer not.a.token", "token not acceptable"),
         (lambda: b"Bearer " + b"x" * 20_000, "token not acceptable"),

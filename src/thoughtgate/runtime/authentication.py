@@ -49,6 +49,9 @@ KEYS_RETRY_S: Final = 10.0
 MAX_KEYS: Final = 262_144
 """Bytes of a key set."""
 
+MAX_PRINCIPAL: Final = 256
+"""Characters in the name of a caller."""
+
 MAX_TOKEN: Final = 16_384
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -163,7 +166,10 @@ class Entrance:
         name = claims.get(auth.principal_claim)
         if type(name) is not str or not name:
             return self._unsigned("token names nobody")
-        return Identity(name[:256], JWT, claims)
+        if len(name) > MAX_PRINCIPAL:
+            # Cut, it could be the name of somebody else.
+            return self._unsigned("token names somebody with too long a name")
+        return Identity(name, JWT, claims)
 
     def _unsigned(self, reason: str) -> Rejection:
         return Rejection(401, JWT, reason, self._challenge + _INVALID[b"=" in self._challenge])
