@@ -285,6 +285,7 @@ class Post:
         callers = self.flow.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]
-        if self.leg is not None and not self.leg.is_over:
-            self.leg.abort()
+        leg, self.leg = self.leg, None  # they know each other; apart, they go without a collection
+        if leg is not None and not leg.is_over:
+            leg.abort()
         self._home.closed(self, status)
