@@ -65,7 +65,7 @@ class CedarDecision(NamedTuple):
 class CedarEngine:
     """A set of policies, and the entities of the tools asked about so far."""
 
-    __slots__ = ("_entities", "_handle", "_needs", "_notes", "count", "workflows")
+    __slots__ = ("_ask", "_entities", "_handle", "_needs", "_notes", "count", "workflows")
 
     count: int
     """How many policies there are."""
@@ -84,6 +84,7 @@ class CedarEngine:
         if problems:
             raise ConfigError(problems)
         text = "\n".join(source.text for source in sources)
+        self._ask = cedarpy.is_authorized
         self._handle = cedarpy.PolicySet.from_str(text)
         self._needs = context_needs(json.loads(cedarpy.policies_to_json_str(text)))
         self._entities: dict[tuple[str, str, str], cedarpy.Entities] = {}
@@ -94,8 +95,6 @@ class CedarEngine:
 
     def decide(self, call: Call, now: float) -> CedarDecision:
         """Ask the policies about a call at a time."""
-        import cedarpy  # loaded by the constructor; this is a dictionary look-up
-
         try:
             context = json.dumps(_context(call, now, self._needs))
         except ValueError as error:
@@ -106,7 +105,7 @@ class CedarEngine:
             "resource": _resource(call),
             "context": context,
         }
-        result = cedarpy.is_authorized(request, self._handle, self._entities_of(call))
+        result = self._ask(request, self._handle, self._entities_of(call))
         # In the order of the files, so that the same policy names the workflow every time.
         reasons = sorted(
             result.diagnostics.reasons, key=lambda one: int(one.removeprefix("policy"))
@@ -115,11 +114,11 @@ class CedarEngine:
         return _decision(notes, result.diagnostics.errors, permitted=result.allowed)
 
     def _entities_of(self, call: Call) -> "cedarpy.Entities":
-        import cedarpy  # as above
-
         key = (call.server, call.kind, call.name)
         known = self._entities.get(key)
         if known is None:
+            import cedarpy  # loaded by the constructor
+
             known = cedarpy.Entities.from_json_str(json.dumps(_entities(call)))
             if len(self._entities) >= MAX_ENTITIES:
                 self._entities.clear()
