@@ -1,5 +1,6 @@
 """Starting programs: who they are, what they inherit, and what a failure leaves."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -81,3 +82,22 @@ def test_a_signal_that_comes_before_the_exec_is_the_programs_own() -> None:
         assert heard == []
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_dead_guardian_does_not_end_what_is_started() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    def born() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(writer, b"nobody hears this")
+
+    assert _code(launch(["true"], os.environ, born)) == 0
+    os.close(writer)
+
+
+def test_an_environment_that_is_none_is_reported() -> None:
+    with pytest.raises(OSError, match=r".") as raised:
+        launch(["true"], {"A": 1}, _nothing)  # type: ignore[dict-item]
+
+    assert raised.value.errno == errno.EINVAL

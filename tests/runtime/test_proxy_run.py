@@ -99,16 +99,16 @@ def _accepts(port: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("gate", ["proxy --listen", "serve --http"])
+@pytest.mark.parametrize("gate", ["proxy --listen", "serve --http", "proxy --workers=2 --listen"])
 def test_a_killed_gate_takes_its_servers_and_what_they_started_along(
     tmp_path: Path, gate: str
 ) -> None:
     config = _config(
         tmp_path, "schema: 1\ndefault: forward\n" + served(sample_server("--spawn-grandchild"))
     )
-    command, flag = gate.split()
+    command, *flags = gate.split()
     eager = ["--eager"] if command == "serve" else []
-    arguments = [command, "-c", config, flag, "127.0.0.1:0", *eager]
+    arguments = [command, "-c", config, *flags, "127.0.0.1:0", *eager]
     with StdioPeer(thoughtgate(*arguments), env=environment(tmp_path)) as peer:
         port_of(peer)
         # The guardian, the server, and what the server started.

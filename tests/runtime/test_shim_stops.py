@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.commands import shim
 from tests.support.frames import call, request
 from tests.support.shim_peer import ShimPeer
-from tests.support.stdio_peer import marked_processes
+from tests.support.stdio_peer import StdioPeer, marked_processes
 from tests.support.waiting import wait_for
 
 
@@ -185,4 +186,21 @@ def test_a_flood_of_signals_does_not_stop_the_stop(tmp_path: Path) -> None:
                 break
             peer.signal(signal.SIGTERM)
         peer.wait(10)
+        peer.assert_nothing_left()
+
+
+def test_the_servers_end_is_seen_by_a_shim_that_was_started_with_blocked_signals(
+    tmp_path: Path,
+) -> None:
+    # What the server leaves behind holds its pipes open, so that only the signal tells of its end.
+    server = "import subprocess, sys; subprocess.Popen(['sleep', '600']); sys.stdin.readline()"
+    command = shim([sys.executable, "-c", server], "--audit", str(tmp_path / "audit.jsonl"))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
+    try:
+        peer = StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path)})
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with peer:
+        peer.send(request(1, "ping"))
+        assert peer.wait() == 0
         peer.assert_nothing_left()

@@ -173,3 +173,20 @@ def test_what_is_no_request_is_refused() -> None:
 
     said = _visit(app, _ask(b"GET / HTTP/1.1\r\nHost\r\n\r\n", b"\r\n\r\n"))
     assert said.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"Content-Length: 100000", b"413"),
+        (b"Content-Length: 100000\r\nExpect: 100-continue", b"413"),
+        (b"Transfer-Encoding: chunked", b"411"),
+    ],
+)
+def test_a_large_body_is_refused_before_it_is_read(head: bytes, status: bytes) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError((scope, receive, send))
+
+    request = b"POST / HTTP/1.1\r\nHost: h\r\n" + head + b"\r\n\r\n"
+    said = _visit(app, _ask(request, b"\r\n\r\n"))
+    assert said.startswith(b"HTTP/1.1 " + status)

@@ -1,12 +1,16 @@
 """Stdio servers on the event loop."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import uvloop
 from tests.support.waiting import wait_for
 
 from thoughtgate.errors import PeerGone
@@ -157,3 +161,57 @@ def _is_alive(pid: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+class _Watched:
+    """Hears, in the parent as in the child, through a pipe, as a guardian does."""
+
+    def __init__(self) -> None:
+        self.reader, self._writer = os.pipe()
+
+    def watch(self, pid: int) -> None:
+        os.write(self._writer, b"+%d " % pid)
+
+    def forget(self, pid: int) -> None:
+        os.write(self._writer, b"-%d " % pid)
+
+    def said(self) -> list[int]:
+        os.close(self._writer)
+        with os.fdopen(self.reader, "rb") as pipe:
+            return [int(word) for word in pipe.read().split()]
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ChildCommand("/nonexistent/command"),
+        ChildCommand("/"),
+        ChildCommand("true", cwd="/nonexistent"),
+        ChildCommand(sys.executable, ("-c", "pass")),
+    ],
+)
+def test_whoever_named_itself_is_forgotten_whatever_became_of_it(
+    command: ChildCommand, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    watched = _Watched()
+
+    async def main() -> None:
+        over = asyncio.Event()
+        child = Child(
+            replace(command, env=dict(os.environ)),
+            on_line=lambda _: None,
+            on_exit=lambda _: over.set(),
+            watcher=watched,
+        )
+        with contextlib.suppress(PeerGone):
+            await child.start()
+            async with asyncio.timeout(10):
+                await over.wait()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(main())
+    said = watched.said()
+    assert sum(said) == 0
+    assert said or command.cwd  # some loops look at the directory first
+    assert 0 not in said

@@ -299,3 +299,50 @@ def test_a_trailer_without_an_end_is_cut_off() -> None:
 
     with HttpUpstream(lambda _: Reply(raw=CHUNKED + b"x: " + b"y" * 5_000_000)) as upstream:
         _run(upstream.url, work)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"traceparent", b"00\r\ncontent-length: 0\r\n\r\nGET / HTTP/1.1"),
+        (b"x", b"a\nb: c"),
+        (b"x\r\ny", b"a"),
+        (b"x", b"a\rb"),
+        (b"x", b"a\0b"),
+    ],
+)
+def test_a_header_with_a_line_end_reaches_nobody(header: tuple[bytes, bytes]) -> None:
+    heard: list[str] = []
+    came: list[bytes] = []
+
+    class Receiver:
+        def started(self, status: int, headers: Headers) -> None:
+            raise AssertionError((status, headers))
+
+        def received(self, chunk: bytes) -> None:
+            raise AssertionError(chunk)
+
+        def ended(self) -> None:
+            raise AssertionError
+
+        def failed(self, error: PeerError) -> None:
+            heard.append(error.kind)
+
+    async def main() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(await reader.read(1))
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        pool = HttpPool(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp")
+        pool.send(b"POST", [header], b"{}", Receiver())
+        assert heard == []
+        async with asyncio.timeout(10):
+            while not heard:  # noqa: ASYNC110  what is waited for has no event
+                await asyncio.sleep(0)
+        await pool.close()
+        server.close()
+
+    asyncio.run(main())
+    assert heard == ["invalid_request"]
+    assert came == []

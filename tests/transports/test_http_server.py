@@ -271,9 +271,22 @@ def test_an_upgrade_is_answered_as_plain_http() -> None:
         answer = _talk(
             running,
             b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\nPRI * HTTP/2.0",
-            b"]",
         )
         assert answer.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in answer
+        assert answer.endswith(b"]")  # and then the connection was closed
+
+
+@pytest.mark.parametrize("target", [b"/", b"/stream", b"/refused"])
+def test_an_answer_to_head_has_no_body(target: bytes) -> None:
+    with _serving() as running:
+        head = b"HEAD " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+        last = b"HEAD " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        answer = _talk(running, head + last)
+    parts = answer.split(b"\r\n\r\n")
+    assert all(part.startswith(b"HTTP/1.1 ") for part in parts[:-1])
+    assert parts[-1] == b""
+    assert answer.count(b"HTTP/1.1 ") == (1 if target == b"/refused" else 2)
 
 
 def test_a_flood_of_waiting_requests_is_answered_without_digging_into_the_stack() -> None:

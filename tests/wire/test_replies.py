@@ -80,3 +80,9 @@ def test_a_rendered_message_is_one_line_even_with_line_ends_in_it() -> None:
     assert b"\n" not in line
     assert b"\r" not in line
     assert json.loads(line) == {"text": "a\nb\rc\u2028d"}
+
+
+def test_what_the_gate_renders_has_one_line_for_every_reader() -> None:
+    line = render({"t": "a\u2028b\u2029c\u0085d", "é": "é"})
+    assert len(line.decode().splitlines()) == 1
+    assert json.loads(line) == {"t": "a\u2028b\u2029c\u0085d", "é": "é"}

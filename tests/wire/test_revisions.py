@@ -78,6 +78,7 @@ def test_a_callers_trace_is_read_from_meta() -> None:
         (None, {"traceparent": PARENT}),
         ({"name": "x"}, {"traceparent": PARENT}),
         ({"_meta": {"traceparent": "old", "a/b": 1}}, {"traceparent": PARENT, "a/b": 1}),
+        ({"_meta": "malformed"}, "malformed"),
     ],
 )
 def test_a_request_takes_a_trace_along(params: Any, meta: Any) -> None:
@@ -99,6 +100,8 @@ def test_a_request_takes_a_trace_along(params: Any, meta: Any) -> None:
         {"_meta": {"traceparent": 5}},
         {"_meta": {"traceparent": PARENT.upper()}},
         {"_meta": {"traceparent": "00-" + PARENT}},
+        {"_meta": {"traceparent": PARENT + "-x"}},
+        {"_meta": {"traceparent": PARENT + "-x\r\ncontent-length: 2\r\n\r\n{}POST / HTTP/1.1"}},
         {"_meta": {"traceparent": PARENT[:-1] + "\n"}},
     ],
 )

@@ -15,11 +15,12 @@ _RESET: Final = (
     signal.SIGINT,
     signal.SIGTERM,
     signal.SIGHUP,
-    signal.SIGPIPE,
     signal.SIGXFSZ,
     signal.SIGCHLD,
 )
-"""Signals that Python or the gate ignores or handles; a program begins with the system's defaults."""
+"""Signals that Python or the gate ignores or handles; a program begins with the system's defaults.
+
+SIGPIPE is one too, but not before the child has spoken: nobody may hear it."""
 
 _NOT_STARTED: Final = 127
 
@@ -53,6 +54,7 @@ def launch(
             if descriptor != target:
                 os.dup2(descriptor, target)
         born()
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - no shell, ever
 
@@ -85,7 +87,7 @@ def _live(become: Callable[[], None], report: int) -> None:
         become()
     except OSError as error:
         os.write(report, b"%d" % (error.errno or errno.EINVAL))
-    except ValueError:  # a NUL in the command
+    except (ValueError, TypeError):  # a NUL in the command, a number in the environment
         os.write(report, b"%d" % errno.EINVAL)
     finally:
         os._exit(_NOT_STARTED)

@@ -1,15 +1,17 @@
 """Running a planned proxy: on stdio, in this process, or in several that share a port."""
 
+import contextlib
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from thoughtgate.errors import ThoughtGateError
+from thoughtgate.runtime.guardian import Guardian
+from thoughtgate.runtime.launch import launch
 from thoughtgate.runtime.proxy import ProxyPlan, run_http
 from thoughtgate.runtime.proxy_stdio import run_stdio
 
@@ -42,44 +44,48 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     Raises:
         ThoughtGateError: the address cannot be used.
     """
+    # Forked before there is anything to inherit; what a worker started ends with the worker.
+    guardian = Guardian()
     held = _reserve(plan.listen.host, plan.listen.port)
-    port = held.getsockname()[1]
-    environ = {**os.environ, WORKER: str(port)}
-    command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
-    workers = [subprocess.Popen(command, env=environ) for _ in range(plan.listen.workers)]
-    announce(f"{len(workers)} workers on port {port}")
-
-    def stop(number: int, frame: object) -> None:
-        del number, frame
-        for worker in workers:
-            worker.terminate()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
     try:
+        port = held.getsockname()[1]
+        environ = {**os.environ, WORKER: str(port)}
+        command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
+        workers = {
+            launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
+            for _ in range(plan.listen.workers)
+        }
+        announce(f"{len(workers)} workers on port {port}")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: _stop(workers))
         return _wait(workers)
     finally:
         held.close()
+        guardian.dismiss()
 
 
-def _wait(workers: list[subprocess.Popen[bytes]]) -> int:
+def _wait(workers: set[int]) -> int:
     """Wait for all; the first that ends badly takes the others with it."""
     code = 0
-    left = {worker.pid: worker for worker in workers}
-    while left:
+    while workers:
         try:
             pid, status = os.wait()
         except ChildProcessError:
             break
-        worker = left.pop(pid, None)
-        if worker is None:
+        if pid not in workers:
             continue
-        worker.returncode = os.waitstatus_to_exitcode(status)
-        if worker.returncode:
-            code = code or abs(worker.returncode)
-            for other in left.values():
-                other.terminate()
+        workers.discard(pid)
+        ended = os.waitstatus_to_exitcode(status)
+        if ended:
+            code = code or abs(ended)
+            _stop(workers)
     return min(code, 2)
+
+
+def _stop(workers: set[int]) -> None:
+    for pid in list(workers):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
 
 
 def _reserve(host: str, port: int) -> socket.socket:

@@ -71,6 +71,8 @@ CLOSED: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
 BY_SERVER: Final = "server"
 """What begins every reason to stop that is the server's doing."""
 
+_HEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
 
@@ -409,8 +411,10 @@ class Shim:
         os.set_blocking(self._bell, False)
         os.set_blocking(self._ring, False)
         signal.set_wakeup_fd(self._ring, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        for number in _HEARD:
             signal.signal(number, self._on_signal)
+        # Whoever started the shim may have blocked some of them.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
     def _is_over(self) -> bool:

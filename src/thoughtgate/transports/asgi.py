@@ -7,7 +7,7 @@ no websockets and no lifespan; the console has neither.
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from thoughtgate.transports.http_server import Exchange
@@ -18,6 +18,10 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+MAX_BODY: Final = 65_536
+"""Bytes of a form, or of a decision that comes by webhook: taken from anybody, so no more."""
+
+
 class AsgiHandler:
     """Answers every request with the application; a handler for ``HttpServer``."""
 
@@ -26,7 +30,12 @@ class AsgiHandler:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def opened(self, exchange: Exchange) -> None:
-        """The application decides once the whole request is here."""
+        """The application decides once the whole request is here, so that may not be much."""
+        length = exchange.headers.get(b"content-length", b"0")
+        if b"transfer-encoding" in exchange.headers:
+            exchange.respond(HTTPStatus.LENGTH_REQUIRED)
+        elif int(length) > MAX_BODY:
+            exchange.respond(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
     def completed(self, exchange: Exchange) -> None:
         """Run the application on a task of its own."""

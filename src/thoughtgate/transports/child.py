@@ -5,6 +5,7 @@ the lines mean is not known here, and nothing is ever passed through a shell.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
@@ -86,6 +87,7 @@ class Child:
         self._stdout_open = True
         self._code: int | None = None
         self._told = False
+        self._naming = -1
         self.pid = 0
 
     @property
@@ -105,6 +107,7 @@ class Child:
             PeerGone: it cannot be started.
         """
         loop = asyncio.get_running_loop()
+        named, self._naming = os.pipe()
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: _Pipes(self),
@@ -117,8 +120,12 @@ class Child:
                 preexec_fn=self._name_itself if self._watcher is not None else None,
             )
         except (OSError, ValueError) as error:
+            self._forget(named)
             reason = error.strerror if isinstance(error, OSError) else "the command is not valid"
             raise PeerGone(f"the server could not be started: {reason}") from None
+        finally:
+            os.close(named)
+            os.close(self._naming)
         self._transport = transport
         self.pid = transport.get_pid() or 0
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
@@ -172,6 +179,15 @@ class Child:
         """In the child, which already leads its group."""
         if self._watcher is not None:
             self._watcher.watch(os.getpid())
+            os.write(self._naming, b"%d" % os.getpid())
+
+    def _forget(self, named: int) -> None:
+        """Nothing was started, though a process had named itself: its number is another's soon."""
+        os.set_blocking(named, False)
+        with contextlib.suppress(BlockingIOError):
+            pid = int(os.read(named, 32))
+            if self._watcher is not None:
+                self._watcher.forget(pid)
 
     async def _gone_within(self, seconds: float) -> bool:
         try:
@@ -223,6 +239,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._child.pid = self._transport.get_pid() or 0
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:

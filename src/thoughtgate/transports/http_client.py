@@ -148,7 +148,8 @@ class HttpPool:
     ) -> "ClientExchange":
         """Send a request; the receiver is told what comes of it, never before this returns.
 
-        The headers must be free of line ends; Host and Content-Length are added here.
+        Host and Content-Length are added here. A header that holds a line end, and would be
+        another header or another request to the server, fails the request.
         """
         parts = [
             method,
@@ -157,12 +158,20 @@ class HttpPool:
             b" HTTP/1.1\r\n",
             self._shared,
         ]
+        lines = 2 + self._shared.count(b"\n")
         for name, value in headers:
             parts += (name, b": ", value, b"\r\n")
+            lines += 1
         if body or method == b"POST":
             parts += (b"content-length: ", str(len(body)).encode(), b"\r\n")
-        parts += (b"\r\n", body)
-        exchange = ClientExchange(receiver, b"".join(parts))
+            lines += 1
+        parts.append(b"\r\n")
+        head = b"".join(parts)
+        exchange = ClientExchange(receiver, head + body)
+        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head:
+            reason = "a header holds a line end"
+            asyncio.get_running_loop().call_soon(exchange.fail, "invalid_request", reason)
+            return exchange
         connection = self._take_idle()
         if connection is not None:
             self._busy.add(connection)

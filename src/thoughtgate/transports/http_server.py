@@ -150,7 +150,7 @@ class Exchange:
             parts.append(b"content-length: 0\r\n")
         if not self.keep_alive:
             parts.append(_CLOSE)
-        parts += (b"\r\n", body)
+        parts += (b"\r\n", body if self.method != b"HEAD" else b"")
         self._connection.write(b"".join(parts))
         self._connection.finished(self)
 
@@ -169,7 +169,7 @@ class Exchange:
 
     def write(self, chunk: bytes) -> None:
         """Send a part of a streamed answer, at once."""
-        if not chunk or self.is_gone or self.is_answered:
+        if not chunk or self.is_gone or self.is_answered or self.method == b"HEAD":
             return
         if self.speaks_chunks:
             chunk = b"%x\r\n%b\r\n" % (len(chunk), chunk)
@@ -180,7 +180,7 @@ class Exchange:
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
-        if self.speaks_chunks:
+        if self.speaks_chunks and self.method != b"HEAD":
             self._connection.write(_LAST_CHUNK)
         self._connection.finished(self)
 
@@ -400,7 +400,11 @@ class _Connection(asyncio.Protocol):
         self._bare = 0
         parser = self._parser
         exchange.method = parser.get_method()
-        exchange.keep_alive = parser.should_keep_alive() and not self._server.is_draining
+        exchange.keep_alive = (
+            parser.should_keep_alive()
+            and not self._server.is_draining
+            and not parser.should_upgrade()  # what would follow is no HTTP
+        )
         exchange.speaks_chunks = parser.get_http_version() == "1.1"
         if not exchange.speaks_chunks:
             exchange.keep_alive = False

@@ -7,6 +7,7 @@ import json
 from typing import Any, Final
 
 from thoughtgate.errors import code_of
+from thoughtgate.wire.frame import escape_separators
 from thoughtgate.wire.message import RequestId
 
 MESSAGES: Final[dict[str, str]] = {
@@ -43,7 +44,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def render(body: dict[str, Any]) -> bytes:
     """Render one message as one line of JSON, without line end."""
-    return _encode(body).encode("utf-8", "surrogatepass")
+    return escape_separators(_encode(body).encode("utf-8", "surrogatepass"))
 
 
 def render_error(

@@ -1,5 +1,6 @@
 """The protocol's revisions, and telling which one a message speaks."""
 
+import re
 from typing import Final
 
 from thoughtgate.wire.message import Json
@@ -17,8 +18,8 @@ CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
 
 
-_TRACE_LENGTHS: Final = [2, 32, 16, 2]
-_HEX: Final = frozenset("0123456789abcdef")
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+"""The whole of it, for it becomes a header: a later version may say more, and then says it in vain."""
 
 
 def version_in(params: Json) -> str | None:
@@ -47,19 +48,17 @@ def traceparent(params: Json) -> str:
 
 
 def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
-    """Return a request that carries this W3C trace context in its ``_meta``."""
-    params = body.get("params")
-    params = params if type(params) is dict else {}
-    meta = params.get(META)
-    meta = meta if type(meta) is dict else {}
+    """Return a request that carries this W3C trace context in its ``_meta``, if that is well formed."""
+    params = body.get("params", {})
+    meta = params.get(META, {}) if type(params) is dict else None
+    if type(params) is not dict or type(meta) is not dict:
+        return body
     return {**body, "params": {**params, META: {**meta, "traceparent": trace}}}
 
 
 def is_traceparent(text: str) -> bool:
     """Tell whether a text has the form of a ``traceparent``: version, trace, span, flags."""
-    parts = text.split("-")
-    lengths = [len(part) for part in parts[:4]]
-    return lengths == _TRACE_LENGTHS and all(set(part) <= _HEX for part in parts[:4])
+    return _TRACEPARENT.fullmatch(text) is not None
 
 
 def progress_token(params: Json) -> str | int | None:
