@@ -137,10 +137,14 @@ def test_the_stderr_sink_gets_sealed_lines_and_stdout_none() -> None:
 
 
 def test_a_device_without_room_is_an_error_and_not_a_silent_loss() -> None:
-    writer = RecordWriter("/dev/full", Envelope(RUN))
+    said: list[str] = []
+    writer = RecordWriter("/dev/full", Envelope(RUN), say=said.append)
     with pytest.raises(RecordError, match="No space left"):
         writer.write(call(1))
     assert writer.lost == 3
+    assert len(said) == 1
+    assert "No space left" in said[0]
+    assert said[0].endswith("; calls are refused")
     assert writer.envelope.seq == 0
     writer.close()
 
@@ -153,13 +157,16 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path: Path) -> None:
 
 def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE)
+    said: list[str] = []
+    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, say=said.append)
     writer.write(call(1))
     hidden = tmp_path / "hidden"
     path.rename(hidden)
     path.mkdir()
-    writer.write(call(2))
+    writer.write(call(2)[:1])
+    writer.write(call(2)[1:])
     assert writer.lost == 3
+    assert [text.rpartition("; ")[2] for text in said] == ["calls are forwarded all the same"]
     path.rmdir()
     hidden.rename(path)
     writer.write(call(3))
@@ -169,6 +176,7 @@ def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) 
     assert [finding.kind for finding in report.findings] == [GAP]
     assert [event["type"] for event in lines_of(path)][3] == "record_gap"
     assert lines_of(path)[3]["record"]["lost"] == 3
+    assert said[1:] == ["the record goes on; 3 events are missing and named as lost in it"]
 
 
 def test_a_full_disk_refuses_and_leaves_whole_lines(tmp_path: Path) -> None:

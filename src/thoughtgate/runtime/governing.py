@@ -20,6 +20,7 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.presence import GateAnnouncer
 from thoughtgate.runtime.prompt_seals import open_seals
+from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.runtime.tracing import both, open_tracer
 from thoughtgate.stores.approvals import Limits
@@ -64,6 +65,7 @@ def open_governor(
         keep=settings.audit.rotate_keep,
         fsync=settings.audit.fsync,
         sign_key=_sign_key(loaded, environ),
+        say=complain,
     )
     asks = None
     if desk:

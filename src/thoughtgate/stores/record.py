@@ -5,7 +5,7 @@ Owns what happens when writing fails: previews go first, then the caller hears o
 calls or gates. The file's own side is ``stores.record_file``'s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,12 +44,15 @@ class RecordWriter:
         fsync: bool = False,
         sign_key: bytes = b"",
         checkpoint_every: int = CHECKPOINT_EVERY,
+        say: Callable[[str], None] | None = None,
     ) -> None:
+        """Write to a file or a stream; ``say`` tells the operator that writing fails, or works again."""
         self.envelope = envelope
         self.lost = 0
         """Events that could not be written and are not yet noted as lost."""
         self._reason = ""
         self._on_failure = on_failure
+        self._say = say
         self._sign_key = sign_key
         self._checkpoint_every = checkpoint_every
         self._unsigned = 0
@@ -81,6 +84,9 @@ class RecordWriter:
             try:
                 self._append([_without_previews(record) for record in records])
             except RecordError as error:
+                if not self.lost:
+                    what = "refused" if self._on_failure == REFUSE else "forwarded all the same"
+                    self._tell(f"{error}; calls are {what}")
                 self.lost += len(records)
                 self._reason = str(error)
                 if self._on_failure == REFUSE:
@@ -107,7 +113,15 @@ class RecordWriter:
         except RecordError:
             self.envelope.seq, self._unsigned = seq, unsigned
             raise
+        if self.lost:
+            self._tell(
+                f"the record goes on; {self.lost} events are missing and named as lost in it"
+            )
         self.lost = 0
+
+    def _tell(self, text: str) -> None:
+        if self._say is not None:
+            self._say(text)
 
     def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
         parts = [b"\n"] if tail.needs_newline else []
