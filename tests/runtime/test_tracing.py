@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from tests.support.commands import sample_server, shim
+from tests.support.frames import MODERN_VERSION, envelope, request
 from tests.support.http_gate import ACCEPT, call_of
-from tests.support.http_upstream import HttpUpstream, text_result
+from tests.support.http_hub import HttpHub, serving_http
+from tests.support.http_upstream import HttpUpstream, Received, Reply, result, text_result
+from tests.support.hub import Served, sample, serving
 from tests.support.otlp_receiver import attributes, otlp_receiver
 from tests.support.proxy_process import ProxyProcess, environment, proxy_command
 from tests.support.records import started
@@ -48,6 +51,31 @@ def _calls(seen: Path) -> list[dict[str, Any]]:
     """Return the calls that reached the sample server."""
     lines = [json.loads(line)["line"] for line in seen.read_text("utf-8").splitlines()]
     return [json.loads(line) for line in lines if "tools/call" in line]
+
+
+def _far(received: Received) -> Reply:
+    """Answer as a small server of 2025-11-25."""
+    message = received.message
+    if not message or "id" not in message:
+        return Reply(202)
+    info = {"name": "far", "version": "1"}
+    results = {
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": info,
+        },
+        "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "x"}]},
+    }
+    if message["method"] in results:
+        return result(received, results[message["method"]])
+    error = {"code": -32601, "message": "unknown"}
+    return Reply(body=json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
+
+
+def _served(endpoint: str) -> dict[str, Any]:
+    return {"telemetry": {"otlp": {"endpoint": endpoint}}}
 
 
 def _carried(span: Any) -> tuple[str, str]:
@@ -127,6 +155,88 @@ def test_a_server_on_http_is_told_in_the_header_and_in_the_message(
     assert _span_of(trace) == told
     assert call.message["params"]["_meta"]["traceparent"] == trace
     assert mode == "--stdio" or told[0] == PARENT.split("-")[1]
+
+
+def _ask_on_stdio(hub: Served) -> None:
+    hub.open()
+    body = _call(1, traceparent=PARENT, kept=1)
+    body["params"]["name"] = "one.echo"
+    assert "result" in hub.ask(body)
+
+
+def _ask_in_a_session(hub: HttpHub) -> None:
+    session = hub.open_session()
+    body = _call(1, kept=1)
+    body["params"]["name"] = "one.echo"
+    assert hub.post(body, Mcp_Session_Id=session, traceparent=PARENT).status == 200
+
+
+def _ask_alone(hub: HttpHub) -> None:
+    body = _call(1, kept=1, **envelope())
+    body["params"]["name"] = "one.echo"
+    head = {"Mcp_Method": "tools/call", "Mcp_Name": "one.echo", "traceparent": PARENT}
+    assert hub.post(body, MCP_Protocol_Version=MODERN_VERSION, **head).status == 200
+
+
+def _serve(way: str, tmp_path: Path, server: dict[str, Any], endpoint: str) -> None:
+    """Make one call through ``serve``, in one of the ways that clients have."""
+    if way == "stdio":
+        with serving(tmp_path, {"one": server}, **_served(endpoint)) as peer:
+            _ask_on_stdio(peer)
+        return
+    with serving_http(tmp_path, {"one": server}, **_served(endpoint)) as hub:
+        (_ask_in_a_session if way == "session" else _ask_alone)(hub)
+
+
+@pytest.mark.parametrize("way", ["stdio", "session", "alone"])
+def test_a_stdio_server_of_a_hub_is_told_the_hubs_span(tmp_path: Path, way: str) -> None:
+    seen = tmp_path / "seen.jsonl"
+    with otlp_receiver() as receiver:
+        _serve(way, tmp_path, sample("--log", str(seen)), receiver.endpoint)
+        told = _carried(receiver.span("mcp.upstream"))
+        parent = receiver.span("mcp.request").parent_span_id.hex()
+    (call,) = _calls(seen)
+    meta = call["params"]["_meta"]
+    assert (call["params"]["name"], meta["kept"]) == ("echo", 1)
+    assert _span_of(meta["traceparent"]) == told
+    assert (told[0], parent) == _span_of(PARENT)
+
+
+@pytest.mark.parametrize("way", ["stdio", "session", "alone"])
+def test_an_http_server_of_a_hub_is_told_in_the_header_too(tmp_path: Path, way: str) -> None:
+    with otlp_receiver() as receiver, HttpUpstream(_far) as upstream:
+        _serve(way, tmp_path, {"url": upstream.url}, receiver.endpoint)
+        (call,) = upstream.calls("echo")
+        told = _carried(receiver.span("mcp.upstream"))
+    trace = call.headers["traceparent"]
+    assert _span_of(trace) == told
+    assert call.message["params"]["_meta"]["traceparent"] == trace
+    assert told[0] == PARENT.split("-")[1]
+
+
+def test_the_server_of_a_task_is_told_the_hubs_span(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    servers = {"one": sample("--log", str(seen))}
+    with otlp_receiver() as receiver:
+        with serving(tmp_path, servers, **_served(receiver.endpoint)) as hub:
+            hub.open()
+            body = _call(1)
+            body["params"].update(name="one.echo", task={})
+            ident = hub.ask(body)["result"]["task"]["taskId"]
+            assert "result" in hub.ask(request(2, "tasks/result", {"taskId": ident}))
+        told = _carried(receiver.span("mcp.upstream"))
+    (call,) = _calls(seen)
+    assert "task" not in call["params"]
+    assert _span_of(call["params"]["_meta"]["traceparent"]) == told
+
+
+def test_without_a_collector_a_hub_adds_no_trace_but_records_the_callers(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    with serving_http(tmp_path, {"one": sample("--log", str(seen))}) as hub:
+        _ask_in_a_session(hub)
+    (call,) = _calls(seen)
+    assert "traceparent" not in call["params"].get("_meta", {})
+    assert f'"traceparent":"{PARENT}"' in (tmp_path / "state" / "audit.jsonl").read_text("utf-8")
 
 
 def test_a_wrapped_server_is_told_the_span_of_the_service(tmp_path: Path) -> None:

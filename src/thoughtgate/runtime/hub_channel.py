@@ -45,7 +45,7 @@ from thoughtgate.runtime.hub_gate import HubGate
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import is_modern, progress_token
+from thoughtgate.wire.revisions import is_modern, progress_token, traceparent, with_traceparent
 
 _NOTICE: Final = b'{"jsonrpc":"2.0","method":'
 """How our own notifications and prompts begin; a reply begins with its id."""
@@ -274,8 +274,11 @@ class Channel:
 
     def _to_server(self, command: ToServer) -> None:
         if command.key is not None:
-            if command.key not in self.calls:
+            call = self.calls.get(command.key)
+            if call is None:
                 self._begin_task(command.key, command.data)
+            elif self._gate.governor.trace is not None:
+                _trace(call, command.data)
             self._forwards.append(command.key)
         else:
             self._passed.append(command.data)
@@ -376,3 +379,11 @@ class Channel:
             if call.trouble:
                 facts["reason"] = call.trouble
         return render(body)
+
+
+def _trace(call: Carried, data: bytes) -> None:
+    """Have a call tell its server of the trace that the session put into its frame."""
+    # Only the trace: the frame may still have what the server must not see, such as the task.
+    trace = traceparent(json.loads(data).get("params"))
+    if trace:
+        call.params = with_traceparent({"params": call.params}, trace)["params"]

@@ -33,7 +33,7 @@ from thoughtgate.runtime.gateway_head import (
 )
 from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
-from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream
+from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream, trace_of
 from thoughtgate.runtime.hub_requests import HubRequests
 from thoughtgate.runtime.tasks import spawn
 from thoughtgate.telemetry.metrics import Metrics
@@ -254,6 +254,7 @@ class HttpFront:
         post = HttpPost(exchange, accepts_stream(exchange.headers), modern=True)
         client = Client(self._hub.new_session(), who.principal, TRANSPORT, post.take)
         client.modern = True
+        client.traces[message.id] = trace_of(exchange)
         self._posts.add(post)
         post.on_end = lambda: self._part(client, post)
         exchange.on_gone = post.gone
@@ -302,6 +303,7 @@ class HttpFront:
             return
         post = HttpPost(exchange, accepts_stream(exchange.headers), modern=False, headers=headers)
         session.posts[ident] = post
+        session.client.traces[ident] = trace_of(exchange)
         self._posts.add(post)
         post.on_end = lambda: self._answered(session, ident, post)
         # Before 2026-07-28 leaving is not cancelling; but nobody is left to approve for.
@@ -311,6 +313,7 @@ class HttpFront:
     def _answered(self, session: HttpSession, ident: RequestId, post: HttpPost) -> None:
         session.used_at = monotonic()
         session.posts.pop(ident, None)
+        session.client.traces.pop(ident, None)
         self._posts.discard(post)
 
     def _caller_left(self, session: HttpSession, ident: RequestId, post: HttpPost) -> None:

@@ -7,7 +7,9 @@ from typing import Final
 
 from thoughtgate.runtime.clock import monotonic
 from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.headers import TRACE
 from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.revisions import is_traceparent
 from thoughtgate.wire.sse import render_event
 
 JSON: Final = b"content-type: application/json\r\n"
@@ -138,6 +140,12 @@ class HttpStream:
 
     def _left(self) -> None:
         self._exchange = None
+
+
+def trace_of(exchange: Exchange) -> str:
+    """Return the W3C trace context that a request's head names; empty when it is none."""
+    trace = exchange.headers.get(TRACE, b"").decode("latin-1")
+    return trace if is_traceparent(trace) else ""
 
 
 def status_of(data: bytes) -> int:
