@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.log_lines import verdicts
 from tests.support.wraps import Machine, entry
 
 
@@ -94,6 +95,24 @@ def test_verbose_says_what_is_refused(machine: Machine) -> None:
         assert run.finish() == 0
 
     assert "BLOCK: sample: 'echo'" in run.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--verbose",)])
+def test_the_service_logs_as_json_when_the_config_wants_it(
+    machine: Machine, flags: tuple[str, ...]
+) -> None:
+    machine.policy.write_text("schema: 1\ndefault: deny\ntelemetry: {log_format: json}\n", "utf-8")
+    machine.write_sample()
+    with machine.wrap(*flags) as run:
+        run.open()
+        run.call("echo", {"text": "x"})
+        assert run.finish() == 0
+
+    said = verdicts(run.stderr, "wrap")
+    assert [(line["server_id"], line["governance_decision"]) for line in said] == [
+        ("sample", "deny")
+    ]
+    assert "BLOCK: sample: 'echo'" not in run.stderr
 
 
 def test_a_dry_run_names_what_would_stay_outside(machine: Machine) -> None:

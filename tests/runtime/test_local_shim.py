@@ -1,9 +1,15 @@
 """Opening a shim that judges by itself."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.support.commands import sample_server, shim
+from tests.support.frames import call
+from tests.support.log_lines import verdicts
 
 from thoughtgate.core.record import CALL_DECISION, Record, frame_refused
 from thoughtgate.errors import ConfigError, UsageError
@@ -93,3 +99,35 @@ def test_what_production_would_have_refused_is_told_in_words(
         "thoughtgate: WOULD_BLOCK: 'drop\\n', rules gate, x_y",
         "thoughtgate: WOULD_REJECT: a frame agent_to_server, raw_cr",
     ]
+
+
+@pytest.mark.parametrize("form", ["human", "json"])
+def test_a_shim_logs_in_the_form_that_the_config_names(
+    tmp_path: Path, environ: dict[str, str], form: str
+) -> None:
+    (tmp_path / "c.yaml").write_text(
+        f"schema: 1\nprofile: development\ndefault: deny\ntelemetry: {{log_format: {form}}}\n"
+    )
+    done = subprocess.run(
+        shim(sample_server(), "-c", str(tmp_path / "c.yaml")),
+        input=json.dumps(call(1, "echo", {"text": "x"})) + "\n",
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    said = [line["governance_decision"] for line in verdicts(done.stderr, "shim")]
+
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
+    assert ("thoughtgate: WOULD_BLOCK: 'echo'" in done.stderr) == (form == "human")
+    assert said == (["WOULD_BLOCK"] if form == "json" else [])
+
+
+def test_a_shim_that_logs_no_json_does_not_load_the_log() -> None:
+    code = "import sys, thoughtgate.runtime.local_shim; print('thoughtgate.telemetry.logs' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert done.stdout == "False\n"

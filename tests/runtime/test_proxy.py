@@ -1,8 +1,14 @@
 """What a proxy runs, decided before anything is started."""
 
+import http.client
+import json
 from pathlib import Path
 
 import pytest
+from tests.support.http_gate import ACCEPT, call_of
+from tests.support.http_upstream import HttpUpstream, text_result
+from tests.support.log_lines import verdicts
+from tests.support.proxy_process import ProxyProcess
 
 from thoughtgate.config.settings import ServerAuth, ServerSettings
 from thoughtgate.errors import ConfigError, UsageError
@@ -99,3 +105,25 @@ def test_a_server_sees_its_own_variables_and_none_of_the_gates(tmp_path: Path) -
     assert command.env["MINE"] == "m"
     assert "THOUGHTGATE_X" not in command.env
     assert command.env["PATH"] == "/bin"
+
+
+@pytest.mark.parametrize("form", ["human", "json"])
+def test_log_lines_are_written_beside_the_metrics_when_the_config_wants_json(
+    tmp_path: Path, form: str
+) -> None:
+    with HttpUpstream(lambda one: text_result(one, "x")) as upstream:
+        path = tmp_path / "thoughtgate.yaml"
+        config = f"schema: 1\ndefault: deny\ntelemetry: {{log_format: {form}}}\n"
+        path.write_text(f"{config}servers: {{far: {{url: '{upstream.url}'}}}}\n", "utf-8")
+        with ProxyProcess(tmp_path, ["-c", str(path), "--listen", "127.0.0.1:0"]) as proxy:
+            link = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=15)
+            head = {"content-type": "application/json", "accept": ACCEPT}
+            link.request("POST", "/mcp", json.dumps(call_of("echo", {}, ident=1)), head)
+            link.getresponse().read()
+            link.request("GET", "/metrics")
+            counted = link.getresponse().read().decode()
+            link.close()
+            assert proxy.stop() == 0
+    said = [line["governance_decision"] for line in verdicts(proxy.stderr, "proxy")]
+    assert said == (["deny"] if form == "json" else [])
+    assert "thoughtgate_decisions_total{" in counted

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.http_gate import MODERN_META, Gate, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
+from tests.support.log_lines import verdicts
 from tests.support.proxy_process import environment, proxy_command, read_records, sample_server
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
@@ -257,3 +258,32 @@ def test_an_agent_on_stdio_is_asked_itself(tmp_path: Path, approve: bool) -> Non
         assert peer.finish() == 0
     (decided,) = [e for e in read_records(tmp_path) if e["type"] == "approval_decided"]
     assert decided["approval"]["decided_by"] == identity()
+
+
+@pytest.mark.parametrize("form", ["human", "json"])
+@pytest.mark.parametrize("kind", ["http", "stdio"])
+def test_log_lines_are_written_when_the_config_wants_json(
+    tmp_path: Path, kind: str, form: str
+) -> None:
+    with HttpUpstream(lambda one: text_result(one, "x")) as upstream:
+        command, *args = sample_server()
+        server = {"url": upstream.url} if kind == "http" else {"command": command, "args": args}
+        config = {
+            "schema": 1,
+            "default": "deny",
+            "telemetry": {"log_format": form},
+            "servers": {"one": server},
+        }
+        (tmp_path / "thoughtgate.yaml").write_text(json.dumps(config), "utf-8")
+        done = subprocess.run(
+            proxy_command("-c", str(tmp_path / "thoughtgate.yaml"), "--stdio"),
+            input=json.dumps(_call("echo", text="x")) + "\n",
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
+    said = [line["governance_decision"] for line in verdicts(done.stderr, "proxy")]
+    assert said == (["deny"] if form == "json" else [])

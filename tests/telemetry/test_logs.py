@@ -130,3 +130,33 @@ def test_a_log_nobody_reads_stops_nothing(pipe: Pipe) -> None:
     os.close(reader)
     Log("shim", descriptor=writer).say(ERROR, "into the void")
     os.close(writer)
+
+
+@pytest.mark.parametrize("room", [0, 1000])
+def test_a_log_waits_for_no_reader_and_goes_on_with_whole_lines(pipe: Pipe, room: int) -> None:
+    os.set_blocking(pipe.writer, False)
+    filled = 0
+    while True:
+        try:
+            filled += os.write(pipe.writer, b"x" * 1000 + b"\n")
+        except BlockingIOError:
+            break
+    os.set_blocking(pipe.writer, True)
+    log = Log("shim", form=JSON, descriptor=pipe.writer)
+    if room:
+        os.read(pipe.reader, 4096)
+        log.say(INFO, "cut", None, one="y" * 1900, two="y" * 1900, three="y" * 1900)
+    log.say(INFO, "lost")
+    while pipe.lines():
+        pass
+    log.say(INFO, "heard")
+    log.say(INFO, "heard again")
+    lines = [line for line in pipe.lines() if line]
+    assert [json.loads(line)["message"] for line in lines] == ["heard", "heard again"]
+
+
+def test_the_configs_spelling_of_a_level_is_known(pipe: Pipe) -> None:
+    log = Log("shim", level="warning", form=JSON, descriptor=pipe.writer)
+    log.say(INFO, "not this")
+    log.say(WARN, "this")
+    assert [line["message"] for line in pipe.objects()] == ["this"]

@@ -16,8 +16,10 @@ from thoughtgate.errors import UsageError, visible
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governing import record_place
+from thoughtgate.runtime.local_shim import json_log
 from thoughtgate.runtime.remotes import Remotes
 from thoughtgate.runtime.state import state_directory
+from thoughtgate.runtime.tracing import both
 from thoughtgate.runtime.wrap import (
     ACTIVE,
     Surroundings,
@@ -151,11 +153,6 @@ def _surroundings(
     def read_again() -> Loaded:
         return load_configuration(config, environ, cwd, profile=loaded.policy.profile)
 
-    def observe(record: Record) -> None:
-        metrics.observe(record)
-        if verbose:
-            _tell(record)
-
     def console(governance: Governance, port: int) -> tuple[App, str]:
         state = state_directory(environ)
         mounted = MountedConsole(loaded, environ, state, governance.governor, port)
@@ -166,7 +163,7 @@ def _surroundings(
         _say,
         read_again,
         console=console if loaded.settings.console.enabled else None,
-        observe=observe,
+        observe=both(json_log("wrap", loaded) or (_tell if verbose else None), metrics.observe),
         metrics=metrics.render,
     )
 

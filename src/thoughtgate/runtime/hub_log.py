@@ -6,9 +6,6 @@ from typing import Any, Final
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.telemetry.logs import DEBUG, ERROR, INFO, WARN, Log
 
-LEVELS: Final = {"warning": WARN}
-"""Names of levels that the config knows and the log spells differently."""
-
 _SHOWN: Final = ("server", "tool", "id", "reason")
 _LOGGER: Final = "thoughtgate"
 
@@ -32,12 +29,11 @@ class LogBridge(logging.Handler):
 
 def open_log(level: str, form: str, redactor: Redactor) -> Log:
     """Begin to log on stderr, at this level and in this form."""
-    chosen = LEVELS.get(level, level)
-    log = Log("serve", level=chosen, form=form, redactor=redactor)
+    log = Log("serve", level=level, form=form, redactor=redactor)
     logger = logging.getLogger(_LOGGER)
     logger.handlers = [LogBridge(log)]
     logger.propagate = False
-    logger.setLevel(logging.DEBUG if chosen == DEBUG else logging.INFO)
+    logger.setLevel(logging.DEBUG if level == DEBUG else logging.INFO)
     return log
 
 

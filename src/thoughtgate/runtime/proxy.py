@@ -29,12 +29,13 @@ from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
 from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
-from thoughtgate.runtime.local_shim import secret_names
+from thoughtgate.runtime.local_shim import json_log, secret_names
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
+from thoughtgate.runtime.tracing import both
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child import ChildCommand, Watcher
@@ -200,7 +201,7 @@ class HttpProxy:
             plan.environ,
             plan.state,
             audit=plan.audit,
-            observe=pages.observe,
+            observe=both(json_log("proxy", plan.loaded), pages.observe),
             # Without authentication nobody could show after a restart that a task is his.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),

@@ -16,7 +16,7 @@ from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHea
 from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.local_authority import LocalAuthority
-from thoughtgate.runtime.local_shim import refuse_stdout
+from thoughtgate.runtime.local_shim import json_log, refuse_stdout
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.proxy import ProxyPlan, child_command, run_on_loop, upstream_pool
 from thoughtgate.runtime.proxy_link import HttpLink
@@ -59,7 +59,13 @@ def run_stdio(plan: ProxyPlan) -> int:
 
 
 def _open(plan: ProxyPlan) -> Governor:
-    governor = open_governor(plan.loaded, plan.environ, plan.state, audit=plan.audit)
+    governor = open_governor(
+        plan.loaded,
+        plan.environ,
+        plan.state,
+        audit=plan.audit,
+        observe=json_log("proxy", plan.loaded),
+    )
     watch_policy(governor, plan.loaded, plan.environ, complain)
     governor.start(now(), server=plan.server.id, command="proxy")
     return governor

@@ -2,12 +2,13 @@
 
 ``Log.record`` tells what the record tells that an operator wants to read as it happens;
 ``Log.say`` is for everything else. A log line that cannot be written is not worth a call:
-writing never raises.
+writing never raises, and never waits for whoever reads.
 """
 
 import contextlib
 import json
 import os
+import select
 import time
 from typing import Any, Final
 
@@ -29,11 +30,16 @@ INFO: Final = "info"
 WARN: Final = "warn"
 ERROR: Final = "error"
 LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
+SPELLED: Final = {"warning": WARN}
+"""Names of levels that the config spells differently."""
 
 HUMAN: Final = "human"
 JSON: Final = "json"
 
 STDERR: Final = 2
+
+MAX_WRITE: Final = 4096
+"""Bytes that a pipe takes without waiting once it says that it can be written to."""
 
 MAX_VALUE: Final = 2000
 """Characters of one value in a log line; names and reasons are the peers' to choose."""
@@ -56,10 +62,11 @@ class Log:
         descriptor: int = STDERR,
     ) -> None:
         self._component = component
-        self._threshold = LEVELS.index(level)
+        self._threshold = LEVELS.index(SPELLED.get(level, level))
         self._json = form == JSON
         self._redactor = redactor if redactor is not None else Redactor()
         self._descriptor = descriptor
+        self._is_cut = False
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
         """Write one line if its level is wanted."""
@@ -74,8 +81,7 @@ class Log:
             if self._json
             else _human(when, level, text, kept)
         )
-        with contextlib.suppress(OSError):
-            os.write(self._descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
+        self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def record(self, record: Record) -> None:
         """Write what the record says, as far as an operator wants to read it at once."""
@@ -84,6 +90,18 @@ class Log:
             return
         level, message, fields = teller(record)
         self.say(level, message, record.at, server_id=record.server or None, **fields)
+
+    def _write(self, line: bytes) -> None:
+        """Write as much of a line as is taken at once."""
+        # What a reader that fell behind got only in part must not spoil the line after it.
+        rest = b"\n" + line if self._is_cut else line
+        ready = select.poll()
+        ready.register(self._descriptor, select.POLLOUT)
+        with contextlib.suppress(OSError):
+            while rest and ready.poll(0):
+                rest = rest[os.write(self._descriptor, rest[:MAX_WRITE]) :]
+        if len(rest) <= len(line):
+            self._is_cut = 0 < len(rest) < len(line)
 
     def _as_json(self, when: str, level: str, message: str, fields: dict[str, Any]) -> str:
         line = {"timestamp": when, "level": level, "component": self._component, "message": message}
