@@ -58,6 +58,8 @@ class Client:
     listens: dict[RequestId, Listen] = field(default_factory=dict)
     followed: dict[str, str] = field(default_factory=dict)
     """Resources it subscribed to, with their server."""
+    claims: dict[str, Any] | None = None
+    """What authentication says of the principal, as of its last request."""
     traces: dict[RequestId, str] = field(default_factory=dict)
     """The W3C trace contexts of its open requests, where its transport carries them, as HTTP does."""
     asked: int = 0

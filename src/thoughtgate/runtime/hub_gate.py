@@ -57,6 +57,7 @@ class HubGate:
             client.transport,
             command.at,
             command.params,
+            claims=client.claims,
             trace=client.traces.get(command.key, ""),
             promised=self.tasks.is_promised(channel),
         )

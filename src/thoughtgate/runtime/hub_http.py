@@ -253,6 +253,7 @@ class HttpFront:
             return
         post = HttpPost(exchange, accepts_stream(exchange.headers), modern=True)
         client = Client(self._hub.new_session(), who.principal, TRANSPORT, post.take)
+        client.claims = who.claims
         client.modern = True
         client.traces[message.id] = trace_of(exchange)
         self._posts.add(post)
@@ -280,6 +281,7 @@ class HttpFront:
                 stream.put(data)
 
         client = Client(self._hub.new_session(), who.principal, TRANSPORT, send)
+        client.claims = who.claims
         session = HttpSession(secrets.token_urlsafe(24), client, posts, stream, monotonic())
         self._sessions[session.ident] = session
         self._hub.join(client)
@@ -353,6 +355,7 @@ class HttpFront:
             text = "there is no such session"
             exchange.respond(404, JSON, render_error(None, "invalid_request", message=text))
             return None
+        session.client.claims = who.claims
         return session
 
     def _end(self, session: HttpSession) -> None:
