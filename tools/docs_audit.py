@@ -66,7 +66,7 @@ FLAT: Final = f"""\
 ## Flat records
 
 `audit export --format flat` gives one flat object for a verdict, a list, an agent that connected and one that was turned away, version {FLAT_VERSION}.
-`allowed` is true when the call went on: the action is `ALLOW`, or the development profile did not enforce it.
+`allowed` is true when the call went on: the action is `ALLOW`, the development profile did not enforce it, or it was held and then made (`approval.executes`).
 
 ```json
 {{"version":1,"timestamp":"2026-02-19T16:00:00.000Z","event":"tool_call","tool_name":"read_file","allowed":true,"session_id":"1","upstream":"files"}}

@@ -32,10 +32,18 @@ def test_flat_records_are_those_of_the_older_contract(
     }
     assert [(one["tool_name"], one["allowed"]) for one in records if "allowed" in one] == [
         ("read_file", True),
-        ("delete_file", False),
+        ("delete_file", True),
         ("wipe", False),
     ]
     assert [one["event"] for one in records[-2:]] == ["agent_connected", "agent_auth_rejected"]
+
+
+def test_a_call_approved_after_the_time_cut_out_was_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--since", "2025-10-09T08:53:22Z", "--until", "2025-10-09T08:53:23Z")
+    (held,) = export(capsys, sample_record(tmp_path), "flat", *flags)
+    assert (held["tool_name"], held["allowed"]) == ("delete_file", True)
 
 
 def test_an_export_as_it_is_can_be_verified(

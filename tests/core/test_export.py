@@ -1,16 +1,21 @@
 import json
+from typing import Any
 
 import pytest
-from tests.support.records import RUN, decided
+from tests.support.records import RUN, answered, decided
 
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.export import CSV_CALLS, flat_event
+from thoughtgate.core.export import CSV_CALLS, approved_call, flat_event
 from thoughtgate.core.folding import CALL_COLUMNS
 from thoughtgate.core.record import Record
 
 
+def event_of(record: Record) -> dict[str, Any]:
+    return dict(json.loads(Envelope(RUN).wrap(record) + "}"))
+
+
 def flat(record: Record) -> dict[str, object] | None:
-    return flat_event(json.loads(Envelope(RUN).wrap(record) + "}"))
+    return flat_event(event_of(record))
 
 
 @pytest.mark.requirement("FR16")
@@ -30,6 +35,26 @@ def test_what_the_development_profile_let_through_was_allowed() -> None:
     observed = flat(decided("c", action="BLOCK", enforced=False))
     assert observed is not None
     assert observed["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    ("action", "executes", "allowed"),
+    [("HOLD", True, True), ("HOLD", False, False), ("BLOCK", True, False)],
+)
+def test_a_held_call_was_allowed_when_it_was_made(
+    action: str, *, executes: bool, allowed: bool
+) -> None:
+    made = approved_call(event_of(answered("c", executes=executes)))
+    approved = frozenset() if made is None else frozenset({made})
+    shaped = flat_event(event_of(decided("c", action=action)), approved)
+    assert shaped is not None
+    assert shaped["allowed"] is allowed
+
+
+def test_only_an_answer_tells_that_a_held_call_was_made() -> None:
+    assert approved_call(event_of(answered("c"))) == ("c", "shim")
+    assert approved_call(event_of(decided("c"))) is None
+    assert approved_call({}) is None
 
 
 def test_types_the_flat_contract_does_not_know_are_left_out() -> None:

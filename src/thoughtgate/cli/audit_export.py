@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -18,7 +19,7 @@ from thoughtgate.cli.audit_place import (
     write_csv,
 )
 from thoughtgate.cli.options import ConfigOption, examples
-from thoughtgate.core.export import CSV_CALLS, flat_event
+from thoughtgate.core.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.core.folding import event_time
 from thoughtgate.core.ocsf import ocsf_event
 from thoughtgate.errors import UsageError
@@ -31,7 +32,10 @@ EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format csv > calls.csv",
 )
 
-_FORMATS: Final[dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]]] = {
+Shape: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""Gives an event in another form; None leaves it out."""
+
+_FORMATS: Final[dict[str, Shape]] = {
     "jsonl": lambda event: event,
     "flat": flat_event,
     "ocsf": ocsf_event,
@@ -62,15 +66,18 @@ def export_command(
     shape = _FORMATS.get(format_)
     if shape is None:
         raise UsageError(f"--format is one of jsonl, flat, ocsf and csv, not {format_!r}")
+    if shape is flat_event:
+        shape = partial(flat_event, approved=_approved_calls(place.record))
     _export(place.record, shape, start, end)
 
 
-def _export(
-    record: Path,
-    shape: Callable[[dict[str, Any]], dict[str, Any] | None],
-    since: float,
-    until: float,
-) -> None:
+def _approved_calls(record: Path) -> frozenset[CallKey]:
+    """Return the held calls that were made: a person may answer long after the verdict."""
+    found = (approved_call(entry.event) for entry in read_record(record))
+    return frozenset(call for call in found if call is not None)
+
+
+def _export(record: Path, shape: Shape, since: float, until: float) -> None:
     for entry in read_record(record):
         if entry.fault:
             line = entry.line

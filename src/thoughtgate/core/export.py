@@ -4,12 +4,14 @@
 record itself this form is closed: a new member needs a new version.
 """
 
-from typing import Any, Final
+from collections.abc import Callable, Container
+from typing import Any, Final, TypeAlias
 
 from thoughtgate.core.folding import member, number, text
 from thoughtgate.core.record import (
     AGENT_AUTH_REJECTED,
     AGENT_CONNECTED,
+    APPROVAL_DECIDED,
     CALL_DECISION,
     TOOLS_LIST,
 )
@@ -24,31 +26,53 @@ CSV_CALLS: Final = (
 )  # fmt: skip
 """Columns of the table of calls, in order."""
 
+CallKey: TypeAlias = tuple[str | None, str | None]
+"""A call's id and its writer: the writers of one run may count alike."""
+
 _UINT32: Final = 2**32 - 1
 
 
-def flat_event(event: dict[str, Any]) -> dict[str, Any] | None:
-    """Return an event as a flat record; None for types that the flat contract does not know."""
+def approved_call(event: dict[str, Any]) -> CallKey | None:
+    """Return the call that an event says was made after it was held."""
+    if event.get("type") != APPROVAL_DECIDED:
+        return None
+    made = member(event, "approval").get("executes") is True
+    return _call_key(event) if made else None
+
+
+def flat_event(
+    event: dict[str, Any], approved: Container[CallKey] = frozenset()
+) -> dict[str, Any] | None:
+    """Return an event as a flat record; None for types that the flat contract does not know.
+
+    ``approved`` are the calls that were made after they were held.
+    """
     members = _FLAT.get(event.get("type", ""))
     if members is None:
         return None
     return {
         "version": FLAT_VERSION,
         "timestamp": text(event, "ts") or "",
-        **members(event),
+        **members(event, approved),
         "session_id": text(event, "session_id") or "0",
         "upstream": text(event, "server_name") or "",
     }
 
 
-def _tool_call(event: dict[str, Any]) -> dict[str, Any]:
-    said = member(event, "decision")
-    went_on = said.get("action") == "ALLOW" or said.get("enforced") is False
-    name = text(member(event, "call"), "tool_name") or ""
-    return {"event": "tool_call", "tool_name": name, "allowed": went_on}
+def _tool_call(event: dict[str, Any], approved: Container[CallKey]) -> dict[str, Any]:
+    said, call = member(event, "decision"), member(event, "call")
+    action = said.get("action")
+    went_on = action == "ALLOW" or said.get("enforced") is False
+    if action == "HOLD":
+        went_on = went_on or _call_key(event) in approved
+    return {"event": "tool_call", "tool_name": text(call, "tool_name") or "", "allowed": went_on}
 
 
-def _tools_list(event: dict[str, Any]) -> dict[str, Any]:
+def _call_key(event: dict[str, Any]) -> CallKey:
+    return text(member(event, "call"), "call_id"), text(member(event, "source"), "shim_id")
+
+
+def _tools_list(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
     said = member(event, "list")
     return {
         "event": "tools_list",
@@ -57,7 +81,7 @@ def _tools_list(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _connected(event: dict[str, Any]) -> dict[str, Any]:
+def _connected(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
     said = member(event, "agent")
     return {
         "event": "agent_connected",
@@ -66,7 +90,7 @@ def _connected(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rejected(event: dict[str, Any]) -> dict[str, Any]:
+def _rejected(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
     said = member(event, "agent")
     return {
         "event": "agent_auth_rejected",
@@ -75,7 +99,7 @@ def _rejected(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_FLAT: Final = {
+_FLAT: Final[dict[str, Callable[[dict[str, Any], Container[CallKey]], dict[str, Any]]]] = {
     CALL_DECISION: _tool_call,
     TOOLS_LIST: _tools_list,
     AGENT_CONNECTED: _connected,
