@@ -1,3 +1,4 @@
+import json
 import random
 from collections.abc import Callable
 
@@ -20,6 +21,7 @@ from thoughtgate.core.verification import (
     Verification,
     Verifier,
     parse_event,
+    unreadable,
 )
 from thoughtgate.policy.policy import Policy
 
@@ -302,3 +304,32 @@ def test_what_is_no_object_is_no_event(data: bytes) -> None:
 
 def test_a_lone_surrogate_is_read() -> None:
     assert parse_event(b'{"a":"\\ud800"}') == {"a": "\ud800"}
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b'{"run_id":"\\ud800"}', "half of a surrogate pair in an id"),
+        (b'{"call":{"call_id":"\\udfff"}}', "half of a surrogate pair in an id"),
+        (b'{"source":{"shim_id":"x\\ud800"}}', "half of a surrogate pair in an id"),
+        (b'{"v":"\\ud800"}', "half of a surrogate pair in an id"),
+        (b'{"a":"\xed\xa0\x80"}', "not UTF-8"),
+        ('{"a":1}'.encode("utf-16"), "not UTF-8"),
+        ('{"a":1}'.encode("utf-16-le"), "not a JSON object"),
+        (b"[]", "not a JSON object"),
+    ],
+)
+def test_a_line_that_cannot_be_read_says_why(data: bytes, fault: str) -> None:
+    assert parse_event(data) is None
+    assert unreadable(data) == fault
+
+
+def test_a_finding_can_be_printed_whatever_the_line_states() -> None:
+    said = {"v": "1.0", "type": "record_gap", "record": {"lost": "\ud800"}}
+    line, _ = seal(json.dumps(said)[:-1], GENESIS)
+    verifier = Verifier()
+    verifier.feed(Line("f", 1, line[:-1]))
+    verifier.feed(Line("f", 2, b'{"run_id":"\\ud800"}'))
+    gap, foreign = verifier.finish().findings
+    assert gap.message.encode() == b"\\ud800 events could not be written here"
+    assert "half of a surrogate pair" in foreign.message

@@ -26,7 +26,7 @@ def test_faulty_lines_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(lines) + b'\n\n{"v":"1.0","ty')
     entries = list(read_record(path))
     assert [(entry.line.number, entry.fault) for entry in entries if entry.fault] == [
-        (2, "not a JSON object"),
+        (2, "not UTF-8"),
         (4, "not a JSON object"),
         (5, "not an event"),
         (6, "an event of contract 2.0, not 1.x"),

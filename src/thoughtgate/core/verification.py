@@ -43,6 +43,10 @@ NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN})
 MAX_FINDINGS: Final = 10_000
 """A file that is broken throughout is told to be so by then."""
 
+NOT_UTF8: Final = "not UTF-8"
+HALF_PAIR: Final = "half of a surrogate pair in an id"
+NO_OBJECT: Final = "not a JSON object"
+
 
 class Line(NamedTuple):
     """One line of a record and where it stands."""
@@ -144,7 +148,7 @@ class Verifier:
         """There are no more lines."""
         for skipped in self._skipped:
             if skipped.ended:
-                self._find(skipped, FOREIGN, "this is not a line of the record")
+                self._find(skipped, FOREIGN, f"this is not a line of the record{_aside(skipped)}")
             else:
                 self._find(skipped, TORN, "the last line is cut short: its writer was killed")
         if self._key:
@@ -161,7 +165,9 @@ class Verifier:
 
     def _find(self, line: Line, kind: str, message: str) -> None:
         if len(self._findings) < MAX_FINDINGS:
-            self._findings.append(Finding(kind, line.file, line.number, message))
+            # What a line states may hold half of a surrogate pair, which no output takes.
+            told = message.encode("utf-8", "backslashreplace").decode()
+            self._findings.append(Finding(kind, line.file, line.number, told))
 
     def _skip(self, line: Line) -> None:
         if self._skipped:
@@ -202,7 +208,8 @@ class Verifier:
             )
         else:
             for line in self._skipped:
-                self._find(line, FOREIGN, "this is not a line of the record: edited, cut or put in")
+                text = f"this is not a line of the record{_aside(line)}: edited, cut or put in"
+                self._find(line, FOREIGN, text)
         self._skipped = []
         self._skipped_hash = hashlib.sha256()
 
@@ -261,16 +268,53 @@ class Verifier:
 
 
 def parse_event(data: bytes) -> dict[str, Any] | None:
-    """Read one line as a JSON object; None when it is none."""
+    """Read one line as a JSON object in UTF-8 whose ids are text; None when it is none."""
     try:
         event = orjson.loads(data)
     except orjson.JSONDecodeError:
-        # A lone surrogate in an argument is JSON that orjson does not read; json does.
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError):
-            return None
+        event, _ = _parse_oddity(data)
     return event if type(event) is dict else None
+
+
+def unreadable(data: bytes) -> str:
+    """Say why a line that ``parse_event`` does not read is none."""
+    _, fault = _parse_oddity(data)
+    return fault or NO_OBJECT
+
+
+def _parse_oddity(data: bytes) -> tuple[Any, str]:
+    """Read what orjson does not, such as a lone surrogate in an argument; or say why not."""
+    try:
+        event = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None, NOT_UTF8
+    except (ValueError, RecursionError):
+        return None, NO_OBJECT
+    if type(event) is dict and not all(map(_is_text, _ids(event))):
+        return None, HALF_PAIR
+    return event, ""
+
+
+def _ids(event: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a line from others; the gate writes no lone surrogate there."""
+    writer = _member(event, "source").get("shim_id")
+    call = _member(event, "call").get("call_id")
+    return event.get("v"), event.get("type"), event.get("run_id"), writer, call
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether UTF-8 can hold a value as it would be printed."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _aside(line: Line) -> str:
+    """Return the reason that a line cannot be read, where it is not plain to see."""
+    fault = "" if parse_event(line.data) is not None else unreadable(line.data)
+    return f" ({fault})" if fault in {NOT_UTF8, HALF_PAIR} else ""
 
 
 def _member(event: dict[str, Any], name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.envelope import CONTRACT
-from thoughtgate.core.verification import Line, Verification, Verifier, parse_event
+from thoughtgate.core.verification import Line, Verification, Verifier, parse_event, unreadable
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.record_file import rotated_files
 
@@ -77,7 +77,7 @@ def read_entry(line: Line) -> Entry:
     """Turn a line into an event, or say why it is none."""
     event = parse_event(line.data)
     if event is None:
-        return Entry(line, {}, "not a JSON object" if line.ended else "cut short")
+        return Entry(line, {}, unreadable(line.data) if line.ended else "cut short")
     if type(event.get("type")) is not str:
         return Entry(line, {}, "not an event")
     version = event.get("v")
