@@ -162,6 +162,20 @@ def test_faulty_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:
     ledger.close()
 
 
+def test_faults_are_named_every_time_under_the_name_that_the_file_has_now(tmp_path: Path) -> None:
+    path, aside = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.000001"
+    write(path, call(1))
+    with path.open("ab") as file:
+        file.write(b"garbage\n")
+    ledger = Ledger(ledger_path(path))
+    first = ledger.ingest(path).faults
+    assert ledger.ingest(path).faults == first == ((str(path), 4, "not a JSON object"),)
+    path.rename(aside)
+    write(path, call(2))
+    assert ledger.ingest(path).faults == ((str(aside), 4, "not a JSON object"),)
+    ledger.close()
+
+
 def test_a_record_changed_behind_the_ledger_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     write(path, call(1) + call(2))

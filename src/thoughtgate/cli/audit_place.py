@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,12 +82,16 @@ def open_ledger(place: Place) -> Iterator[Ledger]:
     with ExitStack() as stack:
         ledger = _ledger(place, stack)
         stack.callback(ledger.close)
-        faults = ledger.ingest(place.record).faults
-        for file, line, fault in faults[:_SHOWN_FAULTS]:
-            sys.stderr.write(f"Warning: {file}:{line}: {fault}\n")
-        if len(faults) > _SHOWN_FAULTS:
-            sys.stderr.write(f"Warning: {len(faults) - _SHOWN_FAULTS} more faulty lines\n")
+        warn_of_faults(ledger.ingest(place.record).faults)
         yield ledger
+
+
+def warn_of_faults(faults: Sequence[tuple[str, int, str]]) -> None:
+    """Name lines that could not be read on stderr, by file, line and reason."""
+    for file, line, fault in faults[:_SHOWN_FAULTS]:
+        sys.stderr.write(f"Warning: {file}:{line}: {fault}\n")
+    if len(faults) > _SHOWN_FAULTS:
+        sys.stderr.write(f"Warning: {len(faults) - _SHOWN_FAULTS} more faulty lines\n")
 
 
 def _ledger(place: Place, stack: ExitStack) -> Ledger:

@@ -4,13 +4,13 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.cli.audit_place import RecordOption, find_place, shown_time
+from thoughtgate.cli.audit_place import RecordOption, find_place, shown_time, warn_of_faults
 from thoughtgate.cli.audit_query import (
     DECISIONS,
     DecisionOption,
@@ -25,7 +25,7 @@ from thoughtgate.core.folding import event_time, member, text
 from thoughtgate.core.record import MESSAGE
 from thoughtgate.policy.globs import Glob
 from thoughtgate.stores.record_follower import Follower
-from thoughtgate.stores.record_reader import record_files
+from thoughtgate.stores.record_reader import read_entry, record_files
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -101,22 +101,32 @@ class Wanted:
 
 
 def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
-    """Give the last events of the current file, and when following those that come."""
+    """Give the last events of the current file, and when following those that come.
+
+    Lines that are no events are named on stderr.
+    """
     if not follow:
         record_files(path)  # says so when there is none
     reader = Follower(path)
     newest: deque[dict[str, Any]] = deque(maxlen=count)
-    for event in reader.read():
-        newest.extend(_accepted(event, wanted))
+    newest.extend(_accepted(reader, wanted))
     yield from newest
     while follow:
-        for event in reader.read():
-            yield from _accepted(event, wanted)
+        yield from _accepted(reader, wanted)
         time.sleep(_POLL_S)
 
 
-def _accepted(event: dict[str, Any], wanted: Wanted) -> Iterable[dict[str, Any]]:
-    return [event] if event and wanted.accepts(event) else []
+def _accepted(reader: Follower, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    faults = list[tuple[str, int, str]]()
+    for line in reader.lines():
+        if not line.data:
+            continue
+        entry = read_entry(line)
+        if entry.fault:
+            faults.append((line.file, line.number, entry.fault))
+        elif wanted.accepts(entry.event):
+            yield entry.event
+    warn_of_faults(faults)
 
 
 def told(event: dict[str, Any], *, coloured: bool = False) -> str:

@@ -19,14 +19,14 @@ from thoughtgate.core.verification import Line
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """A ledger of another version is thrown away and filled again."""
 
 BATCH_LINES: Final = 30_000
 """Lines between commits: some 30 MB of memory, and a second's work to do again after a kill."""
 
 MAX_FAULTS: Final = 1000
-"""Faults that are remembered for one reading of the record."""
+"""Faults that are named for one reading of the record."""
 
 _BUSY_S: Final = 10.0
 
@@ -36,7 +36,7 @@ class Ingested(NamedTuple):
 
     events: int
     faults: tuple[tuple[str, int, str], ...]
-    """File, line and what is wrong there."""
+    """File, line and what is wrong there, found now or when it was read before."""
 
 
 def _columns(columns: tuple[tuple[str, str], ...]) -> str:
@@ -45,6 +45,7 @@ def _columns(columns: tuple[tuple[str, str], ...]) -> str:
 
 _SCHEMA: Final = f"""
 CREATE TABLE files (head TEXT PRIMARY KEY, name TEXT, offset INTEGER, lines INTEGER, chain TEXT);
+CREATE TABLE faults (head TEXT, line INTEGER, fault TEXT, PRIMARY KEY (head, line)) WITHOUT ROWID;
 CREATE TABLE runs ({_columns(RUN_COLUMNS)}, PRIMARY KEY (run_id, writer)) WITHOUT ROWID;
 CREATE TABLE calls (id INTEGER PRIMARY KEY, indexed INTEGER NOT NULL DEFAULT 0,
   {_columns(CALL_COLUMNS)}, UNIQUE (call_id, writer));
@@ -81,6 +82,8 @@ _PUT_TRAFFIC: Final = (
     "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
 )
 _PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
+_PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
+_KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
 _INDEX_WORDS: Final = (
     "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
     "coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
@@ -122,7 +125,10 @@ class Ledger:
         events, faults = 0, list[tuple[str, int, str]]()
         try:
             for file in record_files(record):
-                events += self._ingest_file(file, faults)
+                head = _head(file)
+                if head:
+                    events += self._ingest_file(file, head, faults)
+                    faults += self._known_faults(file, head)
             if events:
                 self.connection.executescript("PRAGMA analysis_limit = 400; PRAGMA optimize;")
         except sqlite3.Error as error:
@@ -173,10 +179,7 @@ class Ledger:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
-    def _ingest_file(self, file: Path, faults: list[tuple[str, int, str]]) -> int:
-        head = _head(file)
-        if not head:
-            return 0
+    def _ingest_file(self, file: Path, head: str, faults: list[tuple[str, int, str]]) -> int:
         events = 0
         while True:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -185,7 +188,7 @@ class Ledger:
                 _check_unchanged(file, offset, lines, chain, faults)
                 batch = _Batch(offset, lines, chain)
                 for line in _whole_lines(file, offset, lines):
-                    batch.take(line, faults)
+                    batch.take(line)
                     if batch.count >= BATCH_LINES:
                         break
                 self._put(batch, head, file)
@@ -196,6 +199,10 @@ class Ledger:
             events += batch.folded.events
             if batch.count < BATCH_LINES:
                 return events
+
+    def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
+        rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))
+        return [(str(file), int(line), str(fault)) for line, fault in rows]
 
     def _reached(self, head: str) -> tuple[int, int, str]:
         row = self.connection.execute(
@@ -210,6 +217,7 @@ class Ledger:
         put(_PUT_RUN, _rows(folded.runs.values(), RUN_COLUMNS))
         put(_PUT_CALL, _rows(folded.calls.values(), CALL_COLUMNS))
         put(_PUT_TRAFFIC, ((*key, *sums) for key, sums in folded.traffic.items()))
+        put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
         self.connection.execute(_INDEX_WORDS)
         self.connection.execute(_MARK_INDEXED)
         values = (head, file.name, batch.offset, batch.lines, batch.chain)
@@ -225,8 +233,9 @@ class _Batch:
         self.chain = chain
         self.count = 0
         self.folded = Folded()
+        self.faults: list[tuple[int, str]] = []
 
-    def take(self, line: Line, faults: list[tuple[str, int, str]]) -> None:
+    def take(self, line: Line) -> None:
         """Fold one line in, or note why it cannot be."""
         self.count += 1
         self.offset += len(line.data) + 1
@@ -236,8 +245,8 @@ class _Batch:
             return
         entry = read_entry(line)
         if entry.fault:
-            if len(faults) < MAX_FAULTS:
-                faults.append((line.file, line.number, entry.fault))
+            if len(self.faults) < MAX_FAULTS:
+                self.faults.append((line.number, entry.fault))
             return
         sealed = stated_chain(line.data)
         self.chain = sealed[1] if sealed is not None else ""
