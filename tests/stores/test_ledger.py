@@ -128,6 +128,29 @@ def test_files_put_aside_are_read_once_whatever_they_are_called(tmp_path: Path) 
     ledger.close()
 
 
+def test_what_only_a_file_that_is_gone_held_is_forgotten(tmp_path: Path) -> None:
+    path, aside = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.000001"
+    message = message_seen(T0, "files", "1", "agent_to_server", "request", "ping", 40)
+    spanning = started("run-1.9", preview="spanning")
+    write(path, [message, *call(1, preview="older"), spanning])
+    with path.open("ab") as file:
+        file.write(b"garbage\n")
+    ledger = Ledger(ledger_path(path))
+    ledger.ingest(path)
+    path.rename(aside)
+    write(path, [*call(2, preview="newer"), message, decided("run-1.9")])
+    assert len(ledger.ingest(path).faults) == 1
+    assert counts(ledger) == (3, 0)
+    aside.unlink()
+    assert ledger.ingest(path) == (0, ())
+    found = {row["call_id"] for row in find_calls(ledger.connection, CallFilter())}
+    assert found == {"run-1.2", "run-1.9"}
+    assert count_traffic(ledger.connection, "message") == [("agent_to_server", "ping", 1, 40)]
+    assert find_calls(ledger.connection, CallFilter(text="older")) == []
+    assert len(find_calls(ledger.connection, CallFilter(text="newer"))) == 1
+    ledger.close()
+
+
 def test_a_line_still_being_written_waits_for_its_end(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     write(path, call(1))

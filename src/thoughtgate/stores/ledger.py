@@ -19,7 +19,7 @@ from thoughtgate.core.verification import Line
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """A ledger of another version is thrown away and filled again."""
 
 BATCH_LINES: Final = 30_000
@@ -46,9 +46,9 @@ def _columns(columns: tuple[tuple[str, str], ...]) -> str:
 _SCHEMA: Final = f"""
 CREATE TABLE files (head TEXT PRIMARY KEY, name TEXT, offset INTEGER, lines INTEGER, chain TEXT);
 CREATE TABLE faults (head TEXT, line INTEGER, fault TEXT, PRIMARY KEY (head, line)) WITHOUT ROWID;
-CREATE TABLE runs ({_columns(RUN_COLUMNS)}, PRIMARY KEY (run_id, writer)) WITHOUT ROWID;
+CREATE TABLE runs ({_columns(RUN_COLUMNS)}, head TEXT, PRIMARY KEY (run_id, writer)) WITHOUT ROWID;
 CREATE TABLE calls (id INTEGER PRIMARY KEY, indexed INTEGER NOT NULL DEFAULT 0,
-  {_columns(CALL_COLUMNS)}, UNIQUE (call_id, writer));
+  {_columns(CALL_COLUMNS)}, head TEXT, UNIQUE (call_id, writer));
 CREATE INDEX calls_time ON calls (started_at);
 CREATE INDEX calls_run ON calls (run_id, started_at);
 CREATE INDEX calls_tool ON calls (tool, started_at);
@@ -58,15 +58,15 @@ CREATE INDEX calls_decision ON calls (decision, started_at);
 CREATE INDEX calls_status ON calls (status, started_at);
 CREATE INDEX calls_unindexed ON calls (id) WHERE indexed = 0;
 CREATE TABLE traffic (run_id TEXT, server TEXT, minute INTEGER, type TEXT, direction TEXT,
-  detail TEXT, count INTEGER, bytes INTEGER,
-  PRIMARY KEY (minute, type, server, direction, detail, run_id)) WITHOUT ROWID;
+  detail TEXT, count INTEGER, bytes INTEGER, head TEXT,
+  PRIMARY KEY (minute, type, server, direction, detail, run_id, head)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61');
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 
 def _upsert(table: str, columns: tuple[tuple[str, str], ...], key: str) -> str:
-    names = [name for name, _ in columns]
+    names = [*(name for name, _ in columns), "head"]
     merged = ", ".join(f"{name}=coalesce(excluded.{name}, {table}.{name})" for name in names[2:])
     marks = ", ".join("?" * len(names))
     return (
@@ -78,12 +78,15 @@ def _upsert(table: str, columns: tuple[tuple[str, str], ...], key: str) -> str:
 _PUT_CALL: Final = _upsert("calls", CALL_COLUMNS, "call_id, writer")
 _PUT_RUN: Final = _upsert("runs", RUN_COLUMNS, "run_id, writer")
 _PUT_TRAFFIC: Final = (
-    "INSERT INTO traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
 )
 _PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
 _PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
 _KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
+_TABLES_BY_FILE: Final = ("files", "faults", "calls", "runs", "traffic")
+"""Tables whose rows belong to a file: the last one that speaks of them."""
+
 _INDEX_WORDS: Final = (
     "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
     "coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
@@ -117,15 +120,18 @@ class Ledger:
         self.connection.close()
 
     def ingest(self, record: Path) -> Ingested:
-        """Read what the record holds beyond what was read before.
+        """Read what the record holds beyond what was read before; forget files that are gone.
+
+        A call that several files speak of stays until the last of them is gone.
 
         Raises:
             StoreError: the record or the ledger cannot be read or written.
         """
         events, faults = 0, list[tuple[str, int, str]]()
         try:
-            for file in record_files(record):
-                head = _head(file)
+            files = [(file, _head(file)) for file in record_files(record)]
+            self._forget_all_but({head for _, head in files})
+            for file, head in files:
                 if head:
                     events += self._ingest_file(file, head, faults)
                     faults += self._known_faults(file, head)
@@ -200,6 +206,26 @@ class Ledger:
             if batch.count < BATCH_LINES:
                 return events
 
+    def _forget_all_but(self, heads: set[str]) -> None:
+        """Delete what came from files that the record no longer has."""
+        known = self.connection.execute("SELECT head FROM files").fetchall()
+        gone = [row for row in known if row[0] not in heads]
+        if not gone:
+            return
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            for table in _TABLES_BY_FILE:
+                self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
+            # The index of words keeps no text to delete by, so it is made anew.
+            self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+            self.connection.execute("UPDATE calls SET indexed = 0")
+            self.connection.execute(_INDEX_WORDS)
+            self.connection.execute(_MARK_INDEXED)
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+
     def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
         rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))
         return [(str(file), int(line), str(fault)) for line, fault in rows]
@@ -214,9 +240,9 @@ class Ledger:
         if not batch.count:
             return
         put, folded = self.connection.executemany, batch.folded
-        put(_PUT_RUN, _rows(folded.runs.values(), RUN_COLUMNS))
-        put(_PUT_CALL, _rows(folded.calls.values(), CALL_COLUMNS))
-        put(_PUT_TRAFFIC, ((*key, *sums) for key, sums in folded.traffic.items()))
+        put(_PUT_RUN, _rows(folded.runs.values(), RUN_COLUMNS, head))
+        put(_PUT_CALL, _rows(folded.calls.values(), CALL_COLUMNS, head))
+        put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in folded.traffic.items()))
         put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
         self.connection.execute(_INDEX_WORDS)
         self.connection.execute(_MARK_INDEXED)
@@ -253,11 +279,11 @@ class _Batch:
         self.folded.add(entry.event)
 
 
-def _rows(rows: Any, columns: tuple[tuple[str, str], ...]) -> Iterator[list[Any]]:
+def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterator[list[Any]]:
     names = [name for name, _ in columns]
     for row in rows:
         get = row.get
-        yield [get(name) for name in names]
+        yield [*(get(name) for name in names), head]
 
 
 def _whole_lines(file: Path, offset: int, lines: int) -> Iterator[Line]:
