@@ -75,6 +75,39 @@ def test_a_change_that_loosens_can_fail_a_build(
     assert same.out.startswith("no change")
 
 
+BARE = "schema: 1\ndefault: forward\n"
+GUARDED = (
+    BARE
+    + """\
+rules:
+  - {tool: write_file, action: deny, when: {content: {contains: sk-}}}
+  - {tool: run, action: deny, when: {cmd: {matches: ^rm}}}
+"""
+)
+
+
+def test_denials_by_argument_that_are_gone_fail_a_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = diff(tmp_path, capsys, GUARDED, BARE, "--fail-on-loosen")
+    assert done.code == 1
+    assert done.out.startswith("LOOSENS (2)\n")
+    back = diff(tmp_path, capsys, BARE, GUARDED, "--fail-on-loosen")
+    assert back.code == 0
+    assert back.out.startswith("TIGHTENS (2)\n")
+
+
+def test_what_cannot_be_told_fails_a_build_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = GUARDED.replace("^rm", "^sudo")
+    done = diff(tmp_path, capsys, GUARDED, other, "--fail-on-loosen")
+    assert done.code == 1
+    assert done.out.startswith("CANNOT BE TOLD (1)\n")
+    assert "cannot be told" in done.err
+    assert diff(tmp_path, capsys, GUARDED, other).code == 0
+
+
 def test_tools_on_record_are_probed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = "schema: 1\ndefault: deny\n"
     new = "schema: 1\ndefault: deny\nrules:\n  - {words: [wipe], kind: tool, action: forward}\n"
@@ -92,6 +125,6 @@ def test_cedar_files_that_change_are_named(
     old, new = base.replace("NAME", "a.cedar"), base.replace("NAME", "b.cedar")
     changes = diff(tmp_path, capsys, old, new, "--json").json
     told = {change["subject"]: (change["effect"], change["after"]) for change in changes}
-    assert told["cedar a.cedar"] == ("changes", "gone")
-    assert told["cedar b.cedar"] == ("changes", "other text")
+    assert told["cedar a.cedar"] == ("cannot_be_told", "gone")
+    assert told["cedar b.cedar"] == ("cannot_be_told", "other text")
     assert told["any other server: any other tool"] == ("tightens", "BLOCK")

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from thoughtgate.core import comparison
-from thoughtgate.core.comparison import CHANGES, LOOSENS, TIGHTENS, Change, Target, compare
+from thoughtgate.core.comparison import Target, compare
+from thoughtgate.core.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
 from thoughtgate.policy.call import DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
@@ -89,12 +90,12 @@ def test_a_server_that_is_named_is_probed() -> None:
     assert compare(old, new) == [Change(LOOSENS, "prod: tool wipe", "BLOCK", "ALLOW")]
 
 
-def test_another_workflow_is_a_change() -> None:
+def test_whether_another_workflow_is_stricter_cannot_be_told() -> None:
     flows = frozenset({"default", "ops"})
     old = rules(Rule("r", "approve", workflow="ops"), workflows=flows)
     new = rules(Rule("r", "approve", workflow="default"), workflows=flows)
     (change,) = compare(old, new)
-    assert (change.effect, change.before, change.after) == (CHANGES, "HOLD (ops)", "HOLD (default)")
+    assert (change.effect, change.before, change.after) == (UNTOLD, "HOLD (ops)", "HOLD (default)")
 
 
 def test_workflows_that_come_and_go_are_named() -> None:
@@ -115,12 +116,19 @@ def test_limits_loosen_and_tighten() -> None:
     slack, tight = Breaker(9, 60, 30), Breaker(3, 60, 30)
     assert compare(limited(breaker=slack), limited(breaker=tight))[0].effect == TIGHTENS
     mixed = compare(limited(budget=5, rate=Rate(9, 1)), limited(budget=9, rate=Rate(3, 1)))
-    assert mixed[0].effect == CHANGES
+    assert mixed[0].effect == UNTOLD
+    assert compare(limited(budget=5), limited(budget=9, scope="session"))[0].effect == UNTOLD
+    assert compare(limited(budget=5), limited(budget=5, scope="session"))[0].effect == UNTOLD
+    both = limited(budget=5, rate=Rate(9, 1))
+    assert compare(both, limited(budget=5))[0].effect == LOOSENS
+    brief = Breaker(9, 60, 5)
+    assert compare(limited(breaker=slack), limited(breaker=brief))[0].effect == LOOSENS
     assert compare(limited(budget=5), limited(budget=5)) == []
 
 
-def test_a_pattern_that_no_simple_name_matches_is_probed_as_it_is() -> None:
-    assert compare(rules(), rules(rule("forward", "[ab]*"))) == []
+def test_a_pattern_that_no_simple_name_matches_is_told_by_its_rule() -> None:
+    changes = compare(rules(), rules(rule("forward", "[ab]*")))
+    assert changes == [Change(LOOSENS, "rule forward [ab]*", "-", "there")]
 
 
 def test_rules_whose_conditions_cannot_be_probed_are_named() -> None:
@@ -128,11 +136,11 @@ def test_rules_whose_conditions_cannot_be_probed_are_named() -> None:
     hints = Rule("hints", "deny", annotations=parse_conditions({"destructiveHint": True}))
     old, new = rules(pattern, default=FORWARD), rules(hints, default=FORWARD)
     named = [change for change in compare(old, new) if change.subject.startswith("rule ")]
-    assert [(change.before, change.after) for change in named] == [
-        ("there", "gone"),
-        ("-", "there"),
+    assert [(change.effect, change.before, change.after) for change in named] == [
+        (LOOSENS, "there", "gone"),
+        (TIGHTENS, "-", "there"),
     ]
-    assert named[0].subject.startswith("rule deny run of box when command matches")
+    assert named[0].subject == "rule deny run of box when command matches 'rm'"
     assert compare(old, old) == []
 
 

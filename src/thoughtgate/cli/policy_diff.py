@@ -15,7 +15,8 @@ from thoughtgate.cli.audit_query import printable
 from thoughtgate.cli.options import JsonOption, examples
 from thoughtgate.cli.policy_replay import recorded_calls
 from thoughtgate.config.settings import Settings, WorkflowSettings
-from thoughtgate.core.comparison import CHANGES, LOOSENS, TIGHTENS, Change, Target, compare
+from thoughtgate.core.comparison import Target, compare
+from thoughtgate.core.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 
 DIFF_EXAMPLES: Final = examples(
@@ -30,7 +31,11 @@ def diff_command(
     *,
     record: RecordOption = None,
     fail: Annotated[
-        bool, typer.Option("--fail-on-loosen", help="Exit 1 when anything is loosened.")
+        bool,
+        typer.Option(
+            "--fail-on-loosen",
+            help="Exit 1 when anything is loosened, or when that cannot be told.",
+        ),
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -51,7 +56,10 @@ def diff_command(
     else:
         for line in _told(changes):
             sys.stdout.write(line + "\n")
-    if fail and any(change.effect == LOOSENS for change in changes):
+    effects = {change.effect for change in changes}
+    if fail and UNTOLD in effects and LOOSENS not in effects:
+        sys.stderr.write("it cannot be told whether this loosens anything; look at it yourself\n")
+    if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
         raise typer.Exit(1)
 
 
@@ -62,10 +70,10 @@ def _load(path: str) -> Loaded:
 def _told(changes: list[Change]) -> Iterable[str]:
     if not changes:
         yield "no change of what is let through, asked for or refused"
-    for effect in (LOOSENS, CHANGES, TIGHTENS):
+    for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):
         found = [change for change in changes if change.effect == effect]
         if found:
-            yield f"{effect.upper()} ({len(found)})"
+            yield f"{effect.upper().replace('_', ' ')} ({len(found)})"
             for change in found:
                 yield f"  {printable(change.subject)}: {change.before} -> {change.after}"
 
@@ -82,7 +90,7 @@ def _approvals(old: Settings, new: Settings) -> Iterable[Change]:
 
 
 def _cedar(old: Settings, new: Settings) -> Iterable[Change]:
-    """Name Cedar files that came, went or changed; what they decide is probed like the rules."""
+    """Name Cedar files that came, went or changed; probes show only some of what they decide."""
     before = {Path(source.file).name: source.text for source in old.cedar}
     after = {Path(source.file).name: source.text for source in new.cedar}
     for name in sorted(before.keys() | after.keys()):
@@ -91,7 +99,7 @@ def _cedar(old: Settings, new: Settings) -> Iterable[Change]:
                 "-" if name not in before else "there",
                 "gone" if name not in after else "other text",
             )
-            yield Change(CHANGES, f"cedar {name}", *words)
+            yield Change(UNTOLD, f"cedar {name}", *words)
 
 
 def _effect(field: str, old: WorkflowSettings, new: WorkflowSettings) -> str:

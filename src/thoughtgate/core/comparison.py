@@ -2,22 +2,27 @@
 
 Policies are compared by what they do. Every tool that was observed or that either of them
 names is judged by both, with and without arguments that fulfil or break their conditions;
-patterns are probed with names that they match.
+patterns are probed with names that they match. What no probe shows, ``core.rule_changes``
+tells from the rules themselves.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.replay import STRICTNESS, outcome_word
-from thoughtgate.policy.call import DEVELOPMENT, TOOL, Call, Condition
+from thoughtgate.core.rule_changes import (
+    CHANGES,
+    LOOSENS,
+    TIGHTENS,
+    UNTOLD,
+    Change,
+    RuleChange,
+    compare_rules,
+)
+from thoughtgate.policy.call import DEVELOPMENT, TOOL, Call, Condition, Verdict
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Policy, evaluate
-from thoughtgate.policy.rules import Rule
-
-LOOSENS: Final = "loosens"
-TIGHTENS: Final = "tightens"
-CHANGES: Final = "changes"
 
 SOMEBODY: Final = "~another-server"
 """Stands for every server that neither policy names."""
@@ -28,8 +33,10 @@ MAX_PROBES: Final = 20_000
 """Calls judged at most; names beyond it are left out of the comparison."""
 
 
-_UNPROBED: Final = frozenset({"matches", "ne", "not_in", "length_gt", "length_lt", "contains"})
-"""Operators for which no fulfilling argument is made up."""
+_UNPROBED: Final = frozenset(
+    {None, "matches", "ne", "not_in", "length_gt", "length_lt", "contains"}
+)
+"""Operators for which no fulfilling argument is made up; None for what servers say of tools."""
 
 
 class Target(NamedTuple):
@@ -40,34 +47,45 @@ class Target(NamedTuple):
     name: str
 
 
-class Change(NamedTuple):
-    """One thing that differs."""
-
-    effect: str
-    """``loosens``, ``tightens``, or ``changes`` when it is neither."""
-    subject: str
-    before: str
-    after: str
-
-
 def compare(
     old: Policy, new: Policy, observed: Iterable[Target] = (), now: float = 0.0
 ) -> list[Change]:
     """Return what changes from one policy to the other, what loosens first."""
-    changes = [*_whole(old, new), *_limits(old, new), *_unprobed(old, new)]
+    changes = [*_whole(old, new), *_limits(old, new)]
+    shown: dict[str, set[Target]] = {}
     for target, arguments in _probes(old, new, observed):
         call = Call(target.server, target.kind, target.name, arguments)
-        before, after = evaluate(call, old, now), evaluate(call, new, now)
-        words = outcome_word(before), outcome_word(after)
-        asked = before.workflow, after.workflow
-        if words[0] == words[1] and asked[0] == asked[1]:
-            continue
-        shown = tuple(f"{w} ({a})" if a else w for w, a in zip(words, asked, strict=True))
-        step = STRICTNESS[words[1]] - STRICTNESS[words[0]]
-        effect = TIGHTENS if step > 0 else LOOSENS if step < 0 else CHANGES
-        changes.append(Change(effect, _subject(target, arguments), shown[0], shown[1]))
-    order = (LOOSENS, CHANGES, TIGHTENS)
+        change = _judged(call, evaluate(call, old, now), evaluate(call, new, now))
+        if change is not None:
+            changes.append(change)
+            shown.setdefault(change.effect, set()).add(target)
+    changes += [
+        one.change
+        for one in compare_rules(old, new)
+        if not _is_shown(one, shown.get(one.change.effect, set()))
+    ]
+    order = (LOOSENS, UNTOLD, CHANGES, TIGHTENS)
     return sorted(dict.fromkeys(changes), key=lambda one: order.index(one.effect))
+
+
+def _judged(call: Call, before: Verdict, after: Verdict) -> Change | None:
+    """Say what becomes of a call; None when it stays as it was."""
+    words = outcome_word(before), outcome_word(after)
+    asked = before.workflow, after.workflow
+    if words[0] == words[1] and asked[0] == asked[1]:
+        return None
+    step = STRICTNESS[words[1]] - STRICTNESS[words[0]]
+    # Whether it is easier to get a yes from somebody else is not known.
+    effect = TIGHTENS if step > 0 else LOOSENS if step < 0 else UNTOLD
+    told = [f"{w} ({a})" if a else w for w, a in zip(words, asked, strict=True)]
+    return Change(effect, _subject(Target(*call[:3]), call.arguments), *told)
+
+
+def _is_shown(found: RuleChange, targets: set[Target]) -> bool:
+    """Tell whether probes have shown already what a change of a rule does."""
+    part = found.part
+    operators = {None if one is None else one.operator for one in part.conditions.values()}
+    return operators.isdisjoint(_UNPROBED) and any(part.names(*target) for target in targets)
 
 
 def _whole(old: Policy, new: Policy) -> Iterable[Change]:
@@ -99,35 +117,6 @@ def _limits(old: Policy, new: Policy) -> Iterable[Change]:
             yield Change(effect, f"limit {name}", _limit_text(one), _limit_text(other))
 
 
-def _unprobed(old: Policy, new: Policy) -> Iterable[Change]:
-    """Name rules that came or went and whose conditions no made-up arguments can settle."""
-    before, after = (
-        {_rule_text(rule): None for rule in policy.rules.rules if _is_unprobed(rule)}
-        for policy in (old, new)
-    )
-    for text in [*before, *after]:
-        if (text in before) != (text in after):
-            there = text in before
-            words = ("there", "gone") if there else ("-", "there")
-            yield Change(CHANGES, f"rule {text}", *words)
-
-
-def _is_unprobed(rule: Rule) -> bool:
-    return bool(rule.annotations) or any(one.operator in _UNPROBED for one in rule.conditions)
-
-
-def _rule_text(rule: Rule) -> str:
-    selector = rule.selector
-    names = [*(glob.pattern for glob in selector.names), *sorted(selector.words)]
-    servers = [glob.pattern for glob in selector.servers]
-    conditions = [
-        f"{'.'.join(one.path)} {one.operator} {getattr(one.operand, 'pattern', one.operand)}"
-        for one in (*rule.conditions, *rule.annotations)
-    ]
-    where = f" of {' '.join(servers)}" if servers else ""
-    return f"{rule.action} {' '.join(names) or '*'}{where} when {', '.join(conditions)}"
-
-
 def _limit_text(limit: Limit) -> str:
     parts = []
     if limit.rate is not None:
@@ -138,13 +127,23 @@ def _limit_text(limit: Limit) -> str:
         parts.append(f"no repeat within {limit.duplicate_s:g} s")
     if limit.breaker is not None:
         breaker = limit.breaker
-        parts.append(f"breaks after {breaker.failures} in {breaker.within_s:g} s")
-    names = [glob.pattern for glob in (*limit.selector.servers, *limit.selector.names)]
-    return ", ".join(parts) + (f" on {' '.join(names)}" if names else "")
+        parts.append(
+            f"breaks after {breaker.failures} in {breaker.within_s:g} s"
+            f" for {breaker.cooldown_s:g} s"
+        )
+    return ", ".join(parts) + _limit_place(limit)
+
+
+def _limit_place(limit: Limit) -> str:
+    """Say which calls a limit counts, and which of them together."""
+    chosen = limit.selector
+    names = [glob.pattern for glob in (*chosen.servers, *chosen.names)]
+    names += [*sorted(chosen.kinds), *sorted(chosen.words)]
+    return (f" on {' '.join(names)}" if names else "") + (f" per {limit.scope}" * bool(limit.scope))
 
 
 def _limit_effect(old: Limit, new: Limit) -> str:
-    """Say whether a limit allows more or less; mixed changes are neither."""
+    """Say whether a limit allows more or less, where all that changes goes one way."""
     steps = set()
     if old.rate and new.rate:
         steps.add(_sign(new.rate.calls / new.rate.period_s - old.rate.calls / old.rate.period_s))
@@ -153,13 +152,18 @@ def _limit_effect(old: Limit, new: Limit) -> str:
     steps.add(_sign(old.duplicate_s - new.duplicate_s))
     if old.breaker and new.breaker:
         steps.add(_sign(new.breaker.failures - old.breaker.failures))
+        steps.add(_sign(old.breaker.cooldown_s - new.breaker.cooldown_s))
+        steps.add(_sign(old.breaker.within_s - new.breaker.within_s))
+    steps.add(_sign(_kinds_of_limit(old) - _kinds_of_limit(new)))
     steps.discard(0)
-    if (
-        len(steps) != 1
-        or _limit_text(old).partition(" on ")[2] != _limit_text(new).partition(" on ")[2]
-    ):
-        return CHANGES
+    if len(steps) != 1 or _limit_place(old) != _limit_place(new):
+        return UNTOLD
     return LOOSENS if steps == {1} else TIGHTENS
+
+
+def _kinds_of_limit(limit: Limit) -> int:
+    """Count the ways in which a limit can refuse, but for repeats, which have a number."""
+    return sum(part is not None for part in (limit.rate, limit.budget, limit.breaker))
 
 
 def _sign(number: float) -> int:

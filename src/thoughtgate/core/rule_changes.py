@@ -1,0 +1,286 @@
+"""What a change of rules can do to the calls they name, told without making up any call.
+
+A rule with several names, servers, kinds or words is taken apart into one for each. What
+a part that is gone decided is compared with everything that may decide in its place, and
+what a new part decides with everything that may have decided before. Nothing is guessed:
+a change that may go either way cannot be told.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final, NamedTuple
+
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, Condition
+from thoughtgate.policy.globs import Glob
+from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
+from thoughtgate.policy.rules import Rule
+from thoughtgate.policy.words import split_words
+
+LOOSENS: Final = "loosens"
+TIGHTENS: Final = "tightens"
+CHANGES: Final = "changes"
+UNTOLD: Final = "cannot_be_told"
+"""Some call may be judged less strictly, and nobody can say whether one is."""
+
+_SPANS: Final = {FORWARD: (0, 0), APPROVE: (1, 1), DENY: (2, 2), POLICY: (0, 2)}
+"""How strict an action is at least and at most; Cedar may say anything."""
+
+_LOWER_BOUNDS: Final = frozenset({"gt", "ge", "length_gt"})
+_UPPER_BOUNDS: Final = frozenset({"lt", "le", "length_lt"})
+
+
+class Change(NamedTuple):
+    """One thing that differs."""
+
+    effect: str
+    """``loosens``, ``tightens``, ``cannot_be_told``, or ``changes`` when it is neither."""
+    subject: str
+    before: str
+    after: str
+
+
+class Decision(NamedTuple):
+    """What a rule or the default decides."""
+
+    action: str
+    workflow: str = ""
+    redact: bool = False
+
+
+class Part(NamedTuple):
+    """What a rule says of one kind, server, name and word; None stands for any."""
+
+    decision: Decision
+    kind: str | None
+    server: Glob | None
+    name: Glob | None
+    word: str | None
+    conditions: dict[str, Condition | None]
+    """What must hold, by its text; None for what the server must have said of the tool."""
+
+    @property
+    def text(self) -> str:
+        """The part as a person would say it; two parts that say the same have the same."""
+        action, workflow, redact = self.decision
+        asked = f" ({workflow})" if workflow and workflow != DEFAULT_WORKFLOW else ""
+        when = f" when {', '.join(self.conditions)}" if self.conditions else ""
+        masked = ", redacted" if redact else ""
+        return f"{action}{asked} {self.place}{when}{masked}"
+
+    @property
+    def place(self) -> str:
+        """What is named, without the conditions."""
+        name = self.name.pattern if self.name else "*"
+        kind = f"{self.kind} " if self.kind else ""
+        word = f" with the word {self.word}" if self.word else ""
+        server = f" of {self.server.pattern}" if self.server else ""
+        return f"{kind}{name}{word}{server}"
+
+    def names(self, server: str, kind: str, name: str) -> bool:
+        """Tell whether this tool, resource or prompt is meant."""
+        return (
+            self.kind in (None, kind)
+            and (self.server is None or self.server.matches(server))
+            and (self.name is None or self.name.matches(name))
+            and (self.word is None or self.word in split_words(name))
+        )
+
+
+class RuleChange(NamedTuple):
+    """What the change of one part does."""
+
+    change: Change
+    part: Part
+
+
+def compare_rules(old: Policy, new: Policy) -> Iterator[RuleChange]:
+    """Yield the parts of rules that came, went, changed or moved, where that has an effect."""
+    before, after = _parts(old), _parts(new)
+    gone = [
+        (_effect({part.decision}, _instead_of(part, after.values(), new.default)), part)
+        for text, part in before.items()
+        if text not in after
+    ]
+    come = [
+        (_effect(_instead_of(part, before.values(), old.default), {part.decision}), part)
+        for text, part in after.items()
+        if text not in before
+    ]
+    rewritten = _rewritten(gone, come)
+    for one, other in rewritten:
+        yield RuleChange(Change(UNTOLD, f"rule {one.text}", "there", other.text), one)
+    told = {part.text for pair in rewritten for part in pair}
+    for changed, words in ((gone, ("there", "gone")), (come, ("-", "there"))):
+        for effect, part in changed:
+            if effect and part.text not in told:
+                yield RuleChange(Change(effect, f"rule {part.text}", *words), part)
+    yield from _moved(before, after)
+
+
+def _parts(policy: Policy) -> dict[str, Part]:
+    """Return the parts of all rules in order; of two that say the same only the first counts."""
+    found: dict[str, Part] = {}
+    for rule in policy.rules.rules:
+        for part in _parts_of(rule):
+            found.setdefault(part.text, part)
+    return found
+
+
+def _parts_of(rule: Rule) -> Iterator[Part]:
+    selector = rule.selector
+    workflow = (rule.workflow or DEFAULT_WORKFLOW) if rule.action == APPROVE else ""
+    decision = Decision(rule.action, workflow, rule.redact)
+    conditions: dict[str, Condition | None] = {_condition_text(one): one for one in rule.conditions}
+    conditions |= {f"the server says {_condition_text(one)}": None for one in rule.annotations}
+    kinds: list[str | None] = [*sorted(selector.kinds)] or [None]
+    words: list[str | None] = [*sorted(selector.words)] or [None]
+    for kind, server, name, word in product(
+        kinds, selector.servers or [None], selector.names or [None], words
+    ):
+        yield Part(decision, kind, server, name, word, conditions)
+
+
+def _condition_text(condition: Condition) -> str:
+    operand = condition.operand
+    if condition.operator == "glob":
+        operand = tuple(glob.pattern for glob in operand)
+    # Written with quotes, so that the number 1 and the text "1" are not taken for the same.
+    shown = repr(getattr(operand, "pattern", operand))
+    path = ".".join(key.replace(".", "\\.") for key in condition.path)
+    return f"{path} {condition.operator} {shown}"
+
+
+def _rewritten(
+    gone: list[tuple[str, Part]], come: list[tuple[str, Part]]
+) -> list[tuple[Part, Part]]:
+    """Pair rules that differ in their conditions only, and of which one loosens and one tightens."""
+    by_place = {(part.decision, part.place): (effect, part) for effect, part in reversed(come)}
+    pairs = []
+    for effect, part in gone:
+        found = by_place.get((part.decision, part.place))
+        if found is not None and {effect, found[0]} == {LOOSENS, TIGHTENS}:
+            pairs.append((part, by_place.pop((part.decision, part.place))[1]))
+    return pairs
+
+
+def _instead_of(part: Part, others: Iterable[Part], default: str) -> set[Decision]:
+    """Return what may be decided by these rules for the calls that a part speaks of."""
+    found = set()
+    for other in others:
+        if _may_meet(part, other):
+            found.add(other.decision)
+            if _covers(other, part):
+                return found
+    return found | {Decision(default, DEFAULT_WORKFLOW if default == APPROVE else "")}
+
+
+def _effect(before: set[Decision], after: set[Decision]) -> str:
+    """Say what it does that one of these decisions takes the place of one of those."""
+    if before == after and len(before) == 1:
+        return ""
+    least_before, most_before = _span(before)
+    least_after, most_after = _span(after)
+    if most_after <= least_before and least_after < most_before:
+        return LOOSENS
+    if least_after >= most_before and not _differ_at_one_level(before, after):
+        return TIGHTENS
+    return UNTOLD
+
+
+def _span(decisions: set[Decision]) -> tuple[int, int]:
+    spans = [_SPANS[decision.action] for decision in decisions]
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
+def _differ_at_one_level(before: set[Decision], after: set[Decision]) -> bool:
+    """Tell whether somebody else may be asked, or a result no longer be masked."""
+    return any(one.action == other.action and one != other for one, other in product(before, after))
+
+
+def _moved(before: dict[str, Part], after: dict[str, Part]) -> Iterator[RuleChange]:
+    """Yield parts that stayed but now come before another that decides otherwise."""
+    place = {text: number for number, text in enumerate(after)}
+    kept = [text for text in before if text in place]
+    if kept == sorted(kept, key=place.__getitem__):
+        return
+    for at, first in enumerate(kept):
+        one = before[first]
+        for second in kept[at + 1 :]:
+            other = before[second]
+            if place[second] < place[first] and _may_meet(one, other):
+                effect = _effect({one.decision}, {other.decision})
+                words = f"after {first}", f"before {first}"
+                if effect:
+                    yield RuleChange(Change(effect, f"rule {second}", *words), other)
+
+
+def _may_meet(one: Part, other: Part) -> bool:
+    """Tell whether a call may exist that both speak of."""
+    return (
+        (one.kind is None or other.kind is None or one.kind == other.kind)
+        and _globs_may_meet(one.server, other.server)
+        and _globs_may_meet(one.name, other.name)
+        and _word_may_occur(one.word, other.name)
+        and _word_may_occur(other.word, one.name)
+    )
+
+
+def _globs_may_meet(one: Glob | None, other: Glob | None) -> bool:
+    if one is None or other is None:
+        return True
+    if one.exact:
+        return other.matches(one.pattern)
+    if other.exact:
+        return one.matches(other.pattern)
+    return (one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix)) and (
+        one.suffix.endswith(other.suffix) or other.suffix.endswith(one.suffix)
+    )
+
+
+def _word_may_occur(word: str | None, name: Glob | None) -> bool:
+    return word is None or name is None or not name.exact or word in split_words(name.pattern)
+
+
+def _covers(wide: Part, narrow: Part) -> bool:
+    """Tell whether every call that one part speaks of is surely one that the other speaks of."""
+    # What cannot be told of an argument never fulfils a rule that forwards, but any other.
+    alike = wide.decision.action != FORWARD or narrow.decision.action == FORWARD
+    return (
+        wide.kind in (None, narrow.kind)
+        and _glob_covers(wide.server, narrow.server)
+        and _glob_covers(wide.name, narrow.name)
+        and (wide.word in (None, narrow.word) or _word_surely_occurs(wide.word, narrow.name))
+        and all(
+            text in narrow.conditions or _is_implied(condition, narrow.conditions.values())
+            for text, condition in wide.conditions.items()
+        )
+        and (alike or not wide.conditions)
+    )
+
+
+def _is_implied(wide: Condition | None, narrow: Iterable[Condition | None]) -> bool:
+    """Tell whether a bound is kept by whoever keeps a closer one."""
+    return wide is not None and any(
+        one is not None
+        and one[:2] == wide[:2]
+        and (
+            (wide.operator in _LOWER_BOUNDS and one.operand >= wide.operand)
+            or (wide.operator in _UPPER_BOUNDS and one.operand <= wide.operand)
+        )
+        for one in narrow
+    )
+
+
+def _glob_covers(wide: Glob | None, narrow: Glob | None) -> bool:
+    if wide is None or wide.pattern == "*":
+        return True
+    if narrow is None:
+        return False
+    if narrow.exact:
+        return wide.matches(narrow.pattern)
+    is_prefix = wide.pattern == f"{wide.prefix}*"
+    return wide.pattern == narrow.pattern or (is_prefix and narrow.prefix.startswith(wide.prefix))
+
+
+def _word_surely_occurs(word: str | None, name: Glob | None) -> bool:
+    return name is not None and name.exact and word in split_words(name.pattern)
