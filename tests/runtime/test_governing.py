@@ -67,10 +67,23 @@ def test_a_signing_key_that_is_named_must_be_set(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="RECORD_KEY"):
         open_governor(loaded, {}, str(tmp_path), desk=False)
-    governor = open_governor(loaded, {"RECORD_KEY": "k"}, str(tmp_path), desk=False)
+    governor = open_governor(loaded, {"RECORD_KEY": "k" * 32}, str(tmp_path), desk=False)
     governor.start(1.0)
     governor.finish("SUCCEEDED", 2.0)
     assert '"checkpoint"' in (tmp_path / "audit.jsonl").read_text()
+
+
+def test_a_short_signing_key_is_refused_and_not_shown(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, BASE + "audit: {sign_key_env: RECORD_KEY}\n")
+
+    with pytest.raises(ConfigError) as refused:
+        open_governor(loaded, {"RECORD_KEY": "q" * 31}, str(tmp_path), desk=False)
+    said = str(refused.value)
+    assert f"{loaded.path}: audit.sign_key_env: " in said
+    assert "RECORD_KEY" in said
+    assert "at least 32 random characters" in said
+    assert "qq" not in said
+    assert not (tmp_path / "audit.jsonl").exists()
 
 
 def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path) -> None:

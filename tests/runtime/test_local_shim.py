@@ -34,7 +34,7 @@ SECRETS = {"WEB_TOKEN", "SLACK_TOKEN", "HOOK_SECRET", "AGENT_TOKEN", "SIGN_KEY"}
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    secrets = {name: f"value-of-{name}" for name in SECRETS}
+    secrets = {name: f"a-long-enough-value-of-the-{name}" for name in SECRETS}
     return {**os.environ, "THOUGHTGATE_STATE_DIR": str(tmp_path / "state"), **secrets}
 
 

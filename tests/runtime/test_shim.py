@@ -321,7 +321,7 @@ def test_the_server_inherits_its_environment_but_nothing_of_the_gate(tmp_path: P
         "THOUGHTGATE_GOVERNANCE_TOKEN": "t0ken",
         "THOUGHTGATE_AGENT_ID": "me",
         "SUB_RUN_ID": "run-7",
-        "SIGN": "key-for-the-record",
+        "SIGN": "key-for-the-record-of-32-letters",
     }
     config = ALLOW_ALL + "audit: {sign_key_env: SIGN}\n"
     with ShimPeer(tmp_path, config, env=env) as peer:

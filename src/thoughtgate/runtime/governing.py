@@ -5,6 +5,7 @@ The one place where these parts are put together, whoever governs.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from thoughtgate.channels.channel import Channel
 from thoughtgate.core.envelope import Envelope
@@ -32,6 +33,9 @@ from thoughtgate.stores.tasks import TaskStore
 RECORD_FILE = "audit.jsonl"
 """The record's name in the state directory when the config names none."""
 
+MIN_SIGN_KEY: Final = 32
+"""Characters of a signing key: fewer can be guessed by whoever has a signed record."""
+
 
 def open_governor(
     loaded: Loaded,
@@ -47,7 +51,8 @@ def open_governor(
     """Open the record and return a governor for a new run.
 
     Raises:
-        ConfigError: the record's signing key, or a channel's secret, is named but not set.
+        ConfigError: the record's signing key, or a channel's secret, is named but not set,
+            or the key is too short.
         RecordError: the record cannot be opened.
         UsageError: traces are asked for, but the extra is not installed.
     """
@@ -125,9 +130,14 @@ def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:
     if not name:
         return b""
     value = environ.get(name, "")
+    wrong = ""
     if not value:
-        where = loaded.path or ""
-        raise ConfigError(
-            [Problem("audit.sign_key_env", f"the variable {name} is not set", str(where))]
+        wrong = f"the variable {name} is not set"
+    elif len(value) < MIN_SIGN_KEY:
+        wrong = (
+            f"the key in the variable {name} is too short; set it to at least {MIN_SIGN_KEY}"
+            " random characters, such as those of: openssl rand -hex 32"
         )
+    if wrong:
+        raise ConfigError([Problem("audit.sign_key_env", wrong, loaded.path or "")])
     return value.encode()
