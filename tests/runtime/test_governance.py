@@ -110,6 +110,14 @@ def test_verdicts_are_on_record_before_they_are_given(tmp_path: Path) -> None:
     _with(tmp_path, act)
 
 
+def test_calls_of_a_run_that_names_nobody_are_local(tmp_path: Path) -> None:
+    async def act(governance: Governance) -> None:
+        governance.evaluate(question(hello(governance), "read"))
+
+    (start,) = (one for one in _with(tmp_path, act) if one["type"] == "tool_call_start")
+    assert start["call"]["principal"] == "local"
+
+
 def test_development_forwards_and_says_what_would_have_been(tmp_path: Path) -> None:
     async def act(governance: Governance) -> None:
         answer = governance.evaluate(question(hello(governance), "format"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.core.envelope import UNKNOWN
-from thoughtgate.runtime.identity import MAX_VALUE, host_id, identify_run
+from thoughtgate.runtime.identity import MAX_VALUE, host_id, identify_run, principal_of
 
 
 @pytest.mark.requirement("ID-001")
@@ -27,6 +27,21 @@ def test_our_names_go_before_the_older_ones(tmp_path: Path) -> None:
     assert run.workload == {"namespace": "n"}
     assert run.proc_id == str(os.getpid())
     assert run.shim_id
+
+
+@pytest.mark.parametrize(
+    ("environ", "principal"),
+    [
+        ({}, "local"),
+        ({"THOUGHTGATE_AGENT_ID": "coder"}, "coder"),
+        ({"THOUGHTGATE_PRINCIPAL": "kim"}, "kim"),
+        ({"THOUGHTGATE_PRINCIPAL": "kim", "THOUGHTGATE_AGENT_ID": "coder"}, "kim"),
+    ],
+)
+def test_the_principal_is_named_or_the_agent_or_local(
+    tmp_path: Path, environ: dict[str, str], principal: str
+) -> None:
+    assert principal_of(identify_run(environ, "production", str(tmp_path))) == principal
 
 
 @pytest.mark.requirement("ID-002")

@@ -21,6 +21,7 @@ from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.runtime.clock import monotonic, new_id, now
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.shim_session import (
     MAX_OPEN_CALLS,
     OpenCall,
@@ -75,8 +76,7 @@ class Governance:
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
         self._empty.set()
-        run = governor.run
-        self._principal = run.principal or run.agent_id
+        self._principal = principal_of(governor.run)
 
     def heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         """A shim lives: a new one, a known one, or one that says goodbye."""

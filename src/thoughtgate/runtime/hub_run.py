@@ -31,6 +31,7 @@ from thoughtgate.runtime.hub_http import HttpFront
 from thoughtgate.runtime.hub_log import open_log
 from thoughtgate.runtime.hub_servers import Surroundings, named
 from thoughtgate.runtime.hub_stdio import StdioFront
+from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.presence import DIRECTORY, announce
 from thoughtgate.runtime.reload import Reloader
@@ -172,8 +173,7 @@ async def _serve(
         signal.SIGHUP, lambda: spawn(reloader.try_reload())
     )
     watching = spawn(reloader.watch()) if loaded.settings.reload and loaded.path else None
-    run = governor.run
-    principal = run.principal or run.agent_id
+    principal = principal_of(governor.run)
     front: Front
     if plan.http is None:
         front = StdioFront(hub, principal, stdout_fd)

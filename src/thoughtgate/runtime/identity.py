@@ -4,13 +4,16 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from thoughtgate.core.envelope import CLIENTS, ENVIRONMENTS, UNKNOWN, Run
 from thoughtgate.runtime.clock import new_id
 
 MAX_VALUE = 256
 """Characters kept of a value from the environment; it is repeated in every event."""
+
+LOCAL: Final = "local"
+"""The principal of a run for which the environment names neither a principal nor an agent."""
 
 
 def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
@@ -29,6 +32,13 @@ def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
         workload=_workload(_read(environ, "WORKLOAD", limit=4096)),
         profile=profile,
     )
+
+
+def principal_of(run: Run) -> str:
+    """Return who asks in a run whose callers do not say who they are."""
+    if run.principal:
+        return run.principal
+    return run.agent_id if run.agent_id != UNKNOWN else LOCAL
 
 
 def host_id(state: str) -> str:

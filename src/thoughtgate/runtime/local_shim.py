@@ -18,6 +18,7 @@ from thoughtgate.runtime.authority import Authority
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governing import open_governor, record_place
+from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_authority import LocalAuthority
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
@@ -72,8 +73,7 @@ def govern_locally(
         timeout_s=(listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
         max_held=settings.holds.connection,
     )
-    run = governor.run
-    principal = run.principal or run.agent_id
+    principal = principal_of(governor.run)
     settle_memory()
     return LocalAuthority(governor, server, session, principal), setup, secret_names(settings)
 

@@ -15,6 +15,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
 from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_authority import LocalAuthority
 from thoughtgate.runtime.local_shim import json_log, refuse_stdout
 from thoughtgate.runtime.policy_watch import watch_policy
@@ -83,7 +84,7 @@ def _setup(plan: ProxyPlan) -> Setup:
 
 def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
-    principal = governor.run.principal or governor.run.agent_id
+    principal = principal_of(governor.run)
     authority = LocalAuthority(governor, plan.server.id, SESSION, principal)
     command = child_command(plan)
     argv = [command.command, *command.args]
@@ -107,7 +108,7 @@ class StdioProxy:
             notify=lambda _flow, data: self._link.send(data, None),
             run_alone=lambda _flow, data, key: self._link.send(data, key),
         )
-        principal = governor.run.principal or governor.run.agent_id
+        principal = principal_of(governor.run)
         self._flow = Flow(shared, _setup(plan), principal, is_modern=False)
         self._agent = _Agent(self)
         self._flow.agent = self._agent
