@@ -1,9 +1,11 @@
 """The metrics' page has every metric, and is fresh."""
 
 from pathlib import Path
+from typing import get_args
 
 from tools.docs_metrics import render
 
+from thoughtgate.config.models import TelemetryModel
 from thoughtgate.telemetry.metric_table import METRICS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -16,3 +18,10 @@ def test_the_page_is_not_stale() -> None:
 def test_every_metric_is_on_the_page() -> None:
     page = render()
     assert all(f"| `{metric.name}` | {metric.kind} |" in page for metric in METRICS)
+
+
+def test_the_log_levels_are_those_that_the_config_takes() -> None:
+    (line,) = (one for one in render().splitlines() if "telemetry.log_level" in one)
+    told = line.partition("telemetry.log_level: ")[2].replace("`", "").rstrip(".")
+    levels = get_args(TelemetryModel.model_fields["log_level"].annotation)
+    assert told.replace(" or ", ", ").split(", ") == list(levels)
