@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
-from tests.support.records import RUN, started
+from tests.support.records import RUN, answered, asked, started
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.stores.record import RecordWriter
@@ -23,6 +23,38 @@ def test_the_whole_story_of_a_held_call_is_told(
         "OK after 6000 ms",
     ):
         assert part in out
+
+
+def test_everybody_who_voted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "audit.jsonl"
+    late = answered("run-1.1", outcome="timeout", executes=False)
+    late.body["approval"] |= {
+        "decided_by": "",
+        "channel": "",
+        "reason": "1 of 2 approved in time",
+        "votes": [
+            {
+                "by": "terminal:ann",
+                "channel": "terminal",
+                "approve": True,
+                "at": "2025-10-09T08:53:22.000Z",
+                "reason": "fine by me",
+            },
+            {"by": "slack:U\x1b1", "approve": False, "at": "?"},
+            "no vote",
+        ],
+    }
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([started("run-1.1"), asked("run-1.1"), late])
+    writer.close()
+    out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
+    assert "vote       2025-10-09 08:53:22  approved by terminal:ann: fine by me\n" in out
+    assert "vote       -  refused by slack:U" in out
+    assert "\x1b" not in out
+    assert "timeout by nobody" in out
+    assert "the call was not made: 1 of 2 approved in time" in out
+    found = command(capsys, "audit", "show", "run-1.1", "--record", str(path), "--json").json
+    assert [one["by"] for one in found[0]["votes"]] == ["terminal:ann", "slack:U\x1b1"]
 
 
 def test_a_refused_call_says_by_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,6 +192,18 @@ def test_silence_denies_by_default() -> None:
     assert ended.decider is None
 
 
+def test_too_few_votes_in_time_are_counted_in_the_reason() -> None:
+    once = an_approval(votes=(a_yes(),), required=2)
+    ended = time_out(once, NOW + 300)
+    assert isinstance(ended, Approval)
+    assert ended.closed_reason == "1 of 2 approved in time"
+    assert ended.decider is None
+    agreed = time_out(once._replace(on_timeout="approve"), NOW + 300)
+    assert isinstance(agreed, Approval)
+    assert agreed.votes[-1].reason == "1 of 2 approved in time"
+    assert "1 of 2" in refusal(vote(once, a_yes("terminal:bob"), NOW + 301)).text
+
+
 def test_silence_approves_only_where_the_workflow_says_so() -> None:
     ended = time_out(an_approval(on_timeout="approve"), NOW + 300)
     assert isinstance(ended, Approval)

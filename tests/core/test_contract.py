@@ -6,6 +6,7 @@ from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0
 
 from thoughtgate.core import evidence, record
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.contract import ENVELOPE, EVENTS, FREE_FORM
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.evidence import (
@@ -31,6 +32,8 @@ FULL = Run("r", principal="kim", workload={"user": "kim"})
 
 
 def paths(value: Any, prefix: str = "") -> set[str]:
+    if isinstance(value, list):
+        return {prefix}.union(*(paths(one, f"{prefix}[]") for one in value if type(one) is dict))
     if prefix in FREE_FORM or not isinstance(value, dict):
         return {prefix}
     found: set[str] = set()
@@ -74,7 +77,9 @@ def judged() -> list[record.Record]:
     question = Question("bank", "1", "local", "tools/call", named, 90, "mcp_stdio", T0)
     ruling = judge.judge(question)
     asked = judge.asked(ruling.call_id, "default", {"approval_id": "a1"}, T0)
-    decision = Decision(approved=True, by="kim", channel="console", reason=f"token={SECRET}")
+    said = f"token={SECRET}"
+    votes = (Vote("console:kim", approve=True, at=T0 + 1, reason=said),)
+    decision = Decision(approved=True, by="kim", channel="console", reason=said, votes=votes)
     settled = judge.settle(ruling.call_id, decision, T0 + 1)
     end = record.call_ended(
         T0 + 2,

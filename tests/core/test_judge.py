@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from thoughtgate.core import judge as judge_module
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.judge import (
     MAX_INSPECT,
     MAX_KNOWN_TOOLS,
@@ -231,6 +232,38 @@ def test_an_approved_call_goes_on_and_counts() -> None:
     assert record.body["approval"]["outcome"] == "approved"
     assert record.body["approval"]["executes"] is True
     assert record.body["approval"]["decided_by"] == "me"
+
+
+def test_the_record_names_the_question_and_everybody_who_voted() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    judge.asked(held.call_id, "default", {"approval_id": "a1"}, 1.0)
+    votes = (
+        Vote("terminal:ann", approve=True, at=2.0),
+        Vote("slack:U1", approve=False, at=3.0, reason="token=hunter2-hunter2-hunter2"),
+    )
+    decision = Decision(approved=False, kind="approval_rejected", votes=votes)
+    (record,) = judge.settle(held.call_id, decision, 5.0).records
+
+    assert record.body["approval"]["approval_id"] == "a1"
+    first, second = record.body["approval"]["votes"]
+    assert first == {
+        "by": "terminal:ann",
+        "channel": "terminal",
+        "approve": True,
+        "at": "1970-01-01T00:00:02.000Z",
+    }
+    assert (second["by"], second["approve"]) == ("slack:U1", False)
+    assert "hunter2" not in second["reason"]
+
+
+def test_a_decision_names_its_question_where_this_run_put_none() -> None:
+    judge = Judge(_policy(ask=APPROVE), "run")
+    held = judge.judge(_question("ask"))
+    decision = Decision(approved=False, kind="approval_rejected", approval_id="a7")
+    (record,) = judge.settle(held.call_id, decision, 5.0).records
+    assert record.body["approval"]["approval_id"] == "a7"
+    assert "votes" not in record.body["approval"]
 
 
 @pytest.mark.parametrize("kind", ["approval_rejected", "approval_timeout", "approval_withdrawn"])

@@ -100,7 +100,10 @@ def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalSto
     people.vote("a1", [a_yes(reason="go on")], NOW + 2)
     ((call_id, decision),) = desk.poll(NOW + 3)
     assert call_id == "run.1"
-    assert decision == Decision(approved=True, by=ANN, channel="terminal", reason="go on")
+    votes = (a_yes(reason="go on"),)
+    assert decision == Decision(
+        approved=True, by=ANN, channel="terminal", reason="go on", votes=votes, approval_id="a1"
+    )
     assert desk.pending == 0
     assert desk.use("run.1")
     assert not desk.use("run.1")
@@ -113,7 +116,13 @@ def test_a_refused_call_never_runs(store: ApprovalStore, people: ApprovalStore) 
     people.vote("a1", [a_no(reason="no")], NOW + 2)
     ((_, decision),) = desk.poll(NOW + 3)
     assert decision == Decision(
-        approved=False, kind="approval_rejected", by="terminal:bob", channel="terminal", reason="no"
+        approved=False,
+        kind="approval_rejected",
+        by="terminal:bob",
+        channel="terminal",
+        reason="no",
+        votes=(a_no(reason="no"),),
+        approval_id="a1",
     )
     assert not desk.use("run.1")
 
@@ -389,6 +398,49 @@ def test_a_vote_that_does_not_yet_decide_is_not_a_decision(
     assert len(desk.poll(NOW + 4)) == 1
 
 
+def two_people(store: ApprovalStore) -> ApprovalDesk:
+    return a_desk(store, {"default": WorkflowSettings("default", required=2, timeout_s=60)})
+
+
+def test_too_few_votes_in_time_are_named(store: ApprovalStore, people: ApprovalStore) -> None:
+    desk = two_people(store)
+    ask(desk)
+    people.vote("a1", [a_yes(ANN)], NOW + 1)
+    ((_, decision),) = desk.poll(NOW + 60)
+    assert (decision.kind, decision.by) == ("approval_timeout", "")
+    assert decision.reason == "1 of 2 approved in time"
+    assert decision.votes == (a_yes(ANN),)
+    assert decision.approval_id == "a1"
+
+
+def test_votes_that_were_seen_are_named_when_the_store_is_lost(
+    store: ApprovalStore, people: ApprovalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = two_people(store)
+    ask(desk)
+    people.vote("a1", [a_yes(ANN)], NOW + 1)
+    assert desk.poll(NOW + 2) == []
+
+    def lost(*_: object) -> None:
+        raise StoreError("gone")
+
+    for name in ("has_due", "changed", "withdraw"):
+        monkeypatch.setattr(store, name, lost)
+    ((_, decision),) = desk.poll(NOW + 60 + SETTLE_EVERY_S)
+    assert (decision.kind, decision.votes) == ("approval_timeout", (a_yes(ANN),))
+    assert decision.reason == "1 of 2 approved in time"
+
+
+def test_a_question_that_is_taken_back_says_who_had_voted(
+    store: ApprovalStore, people: ApprovalStore
+) -> None:
+    desk = two_people(store)
+    ask(desk)
+    people.vote("a1", [a_yes(ANN)], NOW + 1)
+    assert desk.withdraw("run.1", "gone", NOW + 2) == (a_yes(ANN),)
+    assert desk.withdraw("run.1", "gone", NOW + 3) == ()
+
+
 # A shim that outlives the service, a task that outlives both.
 
 
@@ -436,7 +488,8 @@ def test_a_task_finds_what_was_decided_while_no_gate_was_there(
 def test_each_end_has_its_own_kind(store: ApprovalStore, status: str, kind: str) -> None:
     ask(a_desk(store))
     closed = store.listed()[0]._replace(status=status, closed_reason="because")
-    assert decision_of(closed) == Decision(approved=False, kind=kind, reason="because")
+    said = Decision(approved=False, kind=kind, reason="because", approval_id="a1")
+    assert decision_of(closed) == said
 
 
 def test_a_decision_without_a_vote_is_still_a_decision(store: ApprovalStore) -> None:

@@ -1,13 +1,16 @@
 """The governor: judge, record and people in one hand, and what happens when one of them fails."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.approvals import a_desk, a_store, a_yes
 from tests.support.shim_bench import Ledger, SlowDesk
 
+from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question
-from thoughtgate.core.record import OK, Record, call_ended
+from thoughtgate.core.record import APPROVAL_DECIDED, OK, Record, call_ended
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
@@ -165,6 +168,33 @@ def test_a_withdrawn_question_is_on_the_record() -> None:
 
     assert record.body["approval"]["outcome"] == "withdrawn"
     assert record.body["approval"]["executes"] is False
+
+
+def test_who_had_voted_is_on_record_when_nothing_comes_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = a_store(tmp_path)
+    desk = a_desk(store, {"default": WorkflowSettings("default", required=2)})
+    monkeypatch.setattr(desk, "use", lambda _: False)
+    governor = _governor(desk)
+    call_id = _hold(governor)
+    store.vote("a1", [a_yes(at=1.5)], 1.5)
+    governor.withdraw(call_id, "the caller is gone", 2.0)
+    called_off = governor.rule(_question("ask"))
+    governor.ask(called_off.call_id, "default", 3.0)
+    store.vote("a2", [a_yes(at=4.0), a_yes("terminal:bob", at=4.0)], 4.0)
+    governor.settled(5.0)
+    governor.flush()
+    withdrawn, used = [
+        record.body["approval"]
+        for _, record in _ledger(governor).entries
+        if record.type == APPROVAL_DECIDED
+    ]
+
+    assert (withdrawn["approval_id"], withdrawn["outcome"]) == ("a1", "withdrawn")
+    assert [one["by"] for one in withdrawn["votes"]] == ["terminal:ann"]
+    assert (used["approval_id"], used["executes"]) == ("a2", False)
+    assert [one["by"] for one in used["votes"]] == ["terminal:ann", "terminal:bob"]
 
 
 def test_nobody_is_asked_about_a_call_that_is_not_open() -> None:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import JudgeCall
 from thoughtgate.core.envelope import Run
@@ -107,8 +108,10 @@ class SlowDesk:
         self._used.add(call_id)
         return fresh
 
-    def withdraw(self, call_id: str, reason: str, at: float) -> None:
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Nothing to take back: the person may still decide."""
+        del call_id, reason, at
+        return ()
 
     def close(self, at: float) -> None:
         """Nothing is kept."""

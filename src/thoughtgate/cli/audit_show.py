@@ -15,6 +15,7 @@ from thoughtgate.cli.audit_place import (
 )
 from thoughtgate.cli.audit_query import decision_word, printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.core.folding import parse_time
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import find_call
 
@@ -69,6 +70,8 @@ def _approval(call: Mapping[str, Any]) -> Iterator[str]:
     if call["asked_at"]:
         question = f", question {call['approval_id']}" if call["approval_id"] else ""
         yield f"asked      {shown_time(call['asked_at'])}  workflow {call['workflow'] or '-'}{question}"
+    for vote in call["votes"]:
+        yield f"vote       {_vote(vote)}"
     if call["approval"]:
         who = printable(call["approved_by"] or "nobody")
         through = f" through {call['approval_channel']}" if call["approval_channel"] else ""
@@ -79,6 +82,14 @@ def _approval(call: Mapping[str, Any]) -> Iterator[str]:
         outcome = "the call was made" if call["executes"] else "the call was not made"
         why = f": {printable(call['approval_reason'])}" if call["approval_reason"] else ""
         yield f"           {outcome}{why}"
+
+
+def _vote(vote: Mapping[str, Any]) -> str:
+    at = parse_time(vote["at"])
+    when = shown_time(at) if at is not None else "-"
+    why = f": {printable(vote['reason'])}" if vote["reason"] else ""
+    word = "approved" if vote["approve"] else "refused"
+    return f"{when}  {word} by {printable(vote['by'] or 'unknown')}{why}"
 
 
 def _end(call: Mapping[str, Any]) -> Iterator[str]:

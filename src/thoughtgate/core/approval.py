@@ -142,8 +142,8 @@ class Approval(NamedTuple):
 
     @property
     def decider(self) -> Vote | None:
-        """The vote that decided: the first refusal, else the last approval."""
-        if self.status == PENDING or not self.votes:
+        """The vote that decided: the first refusal, else the last approval; None if none did."""
+        if self.status in {PENDING, EXPIRED, WITHDRAWN} or not self.votes:
             return None
         return next((vote for vote in self.votes if not vote.approve), self.votes[-1])
 
@@ -212,11 +212,16 @@ def time_out(approval: Approval, now: float) -> Approval | Refusal:
     if approval.status != PENDING or now < approval.expires_at:
         return Refusal("too_early", f"approval {approval.id} is not due")
     if approval.on_timeout != TIMEOUT_APPROVE:
-        return move(approval, EXPIRED, now, "nobody answered in time")
-    silent = Vote(
-        f"{SYSTEM_CHANNEL}:on_timeout", approve=True, at=now, reason="nobody answered in time"
-    )
+        return move(approval, EXPIRED, now, why_late(approval))
+    silent = Vote(f"{SYSTEM_CHANNEL}:on_timeout", approve=True, at=now, reason=why_late(approval))
     return move(approval._replace(votes=(*approval.votes, silent)), APPROVED, now)
+
+
+def why_late(approval: Approval) -> str:
+    """Say what was missing when a pending approval's time was over."""
+    if not approval.votes:
+        return "nobody answered in time"
+    return f"{len(approval.votes)} of {approval.required} approved in time"
 
 
 def is_stale(approval: Approval, now: float) -> bool:
@@ -256,7 +261,7 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     if approval.status != PENDING:
         return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
     if now >= approval.expires_at:
-        return Refusal("too_late", f"approval {approval.id} has expired: nobody answered in time")
+        return Refusal("too_late", f"approval {approval.id} has expired: {why_late(approval)}")
     refusal = may_vote(approval, given.by)
     if refusal is not None:
         return refusal

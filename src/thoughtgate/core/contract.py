@@ -169,6 +169,13 @@ EVENTS: Final = (
             Member("approval.auto_approved", "boolean", "a remembered grant or a time-out decided"),
             Member("approval.executes", "boolean", "whether the call is made now"),
             Member("approval.kind", "string or null", "why not: the error kind the caller is told"),
+            Member("approval.approval_id", "string", "the question, as in `approval_requested`", optional=True),
+            Member("approval.votes", "list of object", "every answer that was given, whether or not it decided", optional=True),
+            Member("approval.votes[].by", "string", "who, as `channel:name`", optional=True),
+            Member("approval.votes[].channel", "string", "through what; `grant` and `system` are no persons", optional=True),
+            Member("approval.votes[].approve", "boolean", "yes or no", optional=True),
+            Member("approval.votes[].at", "string", "when, as `ts`", optional=True),
+            Member("approval.votes[].reason", "string", "in their words, secrets masked; absent when they gave none", optional=True),
         ),
     ),
     EventType(

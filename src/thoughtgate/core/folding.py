@@ -5,6 +5,7 @@ row, and a later reader merges rows member by member. Events come from files, so
 in them is trusted to have the type it should have.
 """
 
+import json
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -32,7 +33,7 @@ CALL_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("workflow", "TEXT"), ("policy", "TEXT"), ("decided_at", "REAL"), ("asked_at", "REAL"),
     ("approval_id", "TEXT"), ("approval", "TEXT"), ("approved_by", "TEXT"),
     ("approval_channel", "TEXT"), ("approval_reason", "TEXT"), ("approval_at", "REAL"),
-    ("executes", "INTEGER"), ("status", "TEXT"), ("latency_ms", "INTEGER"),
+    ("executes", "INTEGER"), ("votes", "TEXT"), ("status", "TEXT"), ("latency_ms", "INTEGER"),
     ("bytes_out", "INTEGER"), ("error_class", "TEXT"), ("error_kind", "TEXT"),
     ("error_code", "INTEGER"), ("error_message", "TEXT"), ("is_error", "INTEGER"),
     ("result_preview", "TEXT"), ("ended_at", "REAL"),
@@ -156,6 +157,21 @@ def _answered(folded: Folded, event: dict[str, Any]) -> None:
     row["approval_reason"] = text(said, "reason")
     row["approval_at"] = event_time(event)
     row["executes"] = int(said.get("executes") is True)
+    row["votes"] = _votes(said)
+
+
+def _votes(said: Row) -> str | None:
+    """Return the votes as JSON text, or None when the event has none."""
+    given = said.get("votes")
+    if type(given) is not list or not given:
+        return None
+    votes = [
+        {name: text(vote, name) or "" for name in ("by", "channel", "at", "reason")}
+        | {"approve": vote.get("approve") is True}
+        for vote in given
+        if type(vote) is dict
+    ]
+    return json.dumps(votes, ensure_ascii=False)
 
 
 def _end(folded: Folded, event: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ one: the shim that judges by itself, the governance service, the gateway, the hu
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.core.approval import Vote
+from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record import (
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
@@ -94,6 +96,10 @@ class Decision(NamedTuple):
     reason: str = ""
     auto: bool = False
     """Nobody was asked: a remembered grant, the development profile, or ``on_timeout``."""
+    votes: tuple[Vote, ...] = ()
+    """Every answer that was given, whether or not it decided."""
+    approval_id: str = ""
+    """The question that was put, if one was."""
 
 
 class OpenCall(NamedTuple):
@@ -104,6 +110,8 @@ class OpenCall(NamedTuple):
     at: float
     calls: tuple[Call, ...] = ()
     """Of a held call: everything that the request names, each as a call of its own."""
+    approval_id: str = ""
+    """Of a held call: the question that was put to people."""
 
 
 class Judge:
@@ -171,6 +179,7 @@ class Judge:
         held = self._open.get(call_id)
         if held is None:
             return None
+        self._open[call_id] = held._replace(approval_id=facts.get("approval_id", ""))
         body = {
             "call": self._short(call_id, held.call),
             "approval": {"workflow": workflow, "rule_id": held.verdict.rule or None, **facts},
@@ -384,22 +393,34 @@ class Judge:
     def _decided_record(
         self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float
     ) -> Record:
-        body = {
-            "call": self._short(call_id, held.call),
-            "approval": {
-                "workflow": held.verdict.workflow,
-                "outcome": "approved"
-                if decision.approved
-                else decision.kind.removeprefix("approval_"),
-                "decided_by": decision.by,
-                "channel": decision.channel,
-                "reason": self.policy.redactor.mask_text(decision.reason),
-                "auto_approved": decision.auto,
-                "executes": verdict.action == FORWARD,
-                "kind": verdict.kind or None,
-            },
+        approval: dict[str, Any] = {
+            "workflow": held.verdict.workflow,
+            "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
+            "decided_by": decision.by,
+            "channel": decision.channel,
+            "reason": self.policy.redactor.mask_text(decision.reason),
+            "auto_approved": decision.auto,
+            "executes": verdict.action == FORWARD,
+            "kind": verdict.kind or None,
         }
+        approval_id = decision.approval_id or held.approval_id
+        if approval_id:
+            approval["approval_id"] = approval_id
+        if decision.votes:
+            approval["votes"] = [self._vote(vote) for vote in decision.votes]
+        body = {"call": self._short(call_id, held.call), "approval": approval}
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
+
+    def _vote(self, vote: Vote) -> dict[str, Any]:
+        said = {
+            "by": vote.by,
+            "channel": vote.channel,
+            "approve": vote.approve,
+            "at": render_time(vote.at),
+        }
+        if vote.reason:
+            said["reason"] = self.policy.redactor.mask_text(vote.reason)
+        return said
 
 
 def _strictness(verdict: Verdict) -> int:

@@ -29,6 +29,7 @@ from thoughtgate.core.approval import (
     Refusal,
     Vote,
     digest_of,
+    why_late,
 )
 from thoughtgate.core.commands import PersonAnswered
 from thoughtgate.core.envelope import render_time
@@ -193,6 +194,8 @@ class ApprovalDesk:
             news = self._news()
         except StoreError:
             news = []
+        for call_id, found in news:
+            self._held[call_id] = self._held[call_id]._replace(votes=found.votes)
         settled = [
             (call_id, self._settle(call_id, found))
             for call_id, found in news
@@ -213,18 +216,23 @@ class ApprovalDesk:
             return False
         return not isinstance(used, Refusal)
 
-    def withdraw(self, call_id: str, reason: str, at: float) -> None:
-        """Nobody waits for this call any more: take the question back everywhere."""
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
+        """Nobody waits for this call any more: take the question back everywhere.
+
+        Returns the answers that it had by then.
+        """
         asked = self._held.pop(call_id, None) or self._decided.pop(call_id, None)
         if asked is None:
-            return
+            return ()
         try:
             closed = self._store.withdraw(asked.id, reason, at)
         except StoreError:
             # This process no longer waits and will not spend it; its end closes the row.
-            return
-        if not isinstance(closed, Refusal):
-            self._tell(closed, settled=True)
+            return asked.votes
+        if isinstance(closed, Refusal):
+            return asked.votes
+        self._tell(closed, settled=True)
+        return closed.votes
 
     def close(self, at: float) -> None:
         """The gate stops: withdraw everything but what tasks wait for."""
@@ -314,18 +322,18 @@ class ApprovalDesk:
     def _overdue(self, at: float) -> list[tuple[str, Decision]]:
         """Time out by our own clock what the store could not: a lost store must not hold for ever."""
         late = [
-            call_id
+            (call_id, each)
             for call_id, each in self._held.items()
             if at >= each.expires_at + SETTLE_EVERY_S
         ]
-        for call_id in late:
-            self.withdraw(call_id, "nobody answered in time", at)
+        for call_id, each in late:
+            self.withdraw(call_id, why_late(each), at)
         ends = (each.expires_at for each in self._held.values())
         self._earliest = min((end for end in ends if end > at), default=math.inf)
-        decision = Decision(
-            approved=False, kind="approval_timeout", reason="nobody answered in time"
-        )
-        return [(call_id, decision) for call_id in late]
+        return [
+            (call_id, decision_of(each._replace(status=EXPIRED, closed_reason=why_late(each))))
+            for call_id, each in late
+        ]
 
     def _tell(self, approval: Approval, *, settled: bool) -> None:
         for channel in self._channels:
@@ -379,15 +387,18 @@ def decision_of(approval: Approval) -> Decision:
     if approval.status == APPROVED:
         auto = bool(approval.grant) or channel == SYSTEM_CHANNEL
         reason = decider.reason if decider is not None else ""
-        return Decision(approved=True, by=by, channel=channel, reason=reason, auto=auto)
-    if approval.status == DENIED:
+        said = Decision(approved=True, by=by, channel=channel, reason=reason, auto=auto)
+    elif approval.status == DENIED:
         reason = decider.reason if decider is not None else ""
-        return Decision(
+        said = Decision(
             approved=False, kind="approval_rejected", by=by, channel=channel, reason=reason
         )
-    kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
-    reason = "the approval was already used" if approval.status == USED else approval.closed_reason
-    return Decision(approved=False, kind=kind, reason=reason)
+    else:
+        kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
+        is_used = approval.status == USED
+        reason = "the approval was already used" if is_used else approval.closed_reason
+        said = Decision(approved=False, kind=kind, reason=reason)
+    return said._replace(votes=approval.votes, approval_id=approval.id)
 
 
 def task_owner(task_id: str) -> str:

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.commands import AskPeople, PersonAnswered
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.envelope import Run
@@ -72,8 +73,8 @@ class Desk(Protocol):
     def use(self, call_id: str) -> bool:
         """Spend an approval, exactly once."""
 
-    def withdraw(self, call_id: str, reason: str, at: float) -> None:
-        """Take a question back."""
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
+        """Take a question back; return the answers that it had by then."""
 
     def close(self, at: float) -> None:
         """Withdraw everything this desk has asked."""
@@ -115,8 +116,10 @@ class NoDesk:
         del call_id
         return False
 
-    def withdraw(self, call_id: str, reason: str, at: float) -> None:
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Nothing was asked."""
+        del call_id, reason, at
+        return ()
 
     def close(self, at: float) -> None:
         """Nothing is open."""
@@ -306,8 +309,8 @@ class Governor:
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
         """The caller is gone: take the question back and put that on record."""
-        self.desk.withdraw(call_id, reason, at)
-        decision = Decision(approved=False, kind="approval_withdrawn", reason=reason)
+        votes = self.desk.withdraw(call_id, reason, at)
+        decision = Decision(approved=False, kind="approval_withdrawn", reason=reason, votes=votes)
         for record in self.judge.settle(call_id, decision, at).records:
             self._put(record)
 
@@ -384,6 +387,7 @@ class Governor:
             return
 
     def _settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
+        votes = decision.votes
         if call_id in self._unrecorded:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
@@ -397,7 +401,7 @@ class Governor:
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the task waits no more"
             )
-        return self._made(self.judge.settle(call_id, decision, at))
+        return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))
 
     def _put(self, record: Record) -> None:
         self.tally.count(record)

@@ -1,5 +1,6 @@
 """Questions to the ledger: calls by filter, one call's story, runs, and sums for charts."""
 
+import json
 import sqlite3
 from dataclasses import dataclass
 from typing import Any, Final
@@ -72,7 +73,7 @@ def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[
         "ORDER BY calls.started_at DESC, calls.id DESC LIMIT ?"
     )
     rows = connection.execute(query, (*values, limit))
-    return [dict(zip(_CALL_NAMES, row, strict=True)) for row in rows]
+    return [_call(row) for row in rows]
 
 
 def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, Any]]:
@@ -81,8 +82,14 @@ def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, An
         query = f"SELECT {_CALL} FROM calls WHERE {term} ORDER BY started_at DESC LIMIT 20"  # noqa: S608 - as above
         rows = connection.execute(query, (value,)).fetchall()
         if rows:
-            return [dict(zip(_CALL_NAMES, row, strict=True)) for row in rows]
+            return [_call(row) for row in rows]
     return []
+
+
+def _call(row: tuple[Any, ...]) -> dict[str, Any]:
+    call = dict(zip(_CALL_NAMES, row, strict=True))
+    call["votes"] = json.loads(call["votes"]) if call["votes"] else []
+    return call
 
 
 def find_runs(connection: sqlite3.Connection, since: float, limit: int) -> list[dict[str, Any]]:
