@@ -117,6 +117,24 @@ def test_the_time_a_person_took_is_not_the_servers() -> None:
     assert sample(metrics, "thoughtgate_approvals_pending") == 0
 
 
+def test_a_question_nobody_answered_counts_for_the_channel_it_was_put_on() -> None:
+    question, silence = asked("c", T0), answered("c", T0 + 60, outcome="timeout", executes=False)
+    question.body["approval"]["channel"] = "slack"
+    silence.body["approval"] |= {"decided_by": "", "channel": ""}
+    metrics = fed(started("c", T0), decided("c", T0, action="HOLD"), question, silence)
+    labels = {"channel": "slack", "outcome": "timeout"}
+    assert sample(metrics, "thoughtgate_approval_requests_total", **labels) == 1
+    assert sample(metrics, "thoughtgate_approval_wait_duration_s_count", **labels) == 1
+
+
+def test_a_refusal_without_a_question_counts_for_no_channel() -> None:
+    refused = answered("c", outcome="timeout", executes=False)
+    refused.body["approval"] |= {"decided_by": "", "channel": ""}
+    metrics = fed(started("c"), decided("c", action="HOLD"), refused)
+    name = "thoughtgate_approval_requests_total"
+    assert sample(metrics, name, channel="none", outcome="timeout") == 1
+
+
 def test_on_http_the_stdio_family_does_not_exist() -> None:
     metrics = fed(*sample_events(), transport=HTTP)
     text = metrics.render().decode()

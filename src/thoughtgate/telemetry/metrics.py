@@ -63,13 +63,14 @@ _UPSTREAM: Final = {events.OK: "success", events.TIMEOUT: "timeout"}
 class _Tracked:
     """What is remembered of a call until it ends."""
 
-    __slots__ = ("asked_at", "decided_at", "held", "method", "size")
+    __slots__ = ("asked_at", "channel", "decided_at", "held", "method", "size")
 
     def __init__(self, method: str, size: int, at: float) -> None:
         self.method = method
         self.size = size
         self.decided_at = at
         self.asked_at = 0.0
+        self.channel = ""
         self.held = False
 
 
@@ -245,12 +246,16 @@ class Metrics:
         if tracked is not None and not tracked.held:
             tracked.held = True
             tracked.asked_at = record.at
+            tracked.channel = record.body["approval"].get("channel", "")
             self.add("thoughtgate_approvals_pending", 1)
 
     def _answered(self, record: Record) -> None:
         approval = record.body["approval"]
         outcome = approval["outcome"]
-        channel = self.bounded("channel", approval["channel"] or "none")
+        tracked = self._calls.get(record.body["call"]["call_id"])
+        asked_on = tracked.channel if tracked is not None else ""
+        # Nobody decided: the channel that the question was put on is the one that stayed silent.
+        channel = self.bounded("channel", approval["channel"] or asked_on or "none")
         result = _RESULTS.get(outcome, outcome)
         self.add("thoughtgate_blocking_approval_total", 1, result)
         self.add("thoughtgate_approval_requests_total", 1, channel, outcome)
@@ -258,7 +263,6 @@ class Metrics:
         if self._stdio and gone:
             # The HTTP gateway has its own liveness check and counts there.
             self.add("thoughtgate_zombie_execution_prevented_total", 1)
-        tracked = self._calls.get(record.body["call"]["call_id"])
         if tracked is None or not tracked.held:
             return
         waited = max(0.0, record.at - tracked.asked_at)
