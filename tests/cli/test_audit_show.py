@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
-from tests.support.records import RUN, answered, asked, started
+from tests.support.records import RUN, answered, asked, ended, started
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.stores.record import RecordWriter
@@ -72,6 +72,19 @@ def test_a_call_without_an_end_is_open(tmp_path: Path, capsys: pytest.CaptureFix
     out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
     assert "ended      not on record" in out
     assert "(cut)" in out
+
+
+def test_the_result_in_a_record_of_an_earlier_version_is_still_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    end = ended("run-1.1")
+    end.body["preview"] = {"truncated": False, "result_preview": "hello"}
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([started("run-1.1"), end])
+    writer.close()
+    out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
+    assert "result     hello" in out
 
 
 def test_a_story_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

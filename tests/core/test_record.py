@@ -80,7 +80,6 @@ def test_the_end_of_a_call_has_what_is_known_and_nothing_else() -> None:
         size=7,
         error={"class": "transport"},
         is_error=True,
-        preview="text",
     )
 
     assert plain.type == CALL_END
@@ -92,4 +91,3 @@ def test_the_end_of_a_call_has_what_is_known_and_nothing_else() -> None:
     }
     assert failed.body["error"] == {"class": "transport"}
     assert failed.body["is_error"] is True
-    assert failed.body["preview"] == {"truncated": False, "result_preview": "text"}

@@ -105,7 +105,6 @@ def ended(
     )
     # As the judge completes it.
     record.body["call"]["args_hash"] = "ab" * 32
-    record.body["preview"] = {"truncated": False}
     return record
 
 

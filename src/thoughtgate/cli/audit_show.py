@@ -32,7 +32,7 @@ def show_command(
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Tell the whole story of one call: request, gates, approval, result, timings."""
+    """Tell the whole story of one call: request, gates, approval, end, timings."""
     with open_ledger(find_place(record, config)) as ledger:
         found = find_call(ledger.connection, call)
     if not found:
@@ -102,5 +102,5 @@ def _end(call: Mapping[str, Any]) -> Iterator[str]:
         code = f" {call['error_code']}" if call["error_code"] is not None else ""
         kind = call["error_kind"] or call["error_class"]
         yield f"           {kind}{code}: {printable(call['error_message'] or '-')}"
-    if call["result_preview"]:
+    if call["result_preview"]:  # only a record of an earlier version can have one
         yield f"result     {printable(call['result_preview'])}"

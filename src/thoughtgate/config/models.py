@@ -406,7 +406,7 @@ class AuditModel(Model):
     on_failure: Literal["refuse", "continue"] = "refuse"
     """What happens to calls when the record cannot be written."""
     preview: Size = 16_384
-    """Bytes of arguments and results that are kept."""
+    """Bytes of a call's arguments that are kept, secrets masked; results are counted, never kept."""
     rotate: RotateModel = RotateModel()
     """When a new file is begun."""
     fsync: bool = False

@@ -209,7 +209,7 @@ class AuditSettings:
     on_failure: str = "refuse"
     """``refuse`` or ``continue``."""
     preview: int = 16_384
-    """Bytes of arguments and results kept; 0 for none."""
+    """Bytes of arguments kept; 0 for none."""
     rotate_size: int = 64 * MIB
     rotate_keep: int = 10
     fsync: bool = False

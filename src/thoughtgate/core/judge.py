@@ -195,7 +195,6 @@ class Judge:
         if held is None:
             return record
         call["args_hash"] = held.call.args_hash
-        record.body.setdefault("preview", {"truncated": False})
         error = record.body.get("error")
         blocked = error is not None and error.get("class") == "policy_block"
         if not blocked:

@@ -104,17 +104,14 @@ def call_ended(
     size: int,
     error: dict[str, Any] | None = None,
     is_error: bool = False,
-    preview: str | None = None,
 ) -> Record:
-    """A call was answered, refused, lost or cancelled."""
+    """A call was answered, refused, lost or cancelled. Its result is counted, never kept."""
     body: dict[str, Any] = {
         "call": {"call_id": call_id, "server_name": server, "tool_name": tool[:MAX_NAME]},
         "status": status,
         "latency_ms": latency_ms,
         "bytes_out": size,
     }
-    if preview is not None:
-        body["preview"] = {"truncated": False, "result_preview": preview}
     if is_error:
         body["is_error"] = True
     if error is not None:

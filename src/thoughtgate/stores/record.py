@@ -164,8 +164,6 @@ def _without_previews(record: Record) -> Record:
     call = body.get("call")
     if type(call) is dict and "preview" in call:
         body["call"] = {**call, "preview": {"truncated": True}}
-    if "preview" in body:
-        body["preview"] = {"truncated": True}
     return record._replace(body=body)
 
 
