@@ -339,7 +339,7 @@ def test_the_end_of_a_call_gets_its_hash_and_closes_it() -> None:
     record = judge.note(_ended(ruling))
 
     assert record.body["call"]["args_hash"] == args_hash({"a": 1})
-    assert "preview" not in record.body
+    assert record.body["preview"] == {"truncated": True}
     assert judge.open_call(ruling.call_id) is None
     again = _ended(ruling)
     assert judge.note(again) is again

@@ -186,6 +186,7 @@ EVENTS: Final = (
             Member("status", "string", "`OK`, `ERROR`, `TIMEOUT` or `CANCELLED`"),
             Member("latency_ms", "integer", "from the request to its end, held time included"),
             Member("bytes_out", "integer", "size of the answer the agent got; the answer itself is never kept"),
+            Member("preview.truncated", "boolean", "true: the result is left out", optional=True),
             Member("is_error", "boolean", "the tool's result says `isError`", optional=True),
             Member("error.class", "string", "`upstream_error`, `policy_block`, `timeout`, `transport`, `unknown`", optional=True),
             Member("error.kind", "string", "the error kind the caller is told", optional=True),

@@ -195,6 +195,8 @@ class Judge:
         if held is None:
             return record
         call["args_hash"] = held.call.args_hash
+        # The contract has room for the result here; it is counted, never kept.
+        record.body.setdefault("preview", {"truncated": True})
         error = record.body.get("error")
         blocked = error is not None and error.get("class") == "policy_block"
         if not blocked:
