@@ -178,8 +178,8 @@ def test_what_is_no_request_is_refused() -> None:
 @pytest.mark.parametrize(
     ("head", "status"),
     [
-        (b"Content-Length: 100000", b"413"),
-        (b"Content-Length: 100000\r\nExpect: 100-continue", b"413"),
+        (b"Content-Length: 200000", b"413"),
+        (b"Content-Length: 200000\r\nExpect: 100-continue", b"413"),
         (b"Transfer-Encoding: chunked", b"411"),
     ],
 )

@@ -18,8 +18,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-MAX_BODY: Final = 65_536
-"""Bytes of a form, or of a decision that comes by webhook: taken from anybody, so no more."""
+MAX_BODY: Final = 131_072
+"""Bytes of a request, twice what any form or webhook may have: taken from anybody, so no more."""
 
 
 class AsgiHandler:
