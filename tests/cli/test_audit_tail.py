@@ -12,6 +12,7 @@ from tests.support.waiting import wait_for
 
 from thoughtgate.cli.audit_tail import told
 from thoughtgate.core.envelope import Envelope
+from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record import RecordWriter
 from thoughtgate.stores.record_file import rotated_files
 
@@ -82,3 +83,15 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
     ends = [line for line in seen if '"tool_call_end"' in line]
     assert len(ends) == 39
     assert len(rotated_files(path)) > 3
+
+
+def test_a_file_full_of_other_things_is_not_remembered_line_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"not an event\n" * (MAX_FAULTS + 500))
+    said = command(capsys, "audit", "tail", "--record", str(path)).err.splitlines()
+
+    assert 1 < len(said) < 50
+    assert int(said[-1].split()[1]) < MAX_FAULTS

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.lines import oversized
 from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.quick import MAX_QUICK, dump_quickly, load_quickly, read_quickly
 
@@ -86,3 +87,10 @@ def test_what_is_not_json_is_a_value_error(data: bytes) -> None:
 @pytest.mark.parametrize("value", [{"a": [1, "€"]}, {"n": 2**70}, "\ud800"])
 def test_what_is_dumped_is_loaded_again(value: object) -> None:
     assert load_quickly(dump_quickly(value)) == value
+
+
+def test_what_stands_for_a_longer_line_is_too_large_even_if_it_reads_like_json() -> None:
+    whole = b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
+    fault = read_quickly(oversized(whole, b"", 20_000_000))
+    assert isinstance(fault, Fault)
+    assert fault.check == "too_large"

@@ -24,6 +24,7 @@ from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.core.folding import event_time, member, text
 from thoughtgate.core.record import MESSAGE
 from thoughtgate.policy.globs import Glob
+from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record_follower import Follower
 from thoughtgate.stores.record_reader import read_entry, record_files
 
@@ -123,7 +124,8 @@ def _accepted(reader: Follower, wanted: Wanted) -> Iterator[dict[str, Any]]:
             continue
         entry = read_entry(line)
         if entry.fault:
-            faults.append((line.file, line.number, entry.fault))
+            if len(faults) < MAX_FAULTS:
+                faults.append((line.file, line.number, entry.fault))
         elif wanted.accepts(entry.event):
             yield entry.event
     warn_of_faults(faults)

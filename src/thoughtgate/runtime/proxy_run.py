@@ -44,9 +44,8 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     Raises:
         ThoughtGateError: the address cannot be used.
     """
-    # Forked before there is anything to inherit; what a worker started ends with the worker.
-    guardian = Guardian()
     held = _reserve(plan.listen.host, plan.listen.port)
+    guardian = Guardian()  # ends the workers; their own guardians end what they have started
     try:
         port = held.getsockname()[1]
         environ = {**os.environ, WORKER: str(port)}
