@@ -8,7 +8,7 @@ from thoughtgate.core.evidence import ALGORITHM
 from thoughtgate.core.export import CSV_CALLS, FLAT_VERSION
 from thoughtgate.core.ocsf import CLASSES, FIELDS, OCSF_VERSION
 from thoughtgate.core.verification import NOTES
-from thoughtgate.stores.record import CHECKPOINT_EVERY, KEEP, ROTATE_BYTES
+from thoughtgate.stores.record import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
 from thoughtgate.stores.record_file import LOCK_WAIT_S
 
 HEAD: Final = f"""\
@@ -31,13 +31,16 @@ CHAIN: Final = f"""\
 `chain` is the last member of every line: the SHA-256, in hex, over the 64 characters of the previous line's chain and the bytes of this line up to the comma before `"chain"`.
 The first line of a record follows `{GENESIS[:8]}…` (64 zeros).
 `thoughtgate audit verify [FILE]` follows the chain through all files and names, by file and line, what was edited, removed, moved, put in or cut off: exit 0 when it is sound, 1 when it is not, 2 when it cannot be read.
-Some findings are notes and no faults, because the record itself accounts for them: {", ".join(f"`{kind}`" for kind in sorted(NOTES))}.
+Some findings are notes and no faults, because the record itself, or a gate that writes it now, accounts for them: {", ".join(f"`{kind}`" for kind in sorted(NOTES))}.
 
 ### What it proves
 
 Without a key, the chain proves that no line was changed on its own; whoever can rewrite the whole file can make a new chain, and a tail that is cut off at a line's end goes unnoticed (an unfinished run is noted).
-With a key (`audit.sign_key_env` names the variable that holds it) the writer signs a `checkpoint` every {CHECKPOINT_EVERY} lines and one when it closes: {ALGORITHM} over the chain so far.
+With a key (`audit.sign_key_env` names the variable that holds it) the writer signs a `checkpoint` with the first events that it writes, every {CHECKPOINT_EVERY} lines, with events that come {CHECKPOINT_S:g} s or more after its last one, and one when it closes: {ALGORITHM} over the chain so far.
 `audit verify --key-env NAME` then finds a rewritten file and a missing tail.
+While a gate of the same state directory writes the file, the lines after its last checkpoint are the note `being_written`; the chain is checked there as everywhere.
+Without such a gate they are the fault `truncated`, until a next run signs over them: its writer was killed, runs elsewhere, or the tail is gone.
+The note rests on what the gate says of itself in the state directory: for proof against somebody who can write there, verify again when the gate has ended, or with an anchor.
 Or keep the `head` that `audit verify` prints somewhere else and give it back later as `--anchor`.
 
 ### What it survives

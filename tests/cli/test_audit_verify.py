@@ -1,8 +1,36 @@
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.audit_cli import command, sample_record
+from tests.support.audit_cli import Done, command, sample_record
+from tests.support.frames import call
+from tests.support.proxy_process import ProxyProcess
 from tests.support.records import write_run
+from tests.support.shim_peer import ALLOW_ALL, ShimPeer
+from tests.support.waiting import wait_for
+
+from thoughtgate.runtime.presence import list_gates
+
+KEY = "a key of thirty-two characters, or more"
+SIGNED = ALLOW_ALL + "audit: {sign_key_env: AUDIT_KEY}\n"
+
+
+@pytest.fixture
+def keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold the key, and know the state directory of the test's gates."""
+    monkeypatch.setenv("AUDIT_KEY", KEY)
+    monkeypatch.setenv("THOUGHTGATE_STATE_DIR", str(tmp_path / "state"))
+
+
+def verify(capsys: pytest.CaptureFixture[str], path: Path) -> Done:
+    return command(capsys, "audit", "verify", str(path), "--key-env", "AUDIT_KEY", "--json")
+
+
+def kinds(done: Done) -> list[tuple[str, bool]]:
+    findings: list[dict[str, Any]] = done.json["findings"]
+    return [(one["kind"], one["fault"]) for one in findings]
 
 
 def test_a_sound_record_exits_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,3 +91,60 @@ def test_a_long_list_of_faults_is_cut_for_people(
     done = command(capsys, "audit", "verify", str(path), "--alone")
     assert done.code == 1
     assert "… and 30 more" in done.out
+
+
+@pytest.mark.usefixtures("keyed")
+def test_a_signed_record_is_sound_while_its_gate_runs_and_when_it_has_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Where the gate runs, its record's name says less than here.
+    with ShimPeer(tmp_path, SIGNED, flags=["--audit", "own.jsonl"]) as peer:
+        peer.ask(call(1, "echo", {"text": "a"}))
+        running = verify(capsys, tmp_path / "own.jsonl")
+        peer.finish()
+    assert running.code == 0, running.out
+    assert kinds(running) == [("being_written", False), ("open_run", False)]
+    assert "not signed yet" in running.json["findings"][0]["message"]
+    after = verify(capsys, tmp_path / "own.jsonl")
+    assert (after.code, kinds(after)) == (0, [])
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    cut = verify(capsys, path)
+    assert (cut.code, kinds(cut)) == (1, [("truncated", True)])
+
+
+@pytest.mark.usefixtures("keyed")
+def test_the_signed_record_of_a_proxy_is_sound_while_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "thoughtgate.yaml"
+    config.write_text(SIGNED)
+    arguments = ["-c", str(config), "--upstream", "http://127.0.0.1:9/mcp", "--listen", "127.0.0.1:0"]  # fmt: skip
+    path = tmp_path / "state" / "audit.jsonl"
+    with ProxyProcess(tmp_path, arguments, environ={"AUDIT_KEY": KEY}) as proxy:
+        running = verify(capsys, path)
+        other = tmp_path / "copy.jsonl"
+        other.write_bytes(path.read_bytes())
+        copied = verify(capsys, other)
+        proxy.stop()
+    assert running.code == 0, running.out
+    assert ("being_written", False) in kinds(running)
+    assert ("truncated", True) in kinds(copied)
+    assert (verify(capsys, path).code, kinds(verify(capsys, path))) == (0, [])
+
+
+@pytest.mark.usefixtures("keyed")
+def test_the_signed_record_of_a_killed_gate_is_not_sound_until_the_next_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "state" / "audit.jsonl"
+    with ShimPeer(tmp_path, SIGNED) as peer:
+        peer.ask(call(1, "echo", {"text": "a"}))
+        os.kill(peer.pid, signal.SIGKILL)
+        wait_for(lambda: not list_gates(str(tmp_path / "state")), what="the gate's end")
+    killed = verify(capsys, path)
+    assert (killed.code, ("truncated", True) in kinds(killed)) == (1, True)
+    with ShimPeer(tmp_path, SIGNED) as peer:
+        peer.ask(call(1, "echo", {"text": "a"}))
+        peer.finish()
+    assert (verify(capsys, path).code, kinds(verify(capsys, path))) == (0, [("open_run", False)])

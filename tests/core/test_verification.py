@@ -54,9 +54,14 @@ def signed_record(calls: int = 12) -> list[bytes]:
 
 
 def verify(
-    lines: list[bytes], key: bytes = b"", anchor: str = "", *, cut: bool = False
+    lines: list[bytes],
+    key: bytes = b"",
+    anchor: str = "",
+    *,
+    cut: bool = False,
+    being_written: bool = False,
 ) -> Verification:
-    verifier = Verifier(key, anchor)
+    verifier = Verifier(key, anchor, being_written=being_written)
     for number, data in enumerate(lines, start=1):
         last = number == len(lines)
         verifier.feed(Line("audit.jsonl", number, data, ended=not (cut and last)))
@@ -195,8 +200,62 @@ def test_a_copied_line_is_named() -> None:
 
 def test_a_cut_tail_is_found_with_the_key() -> None:
     lines = signed_record()[:-5]
-    assert places(verify(lines, KEY)) == [("truncated", len(lines))]
+    report = verify(lines, KEY)
+    assert places(report) == [("truncated", len(lines))]
+    assert report.findings[0].message.startswith(
+        "from line 34 on nothing is signed (4 lines) after the last checkpoint "
+        "(line 33, 2025-10-09T08:53:20.000Z), and none closes the record: "
+    )
+    assert "a run that goes on elsewhere" in report.findings[0].message
     assert places(verify(lines)) == []
+
+
+def test_a_tail_cut_right_after_a_checkpoint_is_found() -> None:
+    report = verify(signed_record()[:33], KEY)
+    assert places(report) == [("truncated", 33)]
+    assert report.findings[0].message.startswith("nothing follows after the last checkpoint (line")
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (33, "every line up to the last checkpoint (line 33, 2025-10-09T08:53:20.000Z) is signed"),
+        (34, "1 line after the last checkpoint (line 33, 2025-10-09T08:53:20.000Z) is not signed yet"),
+        (35, "2 lines after the last checkpoint (line 33, 2025-10-09T08:53:20.000Z) are not signed yet"),
+    ],
+)  # fmt: skip
+def test_the_open_end_of_a_record_that_is_being_written_is_a_note(kept: int, said: str) -> None:
+    report = verify(signed_record()[:kept], KEY, being_written=True)
+    assert report.is_sound
+    assert [(one.kind, one.line) for one in report.findings if one.kind != "open_run"] == [
+        ("being_written", kept)
+    ]
+    assert report.findings[0].message == f"{said}: the record is being written here"
+
+
+def test_lines_that_are_not_signed_yet_are_chained_all_the_same() -> None:
+    lines = signed_record()[:36]
+    lines[34] = lines[34].replace(b"read_file", b"list_file")
+    assert places(verify(lines, KEY, being_written=True)) == [("edited", 35)]
+
+
+def test_being_written_excuses_no_missing_signature_and_is_nothing_without_a_key() -> None:
+    assert places(verify(sealed(call(1))[0], KEY, being_written=True)) == [("unsigned", 3)]
+    closed = verify(signed_record(), KEY, being_written=True)
+    assert closed.findings == ()
+    open_end = verify(signed_record()[:36], being_written=True)
+    assert [finding.kind for finding in open_end.findings] == ["open_run"]
+
+
+def test_a_last_checkpoint_in_an_older_file_is_named_with_it() -> None:
+    lines = signed_record()[:12]
+    verifier = Verifier(KEY)
+    for number, data in enumerate(lines, start=1):
+        name, place = ("a.000001", number) if number < 12 else ("a", 1)
+        verifier.feed(Line(name, place, data))
+    [finding] = [one for one in verifier.finish().findings if one.is_fault]
+    assert finding.message.startswith("from line 1 on nothing is signed (1 line)")
+    assert "(line 11 of a.000001, " in finding.message
 
 
 def test_a_cut_tail_is_found_with_an_anchor() -> None:

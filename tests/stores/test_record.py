@@ -16,7 +16,7 @@ from tests.support.records import RUN, T0, call, ended, started, write_run
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.record import Record
-from thoughtgate.core.verification import GAP, REPAIRED, TORN
+from thoughtgate.core.verification import GAP, REPAIRED, TORN, TRUNCATED
 from thoughtgate.errors import RecordError
 from thoughtgate.stores.ledger import Ledger, ledger_path
 from thoughtgate.stores.record import CONTINUE, RecordWriter
@@ -251,9 +251,54 @@ def test_a_signed_record_ends_with_a_closing_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     write_run(path, 5, sign_key=b"k" * 32, checkpoint_every=6)
     checkpoints = [event for event in lines_of(path) if event["type"] == "checkpoint"]
-    assert [event["checkpoint"]["closing"] for event in checkpoints] == [False, False, True]
+    assert [event["checkpoint"]["closing"] for event in checkpoints] == [False, False, False, True]
     assert verify_record(path, key=b"k" * 32).findings == ()
     assert not verify_record(path, key=b"j" * 32).is_sound
+
+
+def checkpoint_places(path: Path) -> list[int]:
+    events = enumerate(lines_of(path), start=1)
+    return [number for number, event in events if event["type"] == "checkpoint"]
+
+
+def test_a_writer_signs_its_first_batch_and_then_one_a_minute(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN), sign_key=b"k" * 32)
+    for second in (0.0, 59.9, 60.0, 61.0, -30.0):
+        writer.write([started(f"run-1.{second}", T0 + second)])
+    assert checkpoint_places(path) == [2, 5, 8]
+    report = verify_record(path, key=b"k" * 32, being_written=True)
+    assert report.is_sound
+    assert not verify_record(path, key=b"k" * 32).is_sound
+    writer.close()
+    assert verify_record(path, key=b"k" * 32).findings == ()
+
+
+def test_a_checkpoint_that_could_not_be_written_comes_with_the_next_batch(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, sign_key=b"k" * 32)
+    path.unlink()
+    path.mkdir()
+    writer.write([started("run-1.1")])
+    path.rmdir()
+    writer.write([started("run-1.2")])
+    assert [event["type"] for event in lines_of(path)] == [
+        "record_gap",
+        "tool_call_start",
+        "checkpoint",
+    ]
+    writer.close()
+
+
+def test_the_next_run_signs_over_what_a_killed_one_left(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    killed = RecordWriter(path, Envelope(RUN), sign_key=b"k" * 32)
+    killed.write(call(1))
+    killed.write(call(2))
+    [finding] = verify_record(path, key=b"k" * 32).findings
+    assert finding.kind == TRUNCATED
+    write_run(path, 1, run=Run("run-2"), sign_key=b"k" * 32)
+    assert verify_record(path, key=b"k" * 32).findings == ()
 
 
 def test_a_writer_that_wrote_nothing_signs_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from thoughtgate.cli.audit_place import Place, find_place, write_json
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.core.verification import OPEN_RUN, Verification
 from thoughtgate.errors import EXIT_CONFIG, UsageError
+from thoughtgate.runtime.presence import list_gates
+from thoughtgate.runtime.state import state_directory
+from thoughtgate.stores.owner import name_of
 from thoughtgate.stores.record_reader import verify_record
 
 VERIFY_EXAMPLES: Final = examples(
@@ -51,12 +54,19 @@ def verify_command(
 
     Exit code 0 when it is sound, 1 when it is not, 2 when it cannot be read. Without a key
     a rewriter of the whole file and a cut-off tail go unnoticed; signed checkpoints, or
-    an anchor kept elsewhere, find both.
+    an anchor kept elsewhere, find both. What a gate that runs here has not signed yet is
+    a note.
     """
     place = find_place(file, config)
     if key_env:
         place = place._replace(key=_key(key_env))
-    report = verify_record(place.record, key=place.key, anchor=anchor, rotated=not alone)
+    report = verify_record(
+        place.record,
+        key=place.key,
+        anchor=anchor,
+        rotated=not alone,
+        being_written=bool(place.key) and _is_being_written(place.record),
+    )
     if json_:
         write_json(_as_json(place, report))
     else:
@@ -70,6 +80,18 @@ def _key(name: str) -> bytes:
     if not value:
         raise UsageError(f"the variable {name} is not set")
     return value.encode()
+
+
+def _is_being_written(record: Path) -> bool:
+    """Tell whether a gate of this state directory writes this record now."""
+    named = record.resolve()
+    return any(
+        type(gate.get("record")) is str
+        and Path(gate["record"]).resolve() == named
+        # One that only cannot be told to be gone, as on another machine, is no excuse.
+        and name_of(gate["pid"]) == gate["owner"]
+        for gate in list_gates(state_directory(os.environ))
+    )
 
 
 def _as_json(place: Place, report: Verification) -> dict[str, object]:

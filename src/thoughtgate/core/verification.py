@@ -35,13 +35,16 @@ TRUNCATED: Final = "truncated"
 GAP: Final = "gap"
 BEGINS: Final = "begins"
 OPEN_RUN: Final = "open_run"
+BEING_WRITTEN: Final = "being_written"
 NO_ANCHOR: Final = "anchor"
 
-NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN})
-"""Findings that the record itself accounts for; all others are faults."""
+NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN})
+"""Findings that the record itself, or its living writer, accounts for; all others are faults."""
 
 MAX_FINDINGS: Final = 10_000
 """A file that is broken throughout is told to be so by then."""
+
+_TIME_LENGTH: Final = len("2026-01-31T12:00:00.000Z")
 
 NOT_UTF8: Final = "not UTF-8"
 HALF_PAIR: Final = "half of a surrogate pair in an id"
@@ -94,9 +97,11 @@ class Verification(NamedTuple):
 class Verifier:
     """Takes the lines of a record in their order."""
 
-    def __init__(self, key: bytes = b"", anchor: str = "") -> None:
+    def __init__(self, key: bytes = b"", anchor: str = "", *, being_written: bool = False) -> None:
+        """Check signatures with a key; ``being_written`` when a living writer accounts for an open end."""
         self._key = key
         self._anchor = anchor
+        self._being_written = being_written
         self._findings: list[Finding] = []
         self._chain = GENESIS
         self._instead = ""
@@ -104,6 +109,9 @@ class Verifier:
         self._lines = 0
         self._checkpoints = 0
         self._after_checkpoint = 0
+        self._first_unsigned = Line("", 0, b"")
+        self._checkpoint = Line("", 0, b"")
+        self._checkpoint_at = ""
         self._closed = False
         self._file = ""
         self._last = Line("", 0, b"")
@@ -244,8 +252,11 @@ class Verifier:
         if str(event.get("v")).partition(".")[0] != CONTRACT.partition(".")[0]:
             self._find(line, VERSION, f"contract {event.get('v')!s:.20} is not known here")
         if kind == CHECKPOINT:
+            self._checkpoint, self._checkpoint_at = line, str(event.get("ts"))[:_TIME_LENGTH]
             self._check_signature(line, _member(event, "checkpoint"))
         else:
+            if not self._after_checkpoint:
+                self._first_unsigned = line
             self._after_checkpoint += 1
             self._closed = False
 
@@ -260,11 +271,28 @@ class Verifier:
         if not self._checkpoints:
             self._find(self._last, UNSIGNED, "the record has no checkpoint, though there is a key")
         elif not self._closed:
-            text = (
-                f"{self._after_checkpoint} lines after the last checkpoint and no closing one: the "
-                "record is being written, its writer was killed, or its tail is gone"
-            )
-            self._find(self._last, TRUNCATED, text)
+            kind = BEING_WRITTEN if self._being_written else TRUNCATED
+            self._find(self._last, kind, self._open_end())
+
+    def _open_end(self) -> str:
+        """Say what stands after the last checkpoint, and what that may mean."""
+        place = f"the last checkpoint ({self._named(self._checkpoint)}, {self._checkpoint_at})"
+        open_lines = self._after_checkpoint
+        lines = "1 line" if open_lines == 1 else f"{open_lines} lines"
+        if self._being_written:
+            yet = f"{lines} after {place} {'is' if open_lines == 1 else 'are'} not signed yet"
+            whole = f"every line up to {place} is signed"
+            return f"{yet if open_lines else whole}: the record is being written here"
+        unsigned = f"from {self._named(self._first_unsigned)} on nothing is signed ({lines})"
+        return (
+            f"{unsigned if open_lines else 'nothing follows'} after {place}, and none closes the "
+            "record: its writer was killed or its tail is gone, unless an anchor, or a run that "
+            "goes on elsewhere, explains it"
+        )
+
+    def _named(self, line: Line) -> str:
+        """Name a line, with its file where that is not the last one."""
+        return f"line {line.number}" + (f" of {line.file}" if line.file != self._last.file else "")
 
 
 def parse_event(data: bytes) -> dict[str, Any] | None:

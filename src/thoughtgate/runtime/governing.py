@@ -28,6 +28,7 @@ from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
 from thoughtgate.stores.record import RecordWriter
+from thoughtgate.stores.record_stream import STREAMS
 from thoughtgate.stores.tasks import TaskStore
 
 RECORD_FILE = "audit.jsonl"
@@ -93,7 +94,7 @@ def open_governor(
             state,
             config=loaded.path,
             profile=policy.profile,
-            record=record_place(loaded, state, audit),
+            record=announced_record(loaded, state, audit),
         ),
     )
     governor.trace = tracer.outgoing if tracer is not None else None
@@ -123,6 +124,12 @@ def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
         base = Path(loaded.path).parent if loaded.path is not None else Path(state)
         return str(base / chosen.file)
     return str(Path(state, RECORD_FILE))
+
+
+def announced_record(loaded: Loaded, state: str, audit: str = "") -> str:
+    """Return where the record goes in words that hold in every working directory."""
+    place = record_place(loaded, state, audit)
+    return place if place in STREAMS else str(Path(place).absolute())
 
 
 def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:

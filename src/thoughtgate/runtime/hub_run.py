@@ -22,7 +22,12 @@ from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.control import ControlServer
-from thoughtgate.runtime.governing import open_governor, open_tasks, record_place
+from thoughtgate.runtime.governing import (
+    announced_record,
+    open_governor,
+    open_tasks,
+    record_place,
+)
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.hub import Hub, hide_nowhere
@@ -226,7 +231,7 @@ def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:
         "run_id": governor.run.run_id,
         "config": plan.loaded.path,
         "profile": plan.loaded.policy.profile,
-        "record": record_place(plan.loaded, plan.state, plan.audit),
+        "record": announced_record(plan.loaded, plan.state, plan.audit),
         "namespace": None if isinstance(selection, NoSelection) else selection.name,
         "transport": "stdio" if plan.http is None else "http",
     }

@@ -27,6 +27,8 @@ KEEP: Final = 10
 """Files put aside that are kept beside the current one."""
 CHECKPOINT_EVERY: Final = 1000
 """Lines between signed checkpoints: what a thief of the tail can take unseen while we run."""
+CHECKPOINT_S: Final = 60.0
+"""Seconds after which the next batch brings a checkpoint, however few lines there were."""
 
 
 class RecordWriter:
@@ -56,6 +58,8 @@ class RecordWriter:
         self._sign_key = sign_key
         self._checkpoint_every = checkpoint_every
         self._unsigned = 0
+        self._signed_at: float | None = None
+        """Time of this writer's last checkpoint."""
         self._last_at = 0.0
         self._sink: RecordFile | RecordStream
         if str(path) in STREAMS or is_stream(str(path)):
@@ -102,7 +106,7 @@ class RecordWriter:
         self._sink.close()
 
     def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
-        seq, unsigned = self.envelope.seq, self._unsigned
+        seq, unsigned, signed_at = self.envelope.seq, self._unsigned, self._signed_at
 
         def render(tail: Tail) -> tuple[bytes, str]:
             self.envelope.seq = seq
@@ -111,7 +115,7 @@ class RecordWriter:
         try:
             self._sink.append(render)
         except RecordError:
-            self.envelope.seq, self._unsigned = seq, unsigned
+            self.envelope.seq, self._unsigned, self._signed_at = seq, unsigned, signed_at
             raise
         if self.lost:
             self._tell(
@@ -143,13 +147,20 @@ class RecordWriter:
 
     def _sign(self, parts: list[bytes], chain: str, *, closing: bool) -> str:
         self._unsigned += len(parts)
-        if not closing and self._unsigned < self._checkpoint_every:
+        if not closing and not self._is_due():
             return chain
-        self._unsigned = 0
+        self._unsigned, self._signed_at = 0, self._last_at
         record = checkpoint(self._last_at, self._sign_key, chain, closing=closing)
         line, chain = seal(self.envelope.wrap(record), chain)
         parts.append(line)
         return chain
+
+    def _is_due(self) -> bool:
+        """Tell whether the batch at hand brings a checkpoint; a writer's first always does."""
+        if self._signed_at is None or self._unsigned >= self._checkpoint_every:
+            return True
+        # A clock that was set back must not put the next checkpoint off.
+        return abs(self._last_at - self._signed_at) >= CHECKPOINT_S
 
     def _open_line(self, number: int, previous_file: str, chain: str) -> tuple[bytes, str]:
         record = record_opened(

@@ -99,14 +99,19 @@ def read_record(path: Path, *, rotated: bool = True) -> Iterator[Entry]:
 
 
 def verify_record(
-    path: Path, *, key: bytes = b"", anchor: str = "", rotated: bool = True
+    path: Path,
+    *,
+    key: bytes = b"",
+    anchor: str = "",
+    rotated: bool = True,
+    being_written: bool = False,
 ) -> Verification:
-    """Verify a record's chain over all its files.
+    """Verify a record's chain over all its files; ``being_written`` when a gate is at it now.
 
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
-    verifier = Verifier(key, anchor)
+    verifier = Verifier(key, anchor, being_written=being_written)
     for file in record_files(path, rotated=rotated):
         for line in read_lines(file):
             verifier.feed(line)
