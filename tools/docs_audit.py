@@ -55,6 +55,7 @@ Loss of power can take what the system had not yet put on disk.
 
 A file of {ROTATE_BYTES // 1024 // 1024} MiB (`audit.rotate.size`) is put aside as `NAME.000001` and so on, and the newest {KEEP} are kept (`audit.rotate.keep`).
 Each new file begins with `record_opened`, which states the chain that the one before ends with; `verify` says where the record begins when older files are gone.
+When the current file is gone, the `audit` commands read those put aside and say so.
 Files are 0600 in a directory that is 0700.
 
 ## The ledger

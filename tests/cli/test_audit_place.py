@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
-from tests.support.records import T0
+from tests.support.records import T0, write_run
 
 from thoughtgate.cli.audit_place import find_place, parse_moment, shown_time, write_csv
 from thoughtgate.errors import UsageError
@@ -90,3 +90,29 @@ def test_many_faulty_lines_are_summed_up(
         file.write(b"rubbish\n" * 9)
     done = command(capsys, "audit", "stats", "--record", str(path), "--json")
     assert "4 more faulty lines" in done.err
+
+
+@pytest.mark.parametrize(
+    "asked", [("query", "--json"), ("tail", "--json"), ("export", "--format", "jsonl")]
+)
+def test_files_put_aside_are_read_when_the_current_one_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 20, rotate_bytes=4_000, keep=100)
+    path.unlink()
+    done = command(capsys, "audit", *asked, "--record", str(path))
+    assert done.code == 0
+    assert "run-1.1" in done.out
+    assert done.err == (
+        f"Warning: {path}: the current file is gone; only the files put aside are read\n"
+    )
+    assert not path.exists()
+
+
+def test_no_record_and_no_directory_are_told_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = command(capsys, "audit", "query", "--record", str(tmp_path / "none" / "audit.jsonl"))
+    assert done.code == 2
+    assert "there is no record here" in done.err

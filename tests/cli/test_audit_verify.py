@@ -7,11 +7,14 @@ import pytest
 from tests.support.audit_cli import Done, command, sample_record
 from tests.support.frames import call
 from tests.support.proxy_process import ProxyProcess
-from tests.support.records import write_run
+from tests.support.records import RUN, started, write_run
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
 from tests.support.waiting import wait_for
 
+from thoughtgate.core.envelope import Envelope
 from thoughtgate.runtime.presence import list_gates
+from thoughtgate.stores.record import RecordWriter
+from thoughtgate.stores.record_reader import verify_record
 
 KEY = "a key of thirty-two characters, or more"
 SIGNED = ALLOW_ALL + "audit: {sign_key_env: AUDIT_KEY}\n"
@@ -37,7 +40,7 @@ def test_a_sound_record_exits_0(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path = sample_record(tmp_path)
     done = command(capsys, "audit", "verify", str(path))
     assert done.code == 0
-    assert "sound: 19 lines, 1 runs, 0 without an end; not signed" in done.out
+    assert "sound: 19 lines, 1 run, 0 without an end; not signed" in done.out
 
 
 def test_a_tampered_record_exits_1_and_names_the_line(
@@ -148,3 +151,65 @@ def test_the_signed_record_of_a_killed_gate_is_not_sound_until_the_next_run(
         peer.ask(call(1, "echo", {"text": "a"}))
         peer.finish()
     assert (verify(capsys, path).code, kinds(verify(capsys, path))) == (0, [("open_run", False)])
+
+
+@pytest.mark.usefixtures("keyed")
+def test_one_of_a_kind_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN), sign_key=KEY.encode())
+    writer.write([started("run-1.1")])
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    done = command(capsys, "audit", "verify", str(path))
+    assert ": sound: 1 line, 1 run, 0 without an end; not signed" in done.out
+    writer.close()
+    done = command(capsys, "audit", "verify", str(path), "--key-env", "AUDIT_KEY")
+    assert ": sound: 2 lines, 1 run, 0 without an end; 1 checkpoint checked" in done.out
+
+
+@pytest.mark.usefixtures("keyed")
+def test_a_fault_of_an_empty_record_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.touch()
+    done = command(capsys, "audit", "verify", str(path), "--key-env", "AUDIT_KEY")
+    assert done.code == 1
+    assert done.out.startswith(f"FAULT: {path}: unsigned: ")
+    assert verify(capsys, path).json["findings"][0]["file"] == str(path)
+
+
+@pytest.mark.parametrize("anchor", ["", "zz", "0" * 63, "0" * 65, "g" * 64])
+def test_an_anchor_that_is_no_chain_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], anchor: str
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "verify", path, "--anchor", anchor)
+    assert (done.code, done.out) == (2, "")
+    assert f"64 hex digits, not {anchor!r:.80}" in done.err
+
+
+def test_an_anchor_may_be_in_capitals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+    head = command(capsys, "audit", "verify", path, "--json").json["head"]
+    assert command(capsys, "audit", "verify", path, "--anchor", head.upper()).code == 0
+
+
+def test_files_put_aside_are_verified_when_the_current_one_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 20, rotate_bytes=4_000, keep=100)
+    path.unlink()
+    done = command(capsys, "audit", "verify", str(path))
+    assert done.code == 0
+    assert done.out.startswith(f"note: {path}: current_gone: the current file is gone; ")
+    assert command(capsys, "audit", "verify", str(path), "--alone").code == 2
+
+
+@pytest.mark.usefixtures("keyed")
+def test_no_running_gate_accounts_for_a_current_file_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 20, rotate_bytes=4_000, keep=100, sign_key=KEY.encode())
+    path.unlink()
+    report = verify_record(path, key=KEY.encode(), being_written=True)
+    assert [one.kind for one in report.findings if one.is_fault] == ["truncated"]

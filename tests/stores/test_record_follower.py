@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.support.records import write_run
+
 from thoughtgate.stores.record_follower import Follower
 
 
@@ -76,3 +78,12 @@ def test_older_files_are_read_first_when_asked_for(tmp_path: Path) -> None:
 
     assert numbers(Follower(record, rotated=True).read()) == [1, 2]
     assert numbers(Follower(record).read()) == [2]
+
+
+def test_what_was_put_aside_is_no_news_when_the_current_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 20, rotate_bytes=4_000, keep=100)
+    follower = Follower(path)
+    assert list(follower.read())
+    path.unlink()
+    assert list(follower.read()) == []

@@ -13,6 +13,7 @@ from thoughtgate.cli.audit_place import (
     RecordOption,
     SinceOption,
     UntilOption,
+    existing_files,
     find_place,
     open_ledger,
     span,
@@ -66,6 +67,7 @@ def export_command(
     shape = _FORMATS.get(format_)
     if shape is None:
         raise UsageError(f"--format is one of jsonl, flat, ocsf and csv, not {format_!r}")
+    existing_files(place.record)
     if shape is flat_event:
         shape = partial(flat_event, approved=_approved_calls(place.record))
     _export(place.record, shape, start, end)

@@ -22,7 +22,7 @@ from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.stores.ledger import Ledger, ledger_path
-from thoughtgate.stores.record_reader import record_files
+from thoughtgate.stores.record_reader import GONE, record_files
 
 RecordOption: TypeAlias = Annotated[
     Path | None,
@@ -94,8 +94,20 @@ def warn_of_faults(faults: Sequence[tuple[str, int, str]]) -> None:
         sys.stderr.write(f"Warning: {len(faults) - _SHOWN_FAULTS} more faulty lines\n")
 
 
+def existing_files(record: Path) -> list[Path]:
+    """Return the files of a record, oldest first, and say on stderr when the current one is gone.
+
+    Raises:
+        StoreError: there is no such record.
+    """
+    files = record_files(record)
+    if record not in files:
+        sys.stderr.write(f"Warning: {record}: {GONE}\n")
+    return files
+
+
 def _ledger(place: Place, stack: ExitStack) -> Ledger:
-    record_files(place.record)  # says so when there is none, before anything is made
+    existing_files(place.record)  # before anything is made
     if place.ledger:
         try:
             return Ledger(ledger_path(place.record))

@@ -10,7 +10,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.cli.audit_place import RecordOption, find_place, shown_time, warn_of_faults
+from thoughtgate.cli.audit_place import (
+    RecordOption,
+    existing_files,
+    find_place,
+    shown_time,
+    warn_of_faults,
+)
 from thoughtgate.cli.audit_query import (
     DECISIONS,
     DecisionOption,
@@ -26,7 +32,7 @@ from thoughtgate.core.record import MESSAGE
 from thoughtgate.policy.globs import Glob
 from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record_follower import Follower
-from thoughtgate.stores.record_reader import read_entry, record_files
+from thoughtgate.stores.record_reader import read_entry
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -102,13 +108,11 @@ class Wanted:
 
 
 def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
-    """Give the last events of the current file, and when following those that come.
+    """Give the last events of the newest file, and when following those that come.
 
     Lines that are no events are named on stderr.
     """
-    if not follow:
-        record_files(path)  # says so when there is none
-    reader = Follower(path)
+    reader = Follower(path if follow else existing_files(path)[-1])
     newest: deque[dict[str, Any]] = deque(maxlen=count)
     newest.extend(_accepted(reader, wanted))
     yield from newest

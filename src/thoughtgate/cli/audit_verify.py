@@ -1,6 +1,7 @@
 """``thoughtgate audit verify``: prove that the record is what was written, or say where not."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -8,8 +9,9 @@ from typing import Annotated, Final
 import typer
 
 from thoughtgate.cli.audit_place import Place, find_place, write_json
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
-from thoughtgate.core.verification import OPEN_RUN, Verification
+from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.core.envelope import GENESIS
+from thoughtgate.core.verification import OPEN_RUN, Finding, Verification
 from thoughtgate.errors import EXIT_CONFIG, UsageError
 from thoughtgate.runtime.presence import list_gates
 from thoughtgate.runtime.state import state_directory
@@ -21,6 +23,8 @@ VERIFY_EXAMPLES: Final = examples(
     "thoughtgate audit verify audit.jsonl --json",
     "thoughtgate audit verify audit.jsonl --key-env AUDIT_KEY",
 )
+
+_CHAIN: Final = re.compile(rf"[0-9a-fA-F]{{{len(GENESIS)}}}")
 
 _SHOWN: Final = 50
 """Findings printed for people; ``--json`` has all."""
@@ -42,9 +46,14 @@ def verify_command(
         typer.Option("--key-env", metavar="NAME", help="Variable with the key of the checkpoints."),
     ] = "",
     anchor: Annotated[
-        str,
-        typer.Option("--anchor", metavar="CHAIN", help="A chain noted earlier that must be there."),
-    ] = "",
+        str | None,
+        typer.Option(
+            "--anchor",
+            metavar="CHAIN",
+            help="A chain noted earlier that must be there.",
+            show_default=False,
+        ),
+    ] = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="Leave the files put aside out of it.")
     ] = False,
@@ -57,13 +66,15 @@ def verify_command(
     an anchor kept elsewhere, find both. What a gate that runs here has not signed yet is
     a note.
     """
+    if anchor is not None and not _CHAIN.fullmatch(anchor):
+        raise UsageError(f"--anchor takes a chain, {len(GENESIS)} hex digits, not {anchor!r:.80}")
     place = find_place(file, config)
     if key_env:
         place = place._replace(key=_key(key_env))
     report = verify_record(
         place.record,
         key=place.key,
-        anchor=anchor,
+        anchor=(anchor or "").lower(),
         rotated=not alone,
         being_written=bool(place.key) and _is_being_written(place.record),
     )
@@ -114,13 +125,17 @@ def _tell(place: Place, report: Verification) -> None:
     told = [finding for finding in report.findings if finding.kind != OPEN_RUN]
     for finding in told[:_SHOWN]:
         word = "FAULT" if finding.is_fault else "note"
-        sys.stdout.write(
-            f"{word}: {finding.file}:{finding.line}: {finding.kind}: {finding.message}\n"
-        )
+        sys.stdout.write(f"{word}: {_where(finding)}: {finding.kind}: {finding.message}\n")
     if len(told) > _SHOWN:
         sys.stdout.write(f"… and {len(told) - _SHOWN} more; --json lists them\n")
     verdict = "sound" if report.is_sound else "NOT sound"
-    facts = f"{report.lines} lines, {report.runs} runs, {open_runs} without an end"
-    signed = f"{report.checkpoints} checkpoints {'checked' if place.key else 'not checked: no key'}"
+    lines, runs = counted(report.lines, "line"), counted(report.runs, "run")
+    facts = f"{lines}, {runs}, {open_runs} without an end"
+    checked = "checked" if place.key else "not checked: no key"
+    signed = f"{counted(report.checkpoints, 'checkpoint')} {checked}"
     signed = signed if report.checkpoints or place.key else "not signed"
     sys.stdout.write(f"{place.record}: {verdict}: {facts}; {signed}\nhead {report.head}\n")
+
+
+def _where(finding: Finding) -> str:
+    return f"{finding.file}:{finding.line}" if finding.line else finding.file

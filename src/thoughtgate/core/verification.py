@@ -36,9 +36,10 @@ GAP: Final = "gap"
 BEGINS: Final = "begins"
 OPEN_RUN: Final = "open_run"
 BEING_WRITTEN: Final = "being_written"
+CURRENT_GONE: Final = "current_gone"
 NO_ANCHOR: Final = "anchor"
 
-NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN})
+NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURRENT_GONE})
 """Findings that the record itself, or its living writer, accounts for; all others are faults."""
 
 MAX_FINDINGS: Final = 10_000
@@ -69,6 +70,7 @@ class Finding(NamedTuple):
     kind: str
     file: str
     line: int
+    """Zero for a finding about no line, such as one about an empty record."""
     message: str
 
     @property
@@ -97,8 +99,14 @@ class Verification(NamedTuple):
 class Verifier:
     """Takes the lines of a record in their order."""
 
-    def __init__(self, key: bytes = b"", anchor: str = "", *, being_written: bool = False) -> None:
-        """Check signatures with a key; ``being_written`` when a living writer accounts for an open end."""
+    def __init__(
+        self, key: bytes = b"", anchor: str = "", *, file: str = "", being_written: bool = False
+    ) -> None:
+        """Check signatures with a key, and that a line states the anchor.
+
+        ``file`` is named where no line can be; ``being_written`` says that a living writer
+        accounts for an open end.
+        """
         self._key = key
         self._anchor = anchor
         self._being_written = being_written
@@ -114,7 +122,7 @@ class Verifier:
         self._checkpoint_at = ""
         self._closed = False
         self._file = ""
-        self._last = Line("", 0, b"")
+        self._last = Line(file, 0, b"")
         self._sequences: dict[tuple[str, str], int] = {}
         self._open_runs: dict[str, Line] = {}
         self._runs: set[str] = set()
@@ -247,7 +255,7 @@ class Verifier:
             self._find(
                 line,
                 GAP,
-                f"{_member(event, 'record').get('lost')} events could not be written here",
+                f"{_counted(_member(event, 'record').get('lost'), 'event')} could not be written here",
             )
         if str(event.get("v")).partition(".")[0] != CONTRACT.partition(".")[0]:
             self._find(line, VERSION, f"contract {event.get('v')!s:.20} is not known here")
@@ -278,7 +286,7 @@ class Verifier:
         """Say what stands after the last checkpoint, and what that may mean."""
         place = f"the last checkpoint ({self._named(self._checkpoint)}, {self._checkpoint_at})"
         open_lines = self._after_checkpoint
-        lines = "1 line" if open_lines == 1 else f"{open_lines} lines"
+        lines = _counted(open_lines, "line")
         if self._being_written:
             yet = f"{lines} after {place} {'is' if open_lines == 1 else 'are'} not signed yet"
             whole = f"every line up to {place} is signed"
@@ -343,6 +351,10 @@ def _aside(line: Line) -> str:
     """Return the reason that a line cannot be read, where it is not plain to see."""
     fault = "" if parse_event(line.data) is not None else unreadable(line.data)
     return f" ({fault})" if fault in {NOT_UTF8, HALF_PAIR} else ""
+
+
+def _counted(number: Any, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _member(event: dict[str, Any], name: str) -> dict[str, Any]:

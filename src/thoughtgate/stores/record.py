@@ -118,9 +118,8 @@ class RecordWriter:
             self.envelope.seq, self._unsigned, self._signed_at = seq, unsigned, signed_at
             raise
         if self.lost:
-            self._tell(
-                f"the record goes on; {self.lost} events are missing and named as lost in it"
-            )
+            missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
+            self._tell(f"the record goes on; {missing} missing and named as lost in it")
         self.lost = 0
 
     def _tell(self, text: str) -> None:

@@ -49,11 +49,13 @@ class Follower:
                     cut = False
 
     def _files(self) -> list[Path]:
+        if not self._path.is_file():
+            return []  # not there yet, or gone: what was put aside is no news
         try:
             files = record_files(self._path)
             known = [file.stat().st_ino for file in files]
         except (StoreError, FileNotFoundError):
-            return []  # not there yet, or removed at this very moment
+            return []  # removed at this very moment
         if self._inode in known:
             return files[known.index(self._inode) :]
         return files if self._from_start else files[-1:]

@@ -9,12 +9,22 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.envelope import CONTRACT
-from thoughtgate.core.verification import Line, Verification, Verifier, parse_event, unreadable
+from thoughtgate.core.verification import (
+    CURRENT_GONE,
+    Finding,
+    Line,
+    Verification,
+    Verifier,
+    parse_event,
+    unreadable,
+)
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.record_file import rotated_files
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Bytes of one line that are read; the gate's own stay far below."""
+
+GONE: Final = "the current file is gone; only the files put aside are read"
 
 _CHUNK: Final = 1024 * 1024
 _MAJOR: Final = CONTRACT.partition(".")[0]
@@ -30,22 +40,22 @@ class Entry(NamedTuple):
 
 
 def record_files(path: Path, *, rotated: bool = True) -> list[Path]:
-    """Return the files of a record, oldest first.
+    """Return the files of a record, oldest first; those put aside alone when the current is gone.
 
     Raises:
         StoreError: there is no such record.
     """
+    older = rotated_files(path) if rotated and path.parent.is_dir() else []
     if not path.is_file():
+        if older:
+            return [file for _, file in older]
         raise StoreError(
             f"{path}: there is no record here; a gate writes it with its first call. "
             "If yours is elsewhere, name its config with -c, or the file itself"
         )
-    if not rotated:
-        return [path]
     current = path.stat().st_ino
     # A rotation cut short by a kill leaves one file under two names.
-    older = [file for _, file in rotated_files(path) if file.stat().st_ino != current]
-    return [*older, path]
+    return [*(file for _, file in older if file.stat().st_ino != current), path]
 
 
 def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
@@ -111,8 +121,15 @@ def verify_record(
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
-    verifier = Verifier(key, anchor, being_written=being_written)
-    for file in record_files(path, rotated=rotated):
+    files = record_files(path, rotated=rotated)
+    is_gone = path not in files
+    # No living writer accounts for a file that is gone.
+    verifier = Verifier(key, anchor, file=str(path), being_written=being_written and not is_gone)
+    for file in files:
         for line in read_lines(file):
             verifier.feed(line)
-    return verifier.finish()
+    report = verifier.finish()
+    if is_gone:
+        gone = Finding(CURRENT_GONE, str(path), 0, GONE)
+        report = report._replace(findings=(gone, *report.findings))
+    return report
