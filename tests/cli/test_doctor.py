@@ -49,6 +49,20 @@ def test_a_variable_that_the_config_needs_is_missed(machine: Machine) -> None:
     )
 
 
+def test_a_signing_key_that_no_gate_starts_with_is_wrong(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHORT_KEY", "q" * 31)
+    machine.policy.write_text("schema: 1\ndefault: deny\naudit: {sign_key_env: SHORT_KEY}\n")
+    done = machine.run("doctor")
+
+    assert done.returncode == 1
+    assert "WRONG  surroundings: audit.sign_key_env: the key in the variable SHORT_KEY is too" in (
+        done.stdout
+    )
+    assert "qq" not in done.stdout
+
+
 def test_a_living_wrap_is_no_fault(machine: Machine) -> None:
     machine.write_sample()
     with machine.wrap() as run:

@@ -79,3 +79,14 @@ def test_json_lists_problems_and_warnings(tmp_path: Path) -> None:
 def test_the_schema_is_json(tmp_path: Path) -> None:
     schema = json.loads(validate("--schema", cwd=tmp_path).stdout)
     assert "rules" in schema["properties"]
+
+
+def test_a_signing_key_that_no_gate_starts_with_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHORT_KEY", "q" * 31)
+    (tmp_path / "a.yaml").write_text(GOOD + "audit: {sign_key_env: SHORT_KEY}\n")
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "audit.sign_key_env: the key in the variable SHORT_KEY is too short; " in result.stderr
+    assert "qq" not in result.stderr

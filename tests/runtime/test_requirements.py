@@ -7,7 +7,7 @@ import pytest
 from thoughtgate.config.settings import Settings
 from thoughtgate.runtime import requirements
 from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.requirements import missing_requirements
+from thoughtgate.runtime.requirements import missing_requirements, sign_key_fault
 
 NEEDY = """\
 schema: 1
@@ -41,7 +41,7 @@ def test_everything_that_is_named_and_missing_is_listed(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_not_listed(tmp_path: Path) -> None:
-    environ = dict.fromkeys(("RECORD_KEY", "AGENTS_TOKEN", "FAR_TOKEN", "HOOK"), "x")
+    environ = dict.fromkeys(("RECORD_KEY", "AGENTS_TOKEN", "FAR_TOKEN", "HOOK"), "x" * 32)
 
     assert missing_requirements(_settings(tmp_path, NEEDY), environ) == []
 
@@ -51,9 +51,26 @@ def test_an_extra_that_is_not_installed_is_listed_with_the_command_that_installs
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     monkeypatch.setitem(requirements._EXTRAS, "otel", module)
-    environ = dict.fromkeys(("RECORD_KEY", "AGENTS_TOKEN", "FAR_TOKEN", "HOOK"), "x")
+    environ = dict.fromkeys(("RECORD_KEY", "AGENTS_TOKEN", "FAR_TOKEN", "HOOK"), "x" * 32)
 
     (problem,) = missing_requirements(_settings(tmp_path, NEEDY), environ)
 
     assert problem.key == "telemetry.otlp"
     assert "pip install 'thoughtgate[otel]'" in problem.message
+
+
+def test_a_signing_key_that_is_too_short_is_listed_and_not_shown(tmp_path: Path) -> None:
+    environ = dict.fromkeys(("AGENTS_TOKEN", "FAR_TOKEN", "HOOK"), "x" * 32)
+    environ["RECORD_KEY"] = "q" * 31
+
+    (problem,) = missing_requirements(_settings(tmp_path, NEEDY), environ, "t.yaml")
+
+    assert problem.key == "audit.sign_key_env"
+    assert problem.message == sign_key_fault("RECORD_KEY", environ)
+    assert problem.message.startswith("the key in the variable RECORD_KEY is too short; ")
+    assert "qq" not in problem.message
+
+
+def test_blanks_are_no_signing_key() -> None:
+    assert sign_key_fault("KEY", {"KEY": " " * 40}) == "the variable KEY is not set"
+    assert sign_key_fault("KEY", {"KEY": "k" * 32}) == ""

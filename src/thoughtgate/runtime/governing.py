@@ -5,7 +5,6 @@ The one place where these parts are put together, whoever governs.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from thoughtgate.channels.channel import Channel
 from thoughtgate.core.envelope import Envelope
@@ -21,6 +20,7 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.presence import GateAnnouncer
 from thoughtgate.runtime.prompt_seals import open_seals
+from thoughtgate.runtime.requirements import sign_key_fault
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.runtime.tracing import both, open_tracer
@@ -33,9 +33,6 @@ from thoughtgate.stores.tasks import TaskStore
 
 RECORD_FILE = "audit.jsonl"
 """The record's name in the state directory when the config names none."""
-
-MIN_SIGN_KEY: Final = 32
-"""Characters of a signing key: fewer can be guessed by whoever has a signed record."""
 
 
 def open_governor(
@@ -136,15 +133,7 @@ def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:
     name = loaded.settings.audit.sign_key_env
     if not name:
         return b""
-    value = environ.get(name, "")
-    wrong = ""
-    if not value:
-        wrong = f"the variable {name} is not set"
-    elif len(value) < MIN_SIGN_KEY:
-        wrong = (
-            f"the key in the variable {name} is too short; set it to at least {MIN_SIGN_KEY}"
-            " random characters, such as those of: openssl rand -hex 32"
-        )
+    wrong = sign_key_fault(name, environ)
     if wrong:
         raise ConfigError([Problem("audit.sign_key_env", wrong, loaded.path or "")])
-    return value.encode()
+    return environ[name].encode()

@@ -6,6 +6,7 @@ this lists everything at once, for whoever asks before anything is started.
 
 import importlib.util
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.errors import Problem
@@ -14,12 +15,18 @@ from thoughtgate.runtime.channel_keys import missing_secrets
 _EXTRAS = {"otel": "opentelemetry.sdk", "jwt": "jwt"}
 """The module that shows whether an extra is installed."""
 
+MIN_SIGN_KEY: Final = 32
+"""Characters of a signing key: fewer can be guessed by whoever has a signed record."""
+
 
 def missing_requirements(
     settings: Settings, environ: Mapping[str, str], file: str = ""
 ) -> list[Problem]:
     """Return what the config names and the surroundings do not have."""
-    found = [
+    signing = settings.audit.sign_key_env
+    wrong = sign_key_fault(signing, environ) if signing else ""
+    found = [Problem("audit.sign_key_env", wrong, file)] if wrong else []
+    found += [
         Problem(key, f"the variable {name} is not set", file)
         for key, name in _variables(settings)
         if not environ.get(name, "").strip()
@@ -33,9 +40,20 @@ def missing_requirements(
     return found
 
 
+def sign_key_fault(name: str, environ: Mapping[str, str]) -> str:
+    """Say what is wrong with the record's signing key in a variable; empty for nothing."""
+    value = environ.get(name, "")
+    if not value.strip():
+        return f"the variable {name} is not set"
+    if len(value) < MIN_SIGN_KEY:
+        return (
+            f"the key in the variable {name} is too short; set it to at least {MIN_SIGN_KEY}"
+            " random characters, such as those of: openssl rand -hex 32"
+        )
+    return ""
+
+
 def _variables(settings: Settings) -> Iterator[tuple[str, str]]:
-    if settings.audit.sign_key_env:
-        yield "audit.sign_key_env", settings.audit.sign_key_env
     for server in settings.servers.values():
         if server.auth is not None and server.enabled:
             yield f"servers.{server.id}.auth.token_env", server.auth.token_env
