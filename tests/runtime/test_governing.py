@@ -91,3 +91,23 @@ def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path
         open_governor(
             _load(tmp_path), {}, str(tmp_path), audit="/proc/no-dir/audit.jsonl", desk=False
         )
+
+
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [("production", "calls are refused"), ("development", "calls are forwarded all the same")],
+)
+def test_the_operator_is_told_what_becomes_of_calls_by_the_profile_in_force(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], profile: str, said: str
+) -> None:
+    other = "development" if profile == "production" else "production"
+    governor = open_governor(
+        _load(tmp_path, BASE + f"profile: {other}\n"), {}, str(tmp_path), desk=False
+    )
+    governor.start(1.0)
+    governor.judge.replace_policy(_load(tmp_path, BASE + f"profile: {profile}\n").policy)
+    (tmp_path / "audit.jsonl").unlink()
+    (tmp_path / "audit.jsonl").mkdir()
+    governor.finish("FAILED", 2.0)
+
+    assert capfd.readouterr().err.rstrip().endswith(said)

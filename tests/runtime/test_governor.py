@@ -113,6 +113,7 @@ def test_an_unwritable_record_refuses_unless_the_operator_chose_otherwise() -> N
                 governor.flush()
         else:
             governor.flush()
+        assert governor.refuses_unrecorded() is raises
         governor.rule(_question())
         governor.flush_quietly()
         assert _kinds(governor) == []

@@ -291,6 +291,7 @@ def test_what_cannot_be_recorded_is_refused_and_does_not_reach_the_server(tmp_pa
         _fill_the_disk(peer)
         for body in (call(2, "echo", {"text": "evil"}), request(3, "ping", {"x": "evil"})):
             assert peer.ask(body)["error"]["data"]["kind"] == "service_unavailable"
+        peer.wait_for_stderr("; calls are refused")
         peer.send(notification("notifications/evil"))
         assert peer.ask(request(4, "ping"))["error"]["code"] == -32013
         _empty_the_disk(peer)
@@ -317,6 +318,8 @@ def test_an_operator_may_choose_to_go_on_without_a_record(
         assert "result" in peer.ask(request(1, "ping"))
         _fill_the_disk(peer)
         assert "result" in peer.ask(call(2, "echo", {"text": "b"}))
+        peer.wait_for_stderr("; calls are forwarded all the same")
+        assert "calls are refused" not in peer.stderr
 
 
 def test_two_shims_share_one_record(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def open_governor(
             record=announced_record(loaded, state, audit),
         ),
     )
+    writer.refuses = governor.refuses_unrecorded
     governor.trace = tracer.outgoing if tracer is not None else None
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor

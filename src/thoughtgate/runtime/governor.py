@@ -371,13 +371,17 @@ class Governor:
         try:
             self._writer.write(queue)
         except RecordError:
-            if self._refuse_unrecorded and self.policy.profile == PRODUCTION:
+            if self.refuses_unrecorded():
                 self._unrecorded |= {
                     record.body["call"]["call_id"]
                     for record in queue
                     if record.type in {CALL_START, CALL_DECISION}
                 }
                 raise
+
+    def refuses_unrecorded(self) -> bool:
+        """Tell whether a call that cannot be put on record is refused, as things stand."""
+        return self._refuse_unrecorded and self.policy.profile == PRODUCTION
 
     def flush_quietly(self) -> None:
         """Write what is queued where nothing depends on it any more."""

@@ -54,6 +54,8 @@ class RecordWriter:
         """Events that could not be written and are not yet noted as lost."""
         self._reason = ""
         self._on_failure = on_failure
+        self.refuses: Callable[[], bool] = lambda: on_failure == REFUSE
+        """Tells whether calls are refused while writing fails, so that the operator hears what is so."""
         self._say = say
         self._sign_key = sign_key
         self._checkpoint_every = checkpoint_every
@@ -89,7 +91,7 @@ class RecordWriter:
                 self._append([_without_previews(record) for record in records])
             except RecordError as error:
                 if not self.lost:
-                    what = "refused" if self._on_failure == REFUSE else "forwarded all the same"
+                    what = "refused" if self.refuses() else "forwarded all the same"
                     self._tell(f"{error}; calls are {what}")
                 self.lost += len(records)
                 self._reason = str(error)
