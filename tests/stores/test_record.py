@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import sample_server, shim
 from tests.support.records import RUN, T0, call, ended, started, write_run
 
-from thoughtgate.core.envelope import Envelope, Run
+from thoughtgate.core.envelope import Envelope, Run, seal
 from thoughtgate.core.record import Record
 from thoughtgate.core.verification import GAP, REPAIRED, TORN, TRUNCATED
 from thoughtgate.errors import RecordError
@@ -288,6 +288,18 @@ def test_a_checkpoint_that_could_not_be_written_comes_with_the_next_batch(tmp_pa
         "checkpoint",
     ]
     writer.close()
+
+
+def test_a_closing_checkpoint_that_fills_its_file_closes_the_record(tmp_path: Path) -> None:
+    whole, path = tmp_path / "whole.jsonl", tmp_path / "audit.jsonl"
+    write_run(whole, 1, sign_key=b"k" * 32)
+    write_run(path, 1, sign_key=b"k" * 32, rotate_bytes=whole.stat().st_size)
+    assert [event["type"] for event in lines_of(path)] == ["record_opened"]
+    assert verify_record(path, key=b"k" * 32).findings == ()
+    with path.open("ab") as file:
+        line, _ = seal(Envelope(Run("run-2")).wrap(started("run-2.1")), lines_of(path)[0]["chain"])
+        file.write(line)
+    assert not verify_record(path, key=b"k" * 32).is_sound
 
 
 def test_the_next_run_signs_over_what_a_killed_one_left(tmp_path: Path) -> None:

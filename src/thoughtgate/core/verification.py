@@ -262,7 +262,8 @@ class Verifier:
         if kind == CHECKPOINT:
             self._checkpoint, self._checkpoint_at = line, str(event.get("ts"))[:_TIME_LENGTH]
             self._check_signature(line, _member(event, "checkpoint"))
-        else:
+        elif not (self._closed and kind == RECORD_OPENED and line.number == 1):
+            # A closing checkpoint that fills its file is followed by a new file's first line.
             if not self._after_checkpoint:
                 self._first_unsigned = line
             self._after_checkpoint += 1
