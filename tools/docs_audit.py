@@ -6,7 +6,7 @@ from thoughtgate.core.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.core.envelope import CONTRACT, GENESIS
 from thoughtgate.core.evidence import ALGORITHM
 from thoughtgate.core.export import CSV_CALLS, FLAT_VERSION
-from thoughtgate.core.ocsf import CLASSES, FIELDS, OCSF_VERSION
+from thoughtgate.core.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION
 from thoughtgate.core.verification import NOTES
 from thoughtgate.stores.record import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
 from thoughtgate.stores.record_file import LOCK_WAIT_S
@@ -88,6 +88,7 @@ A value that a spreadsheet would run begins with an apostrophe.
 ## OCSF
 
 `audit export --format ocsf` gives one OCSF {OCSF_VERSION} event for every event.
+An event whose `ts` cannot be read has the time of the line before it and the label `{BORROWED_TIME}`; without such a line it is left out and named on stderr.
 
 """
 

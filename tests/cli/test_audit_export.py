@@ -85,3 +85,35 @@ def test_an_unknown_form_is_a_usage_error(
     done = command(capsys, "audit", "export", "--record", path, "--format", "xml")
     assert done.code == 2
     assert "ocsf" in done.err
+
+
+def stamped(path: Path, number: int, stamp: str) -> None:
+    """Give a line another time."""
+    lines = path.read_text().splitlines(keepends=True)
+    event = json.loads(lines[number])
+    lines[number] = lines[number].replace(event["ts"], stamp, 1)
+    path.write_text("".join(lines))
+
+
+def test_an_event_without_a_time_has_that_of_the_line_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    stamped(path, 9, "yesterday")
+    events = export(capsys, path, "ocsf")
+    assert len(events) == 19
+    assert events[9]["time"] == events[8]["time"]
+    assert events[9]["metadata"]["labels"] == ["time_of_line_before"]
+    since = "2025-10-09T08:53:21Z"
+    assert events[9] in export(capsys, path, "ocsf", "--since", since)
+
+
+def test_a_first_line_without_a_time_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    stamped(path, 0, "yesterday")
+    done = command(capsys, "audit", "export", "--record", str(path), "--format", "ocsf")
+    assert len(done.out.splitlines()) == 18
+    assert f"{path}:1: its time cannot be read" in done.err
+    assert '"time":0' not in done.out

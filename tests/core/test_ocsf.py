@@ -1,41 +1,177 @@
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.support.audit_cli import sample_events
-from tests.support.records import RUN, answered, blocked, decided, ended, started
+from tests.support.records import RUN, T0, answered, blocked, decided, ended, started
 
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.ocsf import CLASSES, ocsf_event
 from thoughtgate.core.record import Record
 
+REQUIRED = {
+    0: (),
+    2004: ("finding_info.title", "finding_info.uid", "finding_info.analytic.type_id"),
+    3002: ("user.name", "service.name"),
+    3003: ("user.name", "privileges"),
+    6002: ("app.name", "app.vendor_name"),
+    6003: ("actor.user.name", "api.operation", "src_endpoint.name"),
+}
+"""What the schema requires of each class, its constraints (one of several) and objects included."""
+
+ALWAYS = (
+    "activity_id",
+    "category_uid",
+    "class_uid",
+    "metadata.product.name",
+    "metadata.product.vendor_name",
+    "metadata.version",
+    "severity_id",
+    "time",
+    "type_uid",
+)
+"""What the schema requires of every class."""
+
+NAMED = ("dst_endpoint.svc_name", "api.request.uid", "api.service.name", "policy.uid")
+"""What the schema requires of an object, if it is there."""
+
+MAPPED = (
+    "type",
+    "run_id",
+    "session_id",
+    "source.host_id",
+    "call.call_id",
+    "call.server_name",
+    "call.tool_name",
+    "call.principal",
+    "decision.action",
+    "decision.rule_id",
+    "status",
+    "latency_ms",
+    "run.status",
+    "run.summary.duration_ms",
+    "error.kind",
+    "agent.identity",
+    "agent.reason",
+    "approval.outcome",
+    "frame.check",
+)
+"""Members that are mapped wherever they are."""
+
+BODIES: dict[str, dict[str, Any]] = {
+    "server_started": {"server": {"pid": 7}},
+    "policy_changed": {"policy": {"policy_version": "v2"}},
+    "record_opened": {"record": {"file": 2, "previous_file": "a", "previous_chain": "b"}},
+    "record_repaired": {"record": {"torn_bytes": 2, "torn_sha256": "a"}},
+    "record_gap": {"record": {"lost": 2, "reason": "full"}},
+    "checkpoint": {"checkpoint": {"covers": "a", "signature": "b"}},
+}
+"""Of the types that the sample run does not have."""
+
+
+def every_event() -> list[Record]:
+    others = [Record(kind, T0, "", "0", body) for kind, body in BODIES.items()]
+    return [*sample_events(), *others]
+
+
+def written(record: Record) -> dict[str, Any]:
+    line = Envelope(RUN).wrap(record) + ',"chain":"ab"}'
+    return dict[str, Any](json.loads(line))
+
 
 def mapped(record: Record) -> dict[str, Any]:
-    return ocsf_event(json.loads(Envelope(RUN).wrap(record) + ',"chain":"ab"}'))
+    event = ocsf_event(written(record))
+    assert event is not None
+    return event
+
+
+def leaves(said: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Give the values of a tree with their paths."""
+    if isinstance(said, dict | list):
+        for name, value in said.items() if isinstance(said, dict) else enumerate(said):
+            yield from leaves(value, f"{path}.{name}" if path else str(name))
+    else:
+        yield path, said
+
+
+def at_path(said: Any, path: str) -> Any:
+    for name in path.split("."):
+        if isinstance(said, list):
+            said = said[int(name)]
+        else:
+            said = said.get(name) if isinstance(said, dict) else None
+    return said
 
 
 def test_every_event_type_has_its_class() -> None:
     assert set(CLASSES) == {event.name for event in EVENTS}
 
 
-@pytest.mark.parametrize("record", sample_events(), ids=lambda record: record.type)
+def test_every_event_type_is_among_the_examples() -> None:
+    assert {record.type for record in every_event()} == {event.name for event in EVENTS}
+
+
+@pytest.mark.parametrize("record", every_event(), ids=lambda record: record.type)
 def test_every_event_has_what_ocsf_requires(record: Record) -> None:
     event = mapped(record)
+    for path in (*ALWAYS, *REQUIRED[event["class_uid"]]):
+        assert at_path(event, path) not in (None, "", []), f"{path} is missing"
+    for path in NAMED:
+        parent, _, name = path.rpartition(".")
+        found = at_path(event, parent)
+        assert found is None or found[name]
     assert event["type_uid"] == event["class_uid"] * 100 + event["activity_id"]
     assert event["category_uid"] == event["class_uid"] // 1000
     assert event["time"] >= 1_760_000_000_000
     assert event["severity_id"] in {1, 3, 4}
     assert event["metadata"]["version"] == "1.3.0"
-    assert event["metadata"]["product"]["vendor_name"] == "ThoughtGate"
-    if event["class_uid"] == 6003:
-        assert event["api"]["operation"]
-        assert event["src_endpoint"]
-        assert event["actor"]["user"]["name"]
-    if event["class_uid"] == 2004:
-        assert event["finding_info"]["uid"]
-    if event["class_uid"] == 6002:
-        assert event["app"]["name"]
+    assert event["metadata"]["event_code"] == record.type
+
+
+@pytest.mark.parametrize("record", every_event(), ids=lambda record: record.type)
+def test_what_is_mapped_is_not_repeated_and_the_rest_is_kept(record: Record) -> None:
+    event = mapped(record)
+    unmapped = event.pop("unmapped")
+    found = [value for _, value in leaves(event)]
+    for path, value in leaves(written(record)):
+        kept = at_path(unmapped, path) == value
+        assert kept or value in found or not value, f"{path} is lost"
+    for path in MAPPED:
+        assert at_path(unmapped, path) is None, f"{path} is repeated"
+
+
+def test_what_was_not_enforced_keeps_its_action() -> None:
+    assert "action" not in mapped(decided("c", action="BLOCK"))["unmapped"]["decision"]
+    observed = mapped(decided("c", action="BLOCK", enforced=False))
+    assert observed["unmapped"]["decision"]["action"] == "BLOCK"
+
+
+def test_a_member_of_another_type_than_it_should_have_is_kept() -> None:
+    event = ocsf_event({"type": "tool_call_end", "status": 7, "call": [1], "seq": True}, T0)
+    assert event is not None
+    assert event["unmapped"] == {"status": 7, "call": [1], "seq": True}
+
+
+@pytest.mark.parametrize("stamp", ["yesterday", None, 5, "1970-01-01T00:00:00Z"])
+def test_a_time_that_cannot_be_read_is_that_of_the_line_before(stamp: Any) -> None:
+    event = ocsf_event({"type": "run_start", "ts": stamp}, T0)
+    assert event is not None
+    assert event["time"] == T0 * 1000
+    assert event["metadata"]["labels"] == ["time_of_line_before"]
+    assert ocsf_event({"type": "run_start", "ts": stamp}) is None
+
+
+def test_the_agent_is_the_user_that_logs_on() -> None:
+    record = Record("agent_connected", T0, "", "2", {"agent": {"identity": "kim"}})
+    assert mapped(record)["user"] == {"name": "kim"}
+
+
+def test_an_approval_is_a_privilege_of_the_caller() -> None:
+    event = mapped(answered("c", tool="wipe"))
+    assert event["privileges"] == ["wipe"]
+    assert event["user"] == {"name": "unknown"}
 
 
 def test_a_refusal_is_denied_and_blocked() -> None:
@@ -67,6 +203,8 @@ def test_the_caller_is_the_actor_of_a_call() -> None:
 
 
 def test_an_unknown_type_is_a_base_event_with_everything_kept() -> None:
-    event = ocsf_event({"type": "novelty", "x": 1})
+    event = ocsf_event({"type": "novelty", "x": 1}, T0)
+    assert event is not None
     assert event["class_uid"] == 0
+    assert event["metadata"]["event_code"] == "novelty"
     assert event["unmapped"] == {"x": 1}

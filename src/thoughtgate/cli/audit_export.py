@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -25,7 +24,7 @@ from thoughtgate.core.folding import event_time
 from thoughtgate.core.ocsf import ocsf_event
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
-from thoughtgate.stores.record_reader import read_record
+from thoughtgate.stores.record_reader import Entry, read_record
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -33,14 +32,11 @@ EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format csv > calls.csv",
 )
 
-Shape: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
-"""Gives an event in another form; None leaves it out."""
+Shape: TypeAlias = Callable[[dict[str, Any], float], dict[str, Any] | None]
+"""Gives an event in another form, by the time of the line before it too; None leaves it out."""
 
-_FORMATS: Final[dict[str, Shape]] = {
-    "jsonl": lambda event: event,
-    "flat": flat_event,
-    "ocsf": ocsf_event,
-}
+_FORMATS: Final = ("jsonl", "flat", "ocsf", "csv")
+_NO_TIME: Final = "its time cannot be read, and no line before it has one"
 
 
 def export_command(
@@ -57,6 +53,8 @@ def export_command(
 
     Lines that are no events are left out and named on stderr.
     """
+    if format_ not in _FORMATS:
+        raise UsageError(f"--format is one of jsonl, flat, ocsf and csv, not {format_!r}")
     place = find_place(record, config)
     start, end = span(since, until)
     if format_ == "csv":
@@ -64,13 +62,17 @@ def export_command(
             calls = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         write_csv(CSV_CALLS, calls)
         return
-    shape = _FORMATS.get(format_)
-    if shape is None:
-        raise UsageError(f"--format is one of jsonl, flat, ocsf and csv, not {format_!r}")
     existing_files(place.record)
-    if shape is flat_event:
-        shape = partial(flat_event, approved=_approved_calls(place.record))
-    _export(place.record, shape, start, end)
+    _export(place.record, _shape(format_, place.record), start, end)
+
+
+def _shape(format_: str, record: Path) -> Shape:
+    if format_ == "ocsf":
+        return ocsf_event
+    if format_ == "jsonl":
+        return lambda event, _: event
+    approved = _approved_calls(record)
+    return lambda event, _: flat_event(event, approved)
 
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
@@ -80,17 +82,24 @@ def _approved_calls(record: Path) -> frozenset[CallKey]:
 
 
 def _export(record: Path, shape: Shape, since: float, until: float) -> None:
+    """Print the events between two times; one that does not say when stands by the line before."""
+    before = 0.0
     for entry in read_record(record):
-        if entry.fault:
-            line = entry.line
-            sys.stderr.write(f"Warning: {line.file}:{line.number}: {entry.fault}\n")
-            continue
         at = event_time(entry.event)
-        if at < since or (until and at >= until):
+        at = at if at > 0 else before
+        timeless = shape is ocsf_event and not at
+        fault = entry.fault or (_NO_TIME if timeless else "")
+        if fault:
+            sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
             continue
-        shaped = shape(entry.event)
-        if shaped is entry.event:
-            # As it was written, byte for byte: the chain goes with it.
-            sys.stdout.write(entry.line.data.decode() + "\n")
-        elif shaped is not None:
-            sys.stdout.write(json.dumps(shaped, separators=(",", ":")) + "\n")
+        if at >= since and (not until or at < until):
+            _write(entry, shape(entry.event, before))
+        before = at
+
+
+def _write(entry: Entry, shaped: dict[str, Any] | None) -> None:
+    if shaped is entry.event:
+        # As it was written, byte for byte: the chain goes with it.
+        sys.stdout.write(entry.line.data.decode() + "\n")
+    elif shaped is not None:
+        sys.stdout.write(json.dumps(shaped, separators=(",", ":")) + "\n")

@@ -1,10 +1,11 @@
 """The record as OCSF events (Open Cybersecurity Schema Framework), for security lakes.
 
-Every event of the record maps to one OCSF event; what has no place in the class goes,
-under its own name, into ``unmapped``. ``CLASSES`` and ``FIELDS`` are the mapping that
-``docs/reference/audit.md`` prints.
+Every event of the record maps to one OCSF event; what has no place in the class, and only
+that, goes under its own name into ``unmapped``. ``CLASSES`` and ``FIELDS`` are the mapping
+that ``docs/reference/audit.md`` prints.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from thoughtgate import __version__
@@ -39,6 +40,17 @@ MEDIUM: Final = 3
 HIGH: Final = 4
 
 OTHER: Final = 99
+
+RULE: Final = 1
+"""The type of an analytic that looks for one thing."""
+
+BORROWED_TIME: Final = "time_of_line_before"
+"""The label of an event whose own time cannot be read."""
+
+PRODUCT: Final = {"name": "ThoughtGate", "vendor_name": "ThoughtGate", "version": __version__}
+
+_UNSAID: Final = "unknown"
+"""What stands where OCSF wants a name and the record has none."""
 
 
 class OcsfClass(NamedTuple):
@@ -85,11 +97,12 @@ CLASSES: Final[dict[str, OcsfClass]] = {
 _UNKNOWN_TYPE: Final = OcsfClass(*_BASE, UNKNOWN, "Unknown")
 
 FIELDS: Final[tuple[tuple[str, str], ...]] = (
-    ("time", "`ts`, as milliseconds since the epoch"),
+    ("time", "`ts`, as milliseconds since the epoch; where it cannot be read that of the line before"),
     ("class_uid, category_uid, activity_id, type_uid", "by `type`, see the table of classes"),
     ("severity_id", "1; 3 for a refusal that was enforced; 4 for a refused frame or lost events"),
-    ("status_id, status, status_detail", "`status`, `run.status`, `approval.outcome`; `error.kind`"),
-    ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 99 and 99"),
+    ("status_id, status, status_detail", "`status`, `run.status`, `approval.outcome`; `error.kind`, `agent.reason`"),
+    ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 0 and 99; what was not enforced 1 and 1"),
+    ("disposition", "`decision.action` that was enforced"),
     ("duration", "`latency_ms`, `run.summary.duration_ms`"),
     ("metadata.version, .product", f"OCSF {OCSF_VERSION}; ThoughtGate and its version"),
     ("metadata.uid", "`chain`"),
@@ -97,24 +110,42 @@ FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("metadata.sequence", "`seq`"),
     ("metadata.original_time", "`ts`"),
     ("metadata.log_name", "`run_id`"),
+    ("metadata.event_code, .log_version", "`type`, `v`"),
+    ("metadata.labels", f"`{BORROWED_TIME}` when `time` is that of the line before"),
+    ("metadata.profiles", "`security_control` when there is a `decision`"),
     ("actor.user.name", "`call.principal`, else `principal`"),
     ("actor.user.name (3003)", "`approval.decided_by`"),
+    ("user.name (3002)", "`agent.identity`, else `principal`, else `unknown`"),
+    ("user.name (3003)", "who calls: `call.principal`, else `principal`, else `unknown`"),
+    ("privileges, session.uid (3003)", "`call.tool_name`, `session_id`"),
+    ("service.name (3002)", "ThoughtGate"),
     ("actor.session.uid", "`session_id`"),
     ("actor.app_name", "`agent_id`"),
     ("src_endpoint.name, .uid", "`client`, `source.host_id`"),
     ("dst_endpoint.svc_name", "`server_name`"),
-    ("api.operation, .service.name, .request.uid", "`call.method`, `server_name`, `call.call_id`"),
+    ("api.operation, .service.name, .request.uid", "`call.method`, `list.method` or `message.method`; `server_name`; `call.call_id`"),
     ("api.response.code, .error, .message", "`error.code`, `error.kind`, `error.message`"),
     ("resources[].name, .type", "`call.tool_name`, `call.kind`"),
     ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
-    ("finding_info.title, .uid, .types", "`frame.check`, `frame.correlation_id`, `frame.kind`"),
-    ("app.name", "`server_name` of a server's start or exit, else ThoughtGate"),
-    ("unmapped", "every other member of the event, under its own name"),
+    ("finding_info.title, .analytic.name, .uid, .types", "`frame.check`, `frame.check`, `frame.correlation_id`, `frame.kind`"),
+    ("app.name, .vendor_name", "`server_name` of a server's start or exit and `unknown`, else ThoughtGate"),
+    ("unmapped", "every member of the event whose value stands nowhere above, under its own name"),
 )  # fmt: skip
 """Each OCSF field and where it comes from."""
 
-_ENVELOPE: Final = frozenset(
-    {"v", "type", "ts", "run_id", "agent_id", "client", "session_id", "seq", "server_name", "chain"}
+_PLACED: Final = frozenset({
+    "v", "type", "ts", "run_id", "agent_id", "client", "session_id", "seq", "server_name", "chain",
+    "principal", "source.host_id", "call.call_id", "call.server_name", "call.tool_name", "call.kind",
+    "call.method", "call.principal", "list.method", "message.method", "status", "latency_ms",
+    "run.status", "run.summary.duration_ms", "error.kind", "error.code", "error.message",
+    "agent.identity", "agent.reason", "approval.outcome", "approval.decided_by", "decision.action",
+    "decision.rule_id", "decision.policy.policy_id", "decision.policy.policy_version",
+    "frame.check", "frame.kind", "frame.correlation_id",
+})  # fmt: skip
+"""Members that have a place in some class."""
+
+_PARENTS: Final = frozenset(
+    path[:at] for path in _PLACED for at, char in enumerate(path) if char == "."
 )
 
 _STATUSES: Final = {
@@ -131,16 +162,23 @@ _STATUSES: Final = {
     "withdrawn": FAILURE,
 }
 
-_ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD": (OTHER, OTHER)}
-"""Action and disposition: allowed, denied and blocked, other."""
+_ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD": (UNKNOWN, OTHER)}
+"""Action and disposition: allowed, denied and blocked, not known yet and other."""
 
 
-def ocsf_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Return an event of the record as an OCSF event."""
+def ocsf_event(event: dict[str, Any], before: float = 0.0) -> dict[str, Any] | None:
+    """Return an event of the record as an OCSF event; None when there is no time to give it.
+
+    ``before`` is the time of the line before it, for an event whose own cannot be read.
+    """
+    own = event_time(event)
+    at = own if own > 0 else before
+    if at <= 0:
+        return None
     kind = text(event, "type") or ""
     shape = CLASSES.get(kind, _UNKNOWN_TYPE)
     mapped: dict[str, Any] = {
-        "time": round(event_time(event) * 1000),
+        "time": round(at * 1000),
         "class_uid": shape.class_uid,
         "class_name": shape.class_name,
         "category_uid": shape.category_uid,
@@ -149,20 +187,45 @@ def ocsf_event(event: dict[str, Any]) -> dict[str, Any]:
         "activity_name": shape.activity_name,
         "type_uid": shape.class_uid * 100 + shape.activity_id,
         "severity_id": _severity(kind, event),
-        "metadata": _metadata(event),
+        "metadata": _metadata(event, borrowed=at != own),
         "actor": _actor(kind, event),
-        "src_endpoint": _without_none(
-            {"name": text(event, "client"), "uid": text(member(event, "source"), "host_id")}
-        ),
-        "dst_endpoint": {"svc_name": text(event, "server_name") or ""},
+        **_endpoints(event),
         **_status(kind, event),
         **_decision(event),
     }
     detail = _DETAILS.get(shape.class_uid)
     if detail is not None:
         mapped.update(detail(event))
-    mapped["unmapped"] = {name: value for name, value in event.items() if name not in _ENVELOPE}
+    mapped["unmapped"] = _rest(event, "", frozenset(_leaves(mapped)))
     return mapped
+
+
+def _leaves(value: Any) -> Iterator[str | int]:
+    """Give the texts and numbers within a value."""
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _rest(said: dict[str, Any], prefix: str, mapped: frozenset[str | int]) -> dict[str, Any]:
+    """Return the members whose values were not mapped."""
+    rest: dict[str, Any] = {}
+    for name, value in said.items():
+        path = f"{prefix}{name}"
+        if path in _PARENTS and type(value) is dict:
+            inner = _rest(value, f"{path}.", mapped)
+            if inner:
+                rest[name] = inner
+        elif path not in _PLACED or not _is_placed(value, mapped):
+            rest[name] = value
+    return rest
+
+
+def _is_placed(value: Any, mapped: frozenset[str | int]) -> bool:
+    """Tell whether a value stands elsewhere, or is none."""
+    return value is None or value == "" or (type(value) in {str, int} and value in mapped)
 
 
 def _severity(kind: str, event: dict[str, Any]) -> int:
@@ -173,33 +236,51 @@ def _severity(kind: str, event: dict[str, Any]) -> int:
     return MEDIUM if refused or kind == AGENT_AUTH_REJECTED else INFORMATIONAL
 
 
-def _metadata(event: dict[str, Any]) -> dict[str, Any]:
+def _metadata(event: dict[str, Any], *, borrowed: bool) -> dict[str, Any]:
     call_id = text(member(event, "call"), "call_id")
     return _without_none(
         {
             "version": OCSF_VERSION,
-            "product": {
-                "name": "ThoughtGate",
-                "vendor_name": "ThoughtGate",
-                "version": __version__,
-            },
+            "product": PRODUCT,
+            "profiles": ["security_control"] if member(event, "decision") else None,
+            "labels": [BORROWED_TIME] if borrowed else None,
             "uid": text(event, "chain"),
             "correlation_uid": call_id or text(event, "run_id"),
             "sequence": number(event, "seq"),
             "original_time": text(event, "ts"),
             "log_name": text(event, "run_id"),
+            "log_version": text(event, "v"),
+            "event_code": text(event, "type"),
         }
     )
 
 
 def _actor(kind: str, event: dict[str, Any]) -> dict[str, Any]:
     person = text(member(event, "approval"), "decided_by") if kind == APPROVAL_DECIDED else None
-    name = person or text(member(event, "call"), "principal") or text(event, "principal")
     return {
-        "user": {"name": name or "unknown"},
-        "session": {"uid": text(event, "session_id") or "0"},
-        "app_name": text(event, "agent_id") or "unknown",
+        "user": {"name": person} if person else _caller(event),
+        "session": _session(event),
+        "app_name": text(event, "agent_id") or _UNSAID,
     }
+
+
+def _caller(event: dict[str, Any]) -> dict[str, Any]:
+    name = text(member(event, "call"), "principal") or text(event, "principal")
+    return {"name": name or _UNSAID}
+
+
+def _session(event: dict[str, Any]) -> dict[str, Any]:
+    return {"uid": text(event, "session_id") or "0"}
+
+
+def _endpoints(event: dict[str, Any]) -> dict[str, Any]:
+    source = {
+        "name": text(event, "client") or _UNSAID,
+        "uid": text(member(event, "source"), "host_id"),
+    }
+    server = text(event, "server_name")
+    target = {"dst_endpoint": {"svc_name": server}} if server else {}
+    return {"src_endpoint": _without_none(source), **target}
 
 
 def _status(kind: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -225,21 +306,26 @@ def _decision(event: dict[str, Any]) -> dict[str, Any]:
     said = member(event, "decision")
     if not said:
         return {}
-    action, disposition = _ACTIONS.get(text(said, "action") or "", (UNKNOWN, UNKNOWN))
+    word: str | None = text(said, "action") or ""
+    action, disposition = _ACTIONS.get(word or "", (UNKNOWN, UNKNOWN))
     if said.get("enforced") is False:
-        action, disposition = _ACTIONS["ALLOW"]
-    policy = member(said, "policy")
-    return {
-        "action_id": action,
-        "disposition_id": disposition,
-        "policy": _without_none(
-            {
-                "name": text(said, "rule_id"),
-                "version": text(policy, "policy_version"),
-                "uid": text(policy, "policy_id"),
-            }
-        ),
-    }
+        (action, disposition), word = _ACTIONS["ALLOW"], None
+    applied = member(said, "policy")
+    policy = _without_none(
+        {
+            "name": text(said, "rule_id"),
+            "version": text(applied, "policy_version"),
+            "uid": text(applied, "policy_id"),
+        }
+    )
+    return _without_none(
+        {
+            "action_id": action,
+            "disposition_id": disposition,
+            "disposition": word or None,
+            "policy": policy or None,
+        }
+    )
 
 
 def _api(event: dict[str, Any]) -> dict[str, Any]:
@@ -249,12 +335,12 @@ def _api(event: dict[str, Any]) -> dict[str, Any]:
         or text(member(event, "list"), "method")
         or text(member(event, "message"), "method")
     )
-    api: dict[str, Any] = {
-        "operation": operation or "tools/call",
-        "service": {"name": text(event, "server_name") or ""},
-    }
-    if call:
-        api["request"] = {"uid": text(call, "call_id") or ""}
+    api: dict[str, Any] = {"operation": operation or "tools/call"}
+    server, call_id = text(event, "server_name"), text(call, "call_id")
+    if server:
+        api["service"] = {"name": server}
+    if call_id:
+        api["request"] = {"uid": call_id}
     if error:
         api["response"] = _without_none(
             {
@@ -264,27 +350,48 @@ def _api(event: dict[str, Any]) -> dict[str, Any]:
             }
         )
     name = text(call, "tool_name")
-    resources = [{"name": name, "type": text(call, "kind") or "tool"}] if name else []
-    return {"api": api, "resources": resources}
+    if not name:
+        return {"api": api}
+    return {"api": api, "resources": [{"name": name, "type": text(call, "kind") or "tool"}]}
+
+
+def _authentication(event: dict[str, Any]) -> dict[str, Any]:
+    identity = text(member(event, "agent"), "identity")
+    user = {"name": identity} if identity else _caller(event)
+    return {"user": user, "service": {"name": PRODUCT["name"]}}
+
+
+def _authorization(event: dict[str, Any]) -> dict[str, Any]:
+    wanted = text(member(event, "call"), "tool_name") or _UNSAID
+    return {"user": _caller(event), "privileges": [wanted], "session": _session(event)}
 
 
 def _finding(event: dict[str, Any]) -> dict[str, Any]:
     frame = member(event, "frame")
+    check = text(frame, "check") or _UNSAID
     info = {
-        "title": f"frame refused: {text(frame, 'check') or 'unknown'}",
-        "uid": text(frame, "correlation_id") or text(event, "chain") or "",
-        "types": [text(frame, "kind") or "unknown"],
+        "title": f"frame refused: {check}",
+        "analytic": {"name": check, "type_id": RULE},
+        "uid": text(frame, "correlation_id") or text(event, "chain") or _UNSAID,
+        "types": [text(frame, "kind") or _UNSAID],
     }
     return {"finding_info": info}
 
 
 def _app(event: dict[str, Any]) -> dict[str, Any]:
-    own = event.get("type") in {RUN_START, RUN_END}
-    return {"app": {"name": "ThoughtGate" if own else text(event, "server_name") or "unknown"}}
+    if event.get("type") in {RUN_START, RUN_END}:
+        return {"app": PRODUCT}
+    return {"app": {"name": text(event, "server_name") or _UNSAID, "vendor_name": _UNSAID}}
 
 
 def _without_none(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-_DETAILS: Final = {6003: _api, 3003: _api, 2004: _finding, 6002: _app}
+_DETAILS: Final = {
+    6003: _api,
+    3002: _authentication,
+    3003: _authorization,
+    2004: _finding,
+    6002: _app,
+}
