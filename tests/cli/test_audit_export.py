@@ -117,3 +117,17 @@ def test_a_first_line_without_a_time_is_left_out_and_named(
     assert len(done.out.splitlines()) == 18
     assert f"{path}:1: its time cannot be read" in done.err
     assert '"time":0' not in done.out
+
+
+@pytest.mark.parametrize("form", ["jsonl", "flat", "ocsf"])
+def test_a_last_line_without_its_end_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    path = sample_record(tmp_path)
+    whole = export(capsys, path, form)
+    *_, verdict = (line for line in path.read_text().splitlines() if "tool_call_decision" in line)
+    with path.open("a") as stream:
+        stream.write(verdict)
+    done = command(capsys, "audit", "export", "--record", str(path), "--format", form)
+    assert [json.loads(line) for line in done.out.splitlines()] == whole
+    assert f"{path}:20: cut short" in done.err

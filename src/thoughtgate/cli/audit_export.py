@@ -36,6 +36,7 @@ Shape: TypeAlias = Callable[[dict[str, Any], float], dict[str, Any] | None]
 """Gives an event in another form, by the time of the line before it too; None leaves it out."""
 
 _FORMATS: Final = ("jsonl", "flat", "ocsf", "csv")
+_CUT_SHORT: Final = "cut short"
 _NO_TIME: Final = "its time cannot be read, and no line before it has one"
 
 
@@ -77,7 +78,7 @@ def _shape(format_: str, record: Path) -> Shape:
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
     """Return the held calls that were made: a person may answer long after the verdict."""
-    found = (approved_call(entry.event) for entry in read_record(record))
+    found = (approved_call(entry.event) for entry in read_record(record) if entry.line.ended)
     return frozenset(call for call in found if call is not None)
 
 
@@ -87,14 +88,20 @@ def _export(record: Path, shape: Shape, since: float, until: float) -> None:
     for entry in read_record(record):
         at = event_time(entry.event)
         at = at if at > 0 else before
-        timeless = shape is ocsf_event and not at
-        fault = entry.fault or (_NO_TIME if timeless else "")
+        fault = _fault(entry, timeless=shape is ocsf_event and not at)
         if fault:
             sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
             continue
         if at >= since and (not until or at < until):
             _write(entry, shape(entry.event, before))
         before = at
+
+
+def _fault(entry: Entry, *, timeless: bool) -> str:
+    """Return why a line is left out, if it is."""
+    if not entry.line.ended:
+        return _CUT_SHORT
+    return entry.fault or (_NO_TIME if timeless else "")
 
 
 def _write(entry: Entry, shaped: dict[str, Any] | None) -> None:
