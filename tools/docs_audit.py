@@ -5,7 +5,7 @@ from typing import Final
 from thoughtgate.core.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.core.envelope import CONTRACT, GENESIS
 from thoughtgate.core.evidence import ALGORITHM
-from thoughtgate.core.export import CSV_CALLS, FLAT_VERSION
+from thoughtgate.core.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
 from thoughtgate.core.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION
 from thoughtgate.core.verification import NOTES
 from thoughtgate.stores.record import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
@@ -85,6 +85,16 @@ This contract is closed: a new member of an existing event needs a new version.
 `audit export --format csv` and `audit query --csv` give one row a call: {", ".join(f"`{name}`" for name in CSV_CALLS)}.
 A value that a spreadsheet would run begins with an apostrophe.
 
+"""
+
+STATS: Final = """\
+
+`audit stats --json` gives one object: `calls` and `messages` (integers); `decisions`, `statuses`, `servers`, `tools`, `refusals` (by error kind), `approvals` (by outcome) and `frames_refused` (by check), each an object of a name and a count; `latency_ms` with `p50`, `p90` and `p99` of answered calls, null when there are none; `over_time`, a list of `at` (a time: when the step begins), `decision` and `calls`; and `step_s`, the length of a step in seconds.
+A call whose start is lost stands at the first time that is known of it.
+
+"""
+
+OCSF: Final = f"""\
 ## OCSF
 
 `audit export --format ocsf` gives one OCSF {OCSF_VERSION} event for every event.
@@ -98,7 +108,7 @@ def render() -> str:
     parts = [HEAD, _table(ENVELOPE)]
     for event in EVENTS:
         parts += [f"\n## `{event.name}`\n\n{event.meaning}\n\n", _table(event.members)]
-    parts += ["\n", CHAIN, FLAT, _classes(), "\n", _fields()]
+    parts += ["\n", CHAIN, FLAT, _calls(), STATS, OCSF, _classes(), "\n", _fields()]
     return "".join(parts)
 
 
@@ -107,6 +117,18 @@ def _table(members: tuple[Member, ...]) -> str:
     for one in members:
         optional = ", optional" if one.optional else ""
         lines.append(f"| `{one.path}` | {one.type}{optional} | {one.meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _calls() -> str:
+    lines = [
+        "## JSON\n",
+        "`audit query --json` and `audit show --json` give a list of calls, each an object with every member below.",
+        "A member of which the record says nothing is null; a time is written as `ts` is.\n",
+        "| member | type | comes from |",
+        "|---|---|---|",
+    ]
+    lines += [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning in CALL_MEMBERS]
     return "\n".join(lines) + "\n"
 
 

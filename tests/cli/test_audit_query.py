@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,33 @@ def test_a_word_that_is_none_of_ours_is_a_usage_error(
 
 def test_names_from_servers_cannot_move_the_cursor() -> None:
     assert printable("a\x1b[2Jb\u202ec") == "a�[2Jb�c"
+
+
+def test_json_has_times_and_booleans_as_the_record_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    blocked, held, made = command(capsys, "audit", "query", "--record", str(path), "--json").json
+    ends = [
+        event["ts"]
+        for event in map(json.loads, path.read_text().splitlines())
+        if event["type"] == "tool_call_end"
+    ]
+    assert [made["ended_at"], held["ended_at"], blocked["ended_at"]] == ends
+    assert held["started_at"] == "2025-10-09T08:53:22.000Z"
+    assert (held["enforced"], held["executes"], held["truncated"], held["is_error"]) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert (made["asked_at"], made["executes"]) == (None, None)
+
+
+def test_json_and_csv_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "query", "--record", path, "--json", "--csv")
+    assert (done.code, done.out) == (2, "")
+    assert "--csv" in done.err

@@ -99,3 +99,21 @@ def test_an_unknown_call_is_said_to_be_unknown(
     done = command(capsys, "audit", "show", "nope", "--record", str(sample_record(tmp_path)))
     assert done.code == 2
     assert "audit query" in done.err
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_no_name_at_all_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "show", name, "--record", path)
+    assert (done.code, done.out) == (2, "")
+
+
+def test_json_has_times_and_booleans_as_the_record_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    (found,) = command(capsys, "audit", "show", "run-1.2", "--record", path, "--json").json
+    assert found["approval_at"] == "2025-10-09T08:53:27.000Z"
+    assert found["executes"] is True

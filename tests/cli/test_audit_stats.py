@@ -36,3 +36,33 @@ def test_percentiles_of_nothing_are_nothing() -> None:
     assert percentile([], 50) is None
     assert percentile([1, 2, 3, 4], 50) == 3
     assert percentile([7], 99) == 7
+
+
+def without(path: Path, kind: str) -> str:
+    """Lose the lines of a type."""
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if f'"type":"{kind}"' not in line))
+    return str(path)
+
+
+def test_calls_whose_start_is_lost_stand_where_more_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = without(sample_record(tmp_path), "tool_call_start")
+    out = command(capsys, "audit", "stats", "--record", path).out
+    assert "1970" not in out
+    assert out.splitlines()[1].startswith("2025-10-09 08:53:00")
+    stats = command(capsys, "audit", "stats", "--record", path, "--json").json
+    assert stats["step_s"] == 60
+    assert {row["at"] for row in stats["over_time"]} == {"2025-10-09T08:53:00.000Z"}
+
+
+def test_calls_without_any_time_have_no_axis(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    path.write_text(path.read_text().replace('"ts":"2025', '"ts":"yesterday'))
+    done = command(capsys, "audit", "stats", "--record", str(path))
+    assert done.code == 0
+    assert done.out.startswith("3 calls")
+    assert "1970" not in done.out

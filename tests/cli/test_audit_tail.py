@@ -95,3 +95,38 @@ def test_a_file_full_of_other_things_is_not_remembered_line_by_line(
 
     assert 1 < len(said) < 50
     assert int(said[-1].split()[1]) < MAX_FAULTS
+
+
+def test_a_list_is_told_in_words() -> None:
+    said = {
+        "method": "tools/list",
+        "offered": 9,
+        "returned": 2,
+        "hidden": [f"t{number}" for number in range(7)],
+        "entries": {"a": "ab12", "b": "cd34"},
+        "enforced": True,
+    }
+    line = told({"type": "tools_list", "list": said})
+    assert line.endswith("tools/list  2 of 9 shown; hidden: t0, t1, t2, t3, t4 and 2 more")
+    observed = told({"type": "tools_list", "list": {**said, "hidden": ["t0"], "enforced": False}})
+    assert observed.endswith("2 of 9 shown; would hide: t0")
+
+
+def test_facts_are_told_in_words() -> None:
+    event = {"type": "policy_changed", "policy": {"loaded": False, "after": {"a": None, "b": [1]}}}
+    assert told(event).endswith("loaded no  after a none, b …")
+
+
+def test_a_verdict_without_a_reason_names_its_rule() -> None:
+    decision = {"action": "ALLOW", "rule_id": "reads", "explain": {"summary": ""}}
+    event = {"type": "tool_call_decision", "decision": decision, "call": {"tool_name": "read"}}
+    assert told(event).endswith("read  by reads")
+
+
+def test_a_type_that_is_none_of_ours_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "tail", "--record", path, "--type", "nonsense")
+    assert done.code == 2
+    assert "tool_call_decision" in done.err

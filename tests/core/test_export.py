@@ -5,8 +5,14 @@ import pytest
 from tests.support.records import RUN, answered, decided
 
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.export import CSV_CALLS, approved_call, flat_event
-from thoughtgate.core.folding import CALL_COLUMNS
+from thoughtgate.core.export import (
+    CALL_MEMBERS,
+    CSV_CALLS,
+    approved_call,
+    flat_event,
+    written_time,
+)
+from thoughtgate.core.folding import CALL_COLUMNS, parse_time
 from thoughtgate.core.record import Record
 
 
@@ -83,3 +89,18 @@ def test_agents_that_came_and_were_turned_away_are_flat_too() -> None:
 
 def test_the_columns_of_the_table_exist() -> None:
     assert set(CSV_CALLS) <= {name for name, _ in CALL_COLUMNS}
+
+
+def test_every_column_of_a_call_is_a_member_of_its_object() -> None:
+    assert [one.name for one in CALL_MEMBERS] == [name for name, _ in CALL_COLUMNS]
+
+
+@pytest.mark.parametrize("milli", range(0, 1000, 7))
+def test_a_time_is_written_as_the_record_had_it(milli: int) -> None:
+    stamp = f"2025-10-09T08:53:22.{milli:03d}Z"
+    assert written_time(parse_time(stamp)) == stamp
+
+
+def test_a_time_that_is_not_known_is_none() -> None:
+    assert written_time(None) is None
+    assert written_time(0.0) is None

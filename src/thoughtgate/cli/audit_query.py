@@ -18,7 +18,7 @@ from thoughtgate.cli.audit_place import (
     write_json,
 )
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
-from thoughtgate.core.export import CSV_CALLS
+from thoughtgate.core.export import CSV_CALLS, call_object
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
 
@@ -69,6 +69,8 @@ def query_command(
     csv_: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
 ) -> None:
     """List calls, newest first."""
+    if json_ and csv_:
+        raise UsageError("--json and --csv exclude each other")
     start, end = span(since, until)
     wanted = CallFilter(
         run=run,
@@ -84,7 +86,7 @@ def query_command(
     with open_ledger(find_place(record, config)) as ledger:
         calls = find_calls(ledger.connection, wanted)
     if json_:
-        write_json(calls)
+        write_json([call_object(call) for call in calls])
     elif csv_:
         write_csv(CSV_CALLS, calls)
     else:

@@ -15,6 +15,7 @@ from thoughtgate.cli.audit_place import (
 )
 from thoughtgate.cli.audit_query import decision_word, printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.core.export import call_object
 from thoughtgate.core.folding import parse_time
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import find_call
@@ -33,12 +34,14 @@ def show_command(
     json_: JsonOption = False,
 ) -> None:
     """Tell the whole story of one call: request, gates, approval, end, timings."""
+    if not call.strip():
+        raise UsageError("name a call by its id, or how it ends")
     with open_ledger(find_place(record, config)) as ledger:
         found = find_call(ledger.connection, call)
     if not found:
         raise UsageError(f"no call {call!r} is on record; `thoughtgate audit query` lists calls")
     if json_:
-        write_json(found)
+        write_json([call_object(one) for one in found])
         return
     for number, one in enumerate(found):
         sys.stdout.write("\n" if number else "")

@@ -18,8 +18,10 @@ from thoughtgate.cli.audit_place import (
 )
 from thoughtgate.cli.audit_query import RunOption, ServerOption, printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.core.export import written_time
 from thoughtgate.core.record import FRAME_REFUSED, MESSAGE
 from thoughtgate.stores.ledger_queries import (
+    TIME_OF_CALL,
     CallFilter,
     count_by,
     count_over_time,
@@ -55,7 +57,7 @@ def stats_command(
     with open_ledger(find_place(record, config)) as ledger:
         stats = collect(ledger.connection, wanted, time.time())
     if json_:
-        write_json(stats)
+        write_json(as_json(stats))
     else:
         for line in charts(stats):
             sys.stdout.write(line + "\n")
@@ -89,6 +91,12 @@ def collect(connection: sqlite3.Connection, wanted: CallFilter, now: float) -> d
             for _, detail, count, _ in count_traffic(connection, FRAME_REFUSED, wanted.since)
         },
     }
+
+
+def as_json(stats: dict[str, Any]) -> dict[str, Any]:
+    """Return what was collected with times as the record writes them."""
+    steps = [{**row, "at": written_time(row["at"])} for row in stats["over_time"]]
+    return {**stats, "over_time": steps}
 
 
 def percentile(ordered: Sequence[int], share: int) -> int | None:
@@ -125,7 +133,7 @@ def charts(stats: dict[str, Any]) -> Iterable[str]:
 def _step(connection: sqlite3.Connection, wanted: CallFilter, now: float) -> int:
     """Return the shortest step that fits the chart."""
     where, values = wanted.where()
-    query = f"SELECT min(started_at), max(started_at) FROM calls WHERE {where}"  # noqa: S608 - values are bound
+    query = f"SELECT min({TIME_OF_CALL}), max({TIME_OF_CALL}) FROM calls WHERE {where}"  # noqa: S608 - values are bound
     first, last = connection.execute(query, values).fetchone()
     width = (last or now) - (first or now)
     return next((step for step in _STEPS_S if width / step < _MAX_BARS), _STEPS_S[-1])
@@ -137,6 +145,8 @@ def _over_time(stats: dict[str, Any]) -> Iterable[str]:
     for row in stats["over_time"]:
         slot = int(row["at"] // step)
         sums[slot] = sums.get(slot, 0) + row["calls"]
+    if not sums:
+        return
     first, last = min(sums), max(sums)
     shown = [sums.get(slot, 0) for slot in range(first, min(last, first + _MAX_BARS) + 1)]
     top = max(shown)

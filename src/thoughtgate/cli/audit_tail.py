@@ -27,8 +27,10 @@ from thoughtgate.cli.audit_query import (
     printable,
 )
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
-from thoughtgate.core.folding import event_time, member, text
-from thoughtgate.core.record import MESSAGE
+from thoughtgate.core.contract import EVENTS
+from thoughtgate.core.folding import event_time, member, number, text
+from thoughtgate.core.record import MESSAGE, TOOLS_LIST
+from thoughtgate.errors import UsageError
 from thoughtgate.policy.globs import Glob
 from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record_follower import Follower
@@ -39,6 +41,8 @@ TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f --server github --decision block",
     "thoughtgate audit tail -n 100 --all --json",
 )
+
+TYPES: Final = tuple(event.name for event in EVENTS)
 
 _POLL_S: Final = 0.2
 """How often a followed file is looked at: soon for an eye, idle for a processor."""
@@ -66,6 +70,8 @@ def tail_command(
     json_: JsonOption = False,
 ) -> None:
     """Show the newest events of the record, and with -f those to come."""
+    if kind and kind not in TYPES:
+        raise UsageError(f"--type is one of {', '.join(TYPES)}, not {kind!r}")
     place = find_place(record, config)
     globs = {"run_id": run, "server_name": server}
     wanted = Wanted(
@@ -153,7 +159,8 @@ def _words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
         why = text(member(decision, "explain"), "summary") or ""
         observed = " (observed)" if decision.get("enforced") is False else ""
         rule = text(decision, "rule_id") or text(decision, "gate") or ""
-        return text(decision, "action") or "-", f"{tool}{observed}  {rule}: {why}"
+        because = f"{rule}: {why}" if rule and why else why or (f"by {rule}" if rule else "")
+        return text(decision, "action") or "-", f"{tool}{observed}  {because}"
     if approval:
         by = text(approval, "decided_by")
         who = f"by {by}" if by else f"workflow {text(approval, 'workflow') or '-'}"
@@ -172,9 +179,36 @@ def _other_words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
     run = member(event, "run")
     if run:
         return text(run, "status") or text(run, "mode") or "", f"run {event.get('run_id')}"
+    if kind == TOOLS_LIST:
+        return "", _list_words(member(event, "list"))
     said = next((member(event, name) for name in _BODIES if name in event), {})
-    facts = "  ".join(f"{name} {value}" for name, value in said.items() if name != "hidden")
-    return "", facts if kind else ""
+    return "", "  ".join(f"{name} {_fact(value)}" for name, value in said.items())
+
+
+def _list_words(said: dict[str, Any]) -> str:
+    """Tell how much of a list was shown, and what was not."""
+    offered, returned = (number(said, name) or 0 for name in ("offered", "returned"))
+    names = said.get("hidden")
+    hidden = [_fact(name) for name in names] if type(names) is list else []
+    verb = "would hide" if said.get("enforced") is False else "hidden"
+    left_out = f"; {verb}: {', '.join(hidden[:_SHOWN_NAMES])}" if hidden else ""
+    more = f" and {len(hidden) - _SHOWN_NAMES} more" if len(hidden) > _SHOWN_NAMES else ""
+    return f"{text(said, 'method') or 'list'}  {returned} of {offered} shown{left_out}{more}"
+
+
+def _fact(value: Any, *, within: bool = False) -> str:
+    """Return a value of an event in words; what is nested deeper than once is left out."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict | list) and within:
+        return "…"
+    if isinstance(value, dict):
+        facts = (f"{name} {_fact(inner, within=True)}" for name, inner in value.items())
+        return ", ".join(facts) or "none"
+    if isinstance(value, list):
+        return ", ".join(_fact(inner, within=True) for inner in value) or "none"
+    return "none" if value is None else str(value)
 
 
 _BODIES: Final = ("list", "message", "frame", "agent", "server", "policy", "record", "checkpoint")
+_SHOWN_NAMES: Final = 5

@@ -1,12 +1,14 @@
 """The record in older and flatter forms, for those who already read them.
 
 ``flat_event`` gives the flat, versioned objects of seed 001's audit contract. Unlike the
-record itself this form is closed: a new member needs a new version.
+record itself this form is closed: a new member needs a new version. ``call_object`` gives
+a call as ``audit query`` and ``audit show`` print it.
 """
 
-from collections.abc import Callable, Container
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from thoughtgate.core.envelope import render_time
 from thoughtgate.core.folding import member, number, text
 from thoughtgate.core.record import (
     AGENT_AUTH_REJECTED,
@@ -26,10 +28,90 @@ CSV_CALLS: Final = (
 )  # fmt: skip
 """Columns of the table of calls, in order."""
 
+
+class CallMember(NamedTuple):
+    """One member of a call as an object."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
+    CallMember("call_id", "string", "the call"),
+    CallMember("writer", "string", "`source.shim_id`"),
+    CallMember("run_id", "string", "the run"),
+    CallMember("session", "string", "the agent's session"),
+    CallMember("server", "string", "the server"),
+    CallMember("kind", "string", "`tool`, `resource` or `prompt`"),
+    CallMember("tool", "string", "the tool, prompt or resource URI"),
+    CallMember("method", "string", "the MCP method"),
+    CallMember("transport", "string", "`mcp_stdio` or `mcp_http`"),
+    CallMember("principal", "string", "who calls"),
+    CallMember("profile", "string", "`production` or `development`"),
+    CallMember("args_hash", "string", "SHA-256 over the canonical arguments"),
+    CallMember("preview", "string", "the arguments, secrets masked"),
+    CallMember("truncated", "boolean", "whether they are cut or left out"),
+    CallMember("bytes_in", "integer", "size of the request"),
+    CallMember("number", "integer", "1, 2, 3… the calls of the run"),
+    CallMember("started_at", "time", "`ts` of `tool_call_start`"),
+    CallMember("decision", "string", "`decision.action`"),
+    CallMember("gate", "string", "`decision.gate`"),
+    CallMember("rule", "string", "`decision.rule_id`"),
+    CallMember("reason_code", "string", "`decision.explain.reason_code`"),
+    CallMember("reason", "string", "`decision.explain.summary`"),
+    CallMember("enforced", "boolean", "`decision.enforced`"),
+    CallMember("workflow", "string", "who is asked"),
+    CallMember("policy", "string", "`decision.policy.policy_version`"),
+    CallMember("decided_at", "time", "`ts` of `tool_call_decision`"),
+    CallMember("asked_at", "time", "`ts` of `approval_requested`"),
+    CallMember("approval_id", "string", "the question"),
+    CallMember("approval", "string", "`approval.outcome`"),
+    CallMember("approved_by", "string", "`approval.decided_by`"),
+    CallMember("approval_channel", "string", "`approval.channel`"),
+    CallMember("approval_reason", "string", "`approval.reason`"),
+    CallMember("approval_at", "time", "`ts` of `approval_decided`"),
+    CallMember("executes", "boolean", "`approval.executes`"),
+    CallMember("votes", "list of object", "`approval.votes`; empty when there are none"),
+    CallMember("status", "string", "`status` of `tool_call_end`"),
+    CallMember("latency_ms", "integer", "from the request to its end"),
+    CallMember("bytes_out", "integer", "size of the answer"),
+    CallMember("error_class", "string", "`error.class`"),
+    CallMember("error_kind", "string", "`error.kind`"),
+    CallMember("error_code", "integer", "`error.code`"),
+    CallMember("error_message", "string", "`error.message`"),
+    CallMember("is_error", "boolean", "the tool's result says `isError`"),
+    CallMember("result_preview", "string", "only in records of an earlier version"),
+    CallMember("ended_at", "time", "`ts` of `tool_call_end`"),
+)
+"""Every member of a call's object, in order; each but the first two may be null."""
+
 CallKey: TypeAlias = tuple[str | None, str | None]
 """A call's id and its writer: the writers of one run may count alike."""
 
 _UINT32: Final = 2**32 - 1
+
+
+def written_time(at: float | None) -> str | None:
+    """Return a time as the record writes it; None when it is not known."""
+    # The record's milliseconds are not exact as seconds, so the nearest ones are meant.
+    return render_time(at + 0.0005) if at is not None and at > 0 else None
+
+
+def call_object(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call of the ledger with times and booleans as the record has them."""
+    return {name: _VALUES.get(kind, _as_it_is)(call[name]) for name, kind, _ in CALL_MEMBERS}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _boolean(value: Any) -> bool | None:
+    return None if value is None else bool(value)
+
+
+_VALUES: Final[dict[str, Callable[[Any], Any]]] = {"time": written_time, "boolean": _boolean}
 
 
 def approved_call(event: dict[str, Any]) -> CallKey | None:

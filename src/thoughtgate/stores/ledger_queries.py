@@ -10,6 +10,12 @@ from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS
 MAX_LATENCIES: Final = 100_000
 """Newest calls whose latencies the percentiles are taken from."""
 
+TIME_OF_CALL: Final = (
+    "coalesce(nullif(calls.started_at, 0), nullif(calls.decided_at, 0), "
+    "nullif(calls.asked_at, 0), nullif(calls.approval_at, 0), nullif(calls.ended_at, 0))"
+)
+"""When a call was made; when its start is lost, the first that is known of it."""
+
 # Other filters are applied to the newest 5,000 calls with a word: a common word stays cheap.
 _WORD_HITS: Final = (
     "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
@@ -116,14 +122,14 @@ def count_by(
 def count_over_time(
     connection: sqlite3.Connection, wanted: CallFilter, step_s: int
 ) -> list[tuple[float, str, int]]:
-    """Count calls by decision in steps of time."""
+    """Count calls by decision in steps of time, but for those of which no time is known."""
     where, values = wanted.where()
     query = (
-        "SELECT cast(calls.started_at / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
-        f"FROM calls WHERE {where} GROUP BY 1, 2 ORDER BY 1, 2"
+        f"SELECT cast({TIME_OF_CALL} / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+        f"FROM calls WHERE {where} AND {TIME_OF_CALL} IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
     )
     rows = connection.execute(query, (step_s, step_s, *values))
-    return [(float(at or 0), str(decision), int(count)) for at, decision, count in rows]
+    return [(float(at), str(decision), int(count)) for at, decision, count in rows]
 
 
 def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
