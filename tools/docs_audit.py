@@ -91,6 +91,7 @@ STATS: Final = """\
 
 `audit stats --json` gives one object: `calls` and `messages` (integers); `decisions`, `statuses`, `servers`, `tools`, `refusals` (by error kind), `approvals` (by outcome) and `frames_refused` (by check), each an object of a name and a count; `latency_ms` with `p50`, `p90` and `p99` of answered calls, null when there are none; `over_time`, a list of `at` (a time: when the step begins), `decision` and `calls`; and `step_s`, the length of a step in seconds.
 A call whose start is lost stands at the first time that is known of it.
+`--since` and `--until` cut `messages` and `frames_refused` by whole minutes.
 
 """
 

@@ -2,8 +2,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
+from tests.support.records import RUN, T0
 
 from thoughtgate.cli.audit_stats import percentile
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.record import Record
+from thoughtgate.stores.record import RecordWriter
 
 
 def test_sums_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,3 +70,26 @@ def test_calls_without_any_time_have_no_axis(
     assert done.code == 0
     assert done.out.startswith("3 calls")
     assert "1970" not in done.out
+
+
+def test_run_server_and_times_apply_to_messages_and_frames_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    for flags in (("--run", "other"), ("--server", "other"), ("--until", "2025-10-09T08:00Z")):
+        stats = command(capsys, "audit", "stats", "--record", path, "--json", *flags).json
+        assert (stats["calls"], stats["messages"], stats["frames_refused"]) == (0, 0, {})
+
+
+def test_frames_of_both_directions_are_summed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    for direction in ("agent_to_server", "server_to_agent"):
+        frame = {"direction": direction, "check": "batch", "kind": "k", "bytes": 9}
+        writer.write([Record("frame_refused", T0, "files", "1", {"frame": frame})])
+    writer.close()
+    out = command(capsys, "audit", "stats", "--record", str(path)).out
+    assert out.startswith("0 calls")
+    assert out.splitlines()[-1].split() == ["batch", "█" * 30, "2"]

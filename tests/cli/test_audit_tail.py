@@ -47,6 +47,10 @@ def test_filters_apply(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert types("--type", "message") == ["message"]
     assert types("--server", "nobody") == []
     assert types("--run", "run-2") == []
+    assert types("--run", "run-?", "--type", "run_start") == ["run_start"]
+    assert types("--tool", "[rd") == types("--tool", "[a-z]*") == []
+    too_long = command(capsys, "audit", "tail", "--record", path, "--tool", "x" * 9000)
+    assert too_long.code == 2
 
 
 def test_a_line_is_coloured_for_a_terminal() -> None:

@@ -306,3 +306,30 @@ def test_a_reader_killed_in_the_middle_neither_loses_nor_doubles(tmp_path: Path)
     ledger.ingest(path)
     assert count_traffic(ledger.connection, "message")[0][2] == 10_000
     ledger.close()
+
+
+def test_a_file_that_comes_back_is_read_before_those_that_follow_it(tmp_path: Path) -> None:
+    path, aside = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.000001"
+    away = tmp_path / "away"
+    write(aside, [*call(1), started("run-1.9")])
+    write(path, [*call(2), decided("run-1.9")])
+    fresh = Ledger(tmp_path / "fresh")
+    fresh.ingest(path)
+    aside.rename(away)
+    ledger = Ledger(ledger_path(path))
+    ledger.ingest(path)
+    away.rename(aside)
+    ledger.ingest(path)
+    assert dumped(ledger) == dumped(fresh)
+    aside.unlink()
+    ledger.ingest(path)
+    found = {row["call_id"] for row in find_calls(ledger.connection, CallFilter())}
+    assert found == {"run-1.2", "run-1.9"}
+    ledger.close()
+    fresh.close()
+
+
+def dumped(ledger: Ledger) -> list[object]:
+    """Return everything that a ledger holds."""
+    tables = ("files", "faults", "calls", "runs", "traffic")
+    return [ledger.connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables]

@@ -126,4 +126,17 @@ def test_latencies_are_those_of_answered_calls(ledger: Ledger) -> None:
 
 def test_frames_are_counted(ledger: Ledger) -> None:
     assert count_traffic(ledger.connection, "frame_refused") == [("agent_to_server", "batch", 1, 9)]
-    assert count_traffic(ledger.connection, "frame_refused", T0 + 3600) == []
+    for none in (
+        CallFilter(since=T0 + 3600),
+        CallFilter(until=T0 - 60),
+        CallFilter(run="other"),
+        CallFilter(server="git*"),
+    ):
+        assert count_traffic(ledger.connection, "frame_refused", none) == []
+    wanted = CallFilter(since=T0, until=T0 + 86_400, run="run-*", server="files")
+    assert len(count_traffic(ledger.connection, "frame_refused", wanted)) == 1
+
+
+def test_only_stars_and_question_marks_are_wildcards(ledger: Ledger) -> None:
+    assert find_calls(ledger.connection, CallFilter(tool="[rw]*")) == []
+    assert len(find_calls(ledger.connection, CallFilter(tool="rea?_*"))) == 2

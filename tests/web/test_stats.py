@@ -13,7 +13,11 @@ def test_sums_and_plots_of_the_calls(client: Client, tmp_path: Path) -> None:
     text = client.get("/stats").text
 
     assert "Calls over time" in text
-    assert text.count("<svg") >= 3
+    for title in ("Decisions", "Ends", "Tools", "Servers", "Refusals", "Approvals"):
+        assert f"<h2>{title}</h2><svg" in text
+    assert "<h2>Frames refused</h2><svg" in text
+    assert "<b>1</b> other messages" in text
+    assert "p90 of answered calls" in text
     assert "forwarded at once" in text
 
 

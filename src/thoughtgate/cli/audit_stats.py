@@ -2,7 +2,6 @@
 
 import sqlite3
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -19,14 +18,14 @@ from thoughtgate.cli.audit_place import (
 from thoughtgate.cli.audit_query import RunOption, ServerOption, printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
 from thoughtgate.core.export import written_time
-from thoughtgate.core.record import FRAME_REFUSED, MESSAGE
 from thoughtgate.stores.ledger_queries import (
-    TIME_OF_CALL,
     CallFilter,
     count_by,
+    count_frames,
+    count_messages,
     count_over_time,
-    count_traffic,
     latencies,
+    time_between,
 )
 
 STATS_EXAMPLES: Final = examples(
@@ -55,7 +54,7 @@ def stats_command(
     start, end = span(since, until)
     wanted = CallFilter(run=run, server=server, since=start, until=end)
     with open_ledger(find_place(record, config)) as ledger:
-        stats = collect(ledger.connection, wanted, time.time())
+        stats = collect(ledger.connection, wanted)
     if json_:
         write_json(as_json(stats))
     else:
@@ -63,10 +62,10 @@ def stats_command(
             sys.stdout.write(line + "\n")
 
 
-def collect(connection: sqlite3.Connection, wanted: CallFilter, now: float) -> dict[str, Any]:
+def collect(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, Any]:
     """Ask the ledger for everything the charts show."""
     spent = latencies(connection, wanted)
-    step = _step(connection, wanted, now)
+    step = _step(time_between(connection, wanted))
     return {
         "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
         "decisions": dict(count_by(connection, "decision", wanted)),
@@ -85,11 +84,8 @@ def collect(connection: sqlite3.Connection, wanted: CallFilter, now: float) -> d
             {"at": at, "decision": decision, "calls": count}
             for at, decision, count in count_over_time(connection, wanted, step)
         ],
-        "messages": sum(row[2] for row in count_traffic(connection, MESSAGE, wanted.since, 0)),
-        "frames_refused": {
-            detail: count
-            for _, detail, count, _ in count_traffic(connection, FRAME_REFUSED, wanted.since)
-        },
+        "messages": count_messages(connection, wanted),
+        "frames_refused": count_frames(connection, wanted),
     }
 
 
@@ -109,8 +105,6 @@ def percentile(ordered: Sequence[int], share: int) -> int | None:
 def charts(stats: dict[str, Any]) -> Iterable[str]:
     """Draw what was collected."""
     yield f"{counted(stats['calls'], 'call')}, {counted(stats['messages'], 'other message')}"
-    if not stats["calls"]:
-        return
     yield from _over_time(stats)
     for title in ("decisions", "statuses", "servers", "tools", "refusals", "approvals"):
         if stats[title]:
@@ -130,12 +124,8 @@ def charts(stats: dict[str, Any]) -> Iterable[str]:
     yield f"latency of answered calls: {', '.join(shares)}"
 
 
-def _step(connection: sqlite3.Connection, wanted: CallFilter, now: float) -> int:
-    """Return the shortest step that fits the chart."""
-    where, values = wanted.where()
-    query = f"SELECT min({TIME_OF_CALL}), max({TIME_OF_CALL}) FROM calls WHERE {where}"  # noqa: S608 - values are bound
-    first, last = connection.execute(query, values).fetchone()
-    width = (last or now) - (first or now)
+def _step(width: float) -> int:
+    """Return the shortest step, in seconds, of which a time has no more than the chart."""
     return next((step for step in _STEPS_S if width / step < _MAX_BARS), _STEPS_S[-1])
 
 

@@ -75,8 +75,8 @@ def tail_command(
     place = find_place(record, config)
     globs = {"run_id": run, "server_name": server}
     wanted = Wanted(
-        {name: Glob(pattern) for name, pattern in globs.items() if pattern},
-        Glob(tool) if tool else None,
+        {name: _glob(pattern) for name, pattern in globs.items() if pattern},
+        _glob(tool) if tool else None,
         chosen("--decision", decision, DECISIONS),
         kind,
         every=every or kind == MESSAGE,
@@ -86,6 +86,14 @@ def tail_command(
         line = json.dumps(event) if json_ else told(event, coloured=coloured)
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
+
+
+def _glob(pattern: str) -> Glob:
+    """Compile a pattern in which only ``*`` and ``?`` are wildcards, as in other commands."""
+    try:
+        return Glob(pattern.replace("[", "[[]"))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 class Wanted:

@@ -21,6 +21,8 @@ from thoughtgate.stores.ledger import Ledger, ledger_path
 from thoughtgate.stores.ledger_queries import (
     CallFilter,
     count_by,
+    count_frames,
+    count_messages,
     count_over_time,
     find_call,
     find_calls,
@@ -41,7 +43,7 @@ STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
 """Widths of a bar; the first that needs at most ``MAX_BARS`` is taken."""
 MAX_BARS: Final = 72
 
-PERCENTILES: Final = (50, 95, 99)
+PERCENTILES: Final = (50, 90, 99)
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
@@ -124,7 +126,9 @@ class ConsoleRecord:
             return {
                 "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
                 "decisions": dict(count_by(connection, "decision", wanted)),
-                "statuses": dict(count_by(connection, "status", wanted)),
+                "statuses": count_by(connection, "status", wanted),
+                "messages": count_messages(connection, wanted),
+                "frames_refused": list(count_frames(connection, wanted).items()),
                 "servers": count_by(connection, "server", wanted, 10),
                 "tools": count_by(connection, "tool", wanted, 10),
                 "refusals": [

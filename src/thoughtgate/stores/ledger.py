@@ -130,7 +130,7 @@ class Ledger:
         events, faults = 0, list[tuple[str, int, str]]()
         try:
             files = [(file, _head(file)) for file in record_files(record)]
-            self._forget_all_but({head for _, head in files})
+            self._forget_all_but(self._usable([head for _, head in files]))
             for file, head in files:
                 if head:
                     events += self._ingest_file(file, head, faults)
@@ -205,6 +205,15 @@ class Ledger:
             events += batch.folded.events
             if batch.count < BATCH_LINES:
                 return events
+
+    def _usable(self, heads: list[str]) -> set[str]:
+        """Return the files whose rows can stay: none if one is new that others came after.
+
+        A row belongs to the last file that speaks of it, so files are read in their order.
+        """
+        known = {str(row[0]) for row in self.connection.execute("SELECT head FROM files")}
+        met = [head in known for head in heads if head]
+        return set() if met != sorted(met, reverse=True) else set(heads)
 
     def _forget_all_but(self, heads: set[str]) -> None:
         """Delete what came from files that the record no longer has."""

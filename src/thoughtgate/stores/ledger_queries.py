@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS
+from thoughtgate.core.record import FRAME_REFUSED, MESSAGE
 
 MAX_LATENCIES: Final = 100_000
 """Newest calls whose latencies the percentiles are taken from."""
 
-TIME_OF_CALL: Final = (
-    "coalesce(nullif(calls.started_at, 0), nullif(calls.decided_at, 0), "
-    "nullif(calls.asked_at, 0), nullif(calls.approval_at, 0), nullif(calls.ended_at, 0))"
+_LOST_START: Final = (
+    "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
+    "nullif(calls.approval_at, 0), nullif(calls.ended_at, 0))"
 )
-"""When a call was made; when its start is lost, the first that is known of it."""
+_TIMES: Final = (
+    ("calls.started_at", "+calls.started_at > 0"),
+    (_LOST_START, f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"),
+)
+"""When calls were made, and which: those with a start, then by what else is known of the others.
+
+Two questions, because the first is answered from an index alone; the plus keeps SQLite from
+another that has less.
+"""
 
 # Other filters are applied to the newest 5,000 calls with a word: a common word stays cheap.
 _WORD_HITS: Final = (
@@ -50,9 +59,9 @@ class CallFilter:
         terms, values = list[str](), list[Any]()
         for column, wanted in (("run_id", self.run), ("server", self.server), ("tool", self.tool)):
             if wanted:
-                wild = "*" in wanted or "?" in wanted
-                terms.append(f"calls.{column} {'GLOB' if wild else '='} ?")
-                values.append(wanted)
+                term, value = _named(f"calls.{column}", wanted)
+                terms.append(term)
+                values.append(value)
         for column, wanted in (("decision", self.decision), ("status", self.status)):
             if wanted:
                 terms.append(f"calls.{column} = ?")
@@ -67,6 +76,22 @@ class CallFilter:
             term, value = _words(self.text)
             terms.append(term)
             values.append(value)
+        return " AND ".join(terms) or "1", values
+
+    def where_traffic(self) -> tuple[str, list[Any]]:
+        """Return the condition for messages and frames: by run, server and time, to the minute."""
+        terms, values = list[str](), list[Any]()
+        for column, wanted in (("run_id", self.run), ("server", self.server)):
+            if wanted:
+                term, value = _named(column, wanted)
+                terms.append(term)
+                values.append(value)
+        if self.since:
+            terms.append("minute >= ?")
+            values.append(self.since // 60)
+        if self.until:
+            terms.append("minute < ?")
+            values.append(-(-self.until // 60))
         return " AND ".join(terms) or "1", values
 
 
@@ -124,12 +149,27 @@ def count_over_time(
 ) -> list[tuple[float, str, int]]:
     """Count calls by decision in steps of time, but for those of which no time is known."""
     where, values = wanted.where()
-    query = (
-        f"SELECT cast({TIME_OF_CALL} / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
-        f"FROM calls WHERE {where} AND {TIME_OF_CALL} IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
-    )
-    rows = connection.execute(query, (step_s, step_s, *values))
-    return [(float(at), str(decision), int(count)) for at, decision, count in rows]
+    sums: dict[tuple[float, str], int] = {}
+    for time, which in _TIMES:
+        query = (
+            f"SELECT cast({time} / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+            f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
+        )
+        for at, decision, count in connection.execute(query, (step_s, step_s, *values)):
+            key = (float(at), str(decision))
+            sums[key] = sums.get(key, 0) + int(count)
+    return [(at, decision, count) for (at, decision), count in sorted(sums.items())]
+
+
+def time_between(connection: sqlite3.Connection, wanted: CallFilter) -> float:
+    """Return the seconds between the first and the last call."""
+    where, values = wanted.where()
+    ends = list[float]()
+    for time, which in _TIMES:
+        query = f"SELECT min({time}), max({time}) FROM calls WHERE {where} AND {which}"  # noqa: S608 - as above
+        found = connection.execute(query, values).fetchone()
+        ends += [float(end) for end in found if end is not None]
+    return max(ends) - min(ends) if ends else 0.0
 
 
 def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
@@ -143,19 +183,43 @@ def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
 
 
 def count_traffic(
-    connection: sqlite3.Connection, kind: str, since: float = 0.0, limit: int = 20
+    connection: sqlite3.Connection, kind: str, wanted: CallFilter | None = None, limit: int = 20
 ) -> list[tuple[str, str, int, int]]:
-    """Count messages or refused frames by direction and detail: direction, detail, count, bytes."""
+    """Count messages or refused frames by direction and detail: direction, detail, count, bytes.
+
+    Of the filter, run, server and times apply.
+    """
+    where, values = (wanted or CallFilter()).where_traffic()
     query = (
-        "SELECT direction, detail, sum(count), sum(bytes) FROM traffic "
-        "WHERE type = ? AND minute >= ? GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ?"
+        "SELECT direction, detail, sum(count), sum(bytes) FROM traffic "  # noqa: S608 - as above
+        f"WHERE type = ? AND {where} GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT ?"
     )
     return [
         (str(direction), str(detail), int(count), int(size))
         for direction, detail, count, size in connection.execute(
-            query, (kind, since // 60, limit or -1)
+            query, (kind, *values, limit or -1)
         )
     ]
+
+
+def count_frames(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, int]:
+    """Count refused frames by the check that they failed, in either direction, most first."""
+    sums: dict[str, int] = {}
+    for _, check, count, _ in count_traffic(connection, FRAME_REFUSED, wanted, 0):
+        sums[check] = sums.get(check, 0) + count
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
+
+
+def count_messages(connection: sqlite3.Connection, wanted: CallFilter) -> int:
+    """Count the messages that no gate judges."""
+    return sum(count for _, _, count, _ in count_traffic(connection, MESSAGE, wanted, 0))
+
+
+def _named(column: str, wanted: str) -> tuple[str, str]:
+    """Return the condition for a name, in which only ``*`` and ``?`` are wildcards."""
+    if "*" in wanted or "?" in wanted:
+        return f"{column} GLOB ?", wanted.replace("[", "[[]")
+    return f"{column} = ?", wanted
 
 
 def _words(text: str) -> tuple[str, str]:

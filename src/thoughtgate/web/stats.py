@@ -29,15 +29,20 @@ class StatsPage:
         now = self._site.desk.clock()
         stats = self._site.record.stats(now - SPANS[chosen][1], now)
         charts = {}
-        if stats.get("calls"):
+        if stats.get("calls") or stats.get("frames_refused"):
             charts = {
                 "time": plot_over_time(
                     stats["over_time"], stats["since"], stats["until"], stats["step_s"]
+                ),
+                "decisions": plot_ranking(list(stats["decisions"].items())),
+                "statuses": plot_ranking(
+                    [(status or "not ended", count) for status, count in stats["statuses"]]
                 ),
                 "tools": plot_ranking(stats["tools"]),
                 "servers": plot_ranking(stats["servers"]),
                 "refusals": plot_ranking(stats["refusals"]),
                 "approvals": plot_ranking(stats["approvals"]),
+                "frames": plot_ranking(stats["frames_refused"]),
             }
         return self._site.page(
             request, "stats.html", stats=stats, charts=charts, spans=SPANS, chosen=chosen
