@@ -1,9 +1,13 @@
 """From names and URIs to servers."""
 
 from pathlib import Path
+from typing import Any
 
-from tests.support.frames import request
+import pytest
+from tests.support.frames import call, request
+from tests.support.http_hub import serving_http
 from tests.support.hub import odd, sample, serving
+from tests.support.otlp_receiver import otlp_receiver
 
 
 def complete(ident: int, ref: dict[str, str]) -> dict[str, object]:
@@ -49,3 +53,48 @@ def test_a_task_is_not_passed_on(tmp_path: Path) -> None:
 
     assert result["result"]["content"][0]["text"] == "x"
     assert "ttl" not in log.read_text()
+
+
+UNKNOWN = (
+    call(1, "one.unknown"),
+    call(1, "thoughtgate.unknown"),
+    call(1, "elsewhere.unknown"),
+    request(1, "prompts/get", {"name": "one.unknown"}),
+    request(1, "prompts/get", {"name": "thoughtgate.servers_list"}),
+    request(1, "resources/read", {"uri": "unknown://x"}),
+    complete(1, {"type": "ref/prompt", "name": "one.unknown"}),
+)
+
+
+@pytest.mark.parametrize("asked", UNKNOWN, ids=lambda one: one["method"])
+def test_a_name_that_nobody_offers_is_blocked_as_a_hidden_one_is(
+    tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    servers = {"one": sample(expose={"block": ["add"]}), "two": sample()}
+    with serving(tmp_path, servers) as hub:
+        hub.open()
+        hidden = hub.ask(call(1, "one.add"))
+        unknown = hub.ask(asked)
+        records = hub.records()
+
+    judged = [one["decision"] for one in records if one["type"] == "tool_call_decision"]
+    ended = [one for one in records if one["type"] == "tool_call_end"]
+    told = [answer["error"] for answer in (hidden, unknown)]
+    for error in told:
+        del error["data"]["tool"], error["data"]["correlation_id"]
+    assert told[0] == told[1]
+    assert [(one["action"], one["gate"]) for one in judged] == [("BLOCK", "visibility")] * 2
+    assert [one["error"]["class"] for one in ended] == ["policy_block"] * 2
+
+
+def test_an_unknown_name_is_a_decision_and_nothing_upstream(tmp_path: Path) -> None:
+    with otlp_receiver() as receiver:
+        telemetry = {"otlp": {"endpoint": receiver.endpoint}, "metrics": True}
+        with serving_http(tmp_path, {"one": sample()}, telemetry=telemetry) as hub:
+            answer = hub.modern(1, "tools/call", {"name": "one.unknown", "arguments": {}})
+            metrics = hub.send("GET", path="/metrics").body.decode()
+
+    assert answer.messages[0]["error"]["data"]["kind"] == "not_exposed"
+    assert 'thoughtgate_decisions_total{gate="visibility",outcome="deny"} 1.0' in metrics
+    assert "mcp_upstream_requests_total{" not in metrics
+    assert [span.name for span in receiver.spans] == ["mcp.request"]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
+from thoughtgate.core.catalogue import NOTHING, Offer
 from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record import (
@@ -23,6 +24,7 @@ from thoughtgate.core.record import (
 from thoughtgate.core.supervision import BROKE, CAME_UP, ENDED, RUNNING, STARTING
 from thoughtgate.core.task import Task
 from thoughtgate.errors import PeerError
+from thoughtgate.policy.call import TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure, Visibility
 from thoughtgate.runtime.clock import now
@@ -33,10 +35,10 @@ from thoughtgate.runtime.hub_gate import HubGate
 from thoughtgate.runtime.hub_lists import AT_ONCE, HubLists, Own
 from thoughtgate.runtime.hub_notices import HubNotices
 from thoughtgate.runtime.hub_relay import ServerRelay
-from thoughtgate.runtime.hub_routes import HubRoutes
+from thoughtgate.runtime.hub_routes import LIST_OF, HubRoutes, Target
 from thoughtgate.runtime.hub_servers import Servers, Surroundings
 from thoughtgate.runtime.hub_view import describe_server, instructions
-from thoughtgate.runtime.manager_tools import ENTRIES, ManagerTools
+from thoughtgate.runtime.manager_tools import ENTRIES, OFFER, ManagerTools
 from thoughtgate.runtime.supervisor import Supervisor
 from thoughtgate.runtime.tasks import spawn
 from thoughtgate.wire.message import Fault, Message
@@ -111,6 +113,14 @@ class Hub:
     def own_tools(self) -> Own | None:
         """The manager tools, unless the config switches them off."""
         return Own(NAME, ENTRIES) if self.settings.manager_tools else None
+
+    def offer_of(self, target: Target) -> Offer | None:
+        """Return the list that must name what a request is about; None where none is known."""
+        if target.server == NAME:
+            return OFFER if target.kind == TOOL else NOTHING
+        method = LIST_OF.get(target.kind)
+        supervisor = self.servers.get(target.server)
+        return supervisor.known(method) if supervisor is not None and method else None
 
     def instructions(self) -> str:
         """Return what a client's model should know."""

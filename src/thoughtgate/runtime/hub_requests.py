@@ -290,9 +290,12 @@ class HubRequests:
         self, client: Client, message: Message, target: Target, exposed: str, *, modern: bool
     ) -> None:
         if message.id is not None and not client.is_gone:
+            hub = self._hub
             client.work.pop(message.id, None)
-            carrier = self._hub.gate.tasks.carrier_of(client, message, modern=modern)
-            channel = self._hub.channel(carrier, target.server)
+            params = message.body.get("params") or {}
+            target = hub.routes.unless_unknown(target, exposed, params, hub.offer_of(target))
+            carrier = hub.gate.tasks.carrier_of(client, message, modern=modern)
+            channel = hub.channel(carrier, target.server)
             channel.ask(message, message.id, target.params, exposed, modern=modern)
 
     async def _about_task(

@@ -7,6 +7,7 @@ the first call to it; but never for something that is hidden, which must start n
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.core.catalogue import Offer
 from thoughtgate.core.routing import Route, find_owner, split
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.runtime.hub_gate import HubGate
@@ -75,6 +76,17 @@ class HubRoutes:
         """Tell whether a client may know of something at all."""
         visibility = self._gate.governor.policy.visibility
         return visibility.allows(target.server, target.kind, target.name)
+
+    def unless_unknown(
+        self, target: Target, exposed: str, params: dict[str, Any], offer: Offer | None
+    ) -> Target:
+        """Return where a request goes: nowhere when its server does not offer what it names.
+
+        ``exposed`` and ``params`` are the client's own; without an offer nothing is unknown.
+        """
+        if offer is None or target.name in offer.names or not self.is_visible(target):
+            return target
+        return Target("", target.kind, exposed, params)
 
     def needs_list(self, target: Target, supervisor: Supervisor) -> bool:
         """Tell whether the server must be asked what it offers before the call is judged."""

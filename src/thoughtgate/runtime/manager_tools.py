@@ -9,6 +9,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
+from thoughtgate.core.catalogue import Offer
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.hub_channel import HIDDEN, Carried, Channel
 from thoughtgate.runtime.supervisor_log import KEPT_LINES
@@ -59,6 +60,9 @@ ENTRIES: Final = (
     ),
     _entry("namespaces_list", "List the namespaces and say which one is active", _NOTHING, _READS),
 )
+
+OFFER: Final = Offer(ENTRIES, frozenset(entry["name"] for entry in ENTRIES))
+"""The hub's own tools as a server's list of them would be."""
 
 
 class Managed(Protocol):
