@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, initialize, notification, request, result
-from tests.support.http_hub import serving_http
+from tests.support.http_gate import Gate
+from tests.support.http_hub import ACCEPT, serving_http
 from tests.support.hub import odd, sample, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
@@ -255,6 +257,64 @@ def test_readiness_and_metrics_are_told(tmp_path: Path) -> None:
     assert first.status == 503
     assert metrics.status == 200
     assert b"# TYPE" in metrics.body
+
+
+HELD = "thoughtgate_approvals_pending 1.0"
+PREVENTED = "thoughtgate_zombie_execution_prevented_total 1.0"
+
+
+def _page(port: int) -> str:
+    """Read the metrics."""
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    link.request("GET", "/metrics")
+    text = link.getresponse().read().decode()
+    link.close()
+    return text
+
+
+def _busy_page(port: int, prefix: str) -> str:
+    """Make calls that end in every way, the last by hanging up, and read the metrics."""
+    headers = dict(ACCEPT)
+    for body in (
+        initialize(0),
+        request(1, "tools/list"),
+        call(2, f"{prefix}echo", {"text": "x"}),
+        call(3, f"{prefix}add", {"a": 1, "b": 2}),
+        {"jsonrpc": "2.0"},
+        call(4, f"{prefix}env"),
+    ):
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        link.request("POST", "/mcp", json.dumps(body), headers)
+        if body.get("id") == 4:
+            wait_for(lambda: HELD in _page(port), what="a held call")
+        else:
+            answer = link.getresponse()
+            answer.read()
+            session = answer.getheader("mcp-session-id")
+            headers |= {"Mcp-Session-Id": session} if session else {}
+        link.close()
+    wait_for(lambda: PREVENTED in _page(port), what="a call that is not made")
+    return _page(port)
+
+
+def _names(page: str) -> set[str]:
+    return set(re.findall(r"^# TYPE (\S+)", page, re.MULTILINE))
+
+
+def test_the_hub_counts_under_the_names_that_the_proxy_has(tmp_path: Path) -> None:
+    rules = [{"tool": "add", "action": "deny"}, {"tool": "env", "action": "approve"}]
+    for name in ("hub", "proxy"):
+        (tmp_path / name).mkdir()
+    with serving_http(tmp_path / "hub", ONE, rules=rules) as hub:
+        first = _page(hub.port)
+        ours = _busy_page(hub.port, "one.")
+        config = hub.config.read_text()
+    with Gate(tmp_path / "proxy", config) as gate:
+        theirs = _busy_page(gate.port, "")
+
+    assert "mcp_connections_active 1.0" in first
+    assert "thoughtgate_zombie_execution_prevented_total 0.0" in first
+    assert _names(ours) == _names(theirs)
 
 
 def test_what_a_sessions_own_server_logs_is_its_clients_alone(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, PersonAn
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, TaskMade
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record import Record
+from thoughtgate.core.session import CALLER_GONE
 from thoughtgate.errors import RecordError
-from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.policy.call import DENY, FORWARD, Verdict
 from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
@@ -35,6 +36,8 @@ class HubGate:
         self.governor = governor
         self.max_held = max_held
         self.tasks = HubTasks(governor)
+        self.prevented = 0
+        """Held calls that were not made because their caller had left."""
         self._held: dict[str, tuple[Channel, RequestId]] = {}
         self._busy: set[Channel] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -102,6 +105,8 @@ class HubGate:
     def withdraw(self, command: Withdraw) -> None:
         """Nobody waits for a held call any more."""
         self._held.pop(command.call_id, None)
+        if command.reason == CALLER_GONE:
+            self.prevented += 1
         self.governor.withdraw(command.call_id, command.reason, now())
 
     def screen(
@@ -163,6 +168,8 @@ class HubGate:
                 if found is not None:
                     channel, key = found
                     channel.feed(CallJudged(key, ruling.verdict, ruling.call_id, at))
+                elif ruling.verdict.action == FORWARD:
+                    self.prevented += 1
         for channel in list(self._busy):
             channel.tick(at)
             if channel.session.is_idle:

@@ -160,9 +160,13 @@ class HttpFront:
         return 503, JSON, b'{"status":"starting"}'
 
     def _metrics(self) -> tuple[int, bytes, bytes]:
-        if self._meter is None:
+        meter = self._meter
+        if meter is None:
             return 404, b"", b""
-        return 200, b"content-type: text/plain; version=0.0.4\r\n", self._meter.render()
+        meter.set("mcp_connections_active", len(self._server.connections))
+        prevented = self._hub.gate.prevented
+        meter.set("thoughtgate_zombie_execution_prevented_total", prevented)
+        return 200, b"content-type: text/plain; version=0.0.4\r\n", meter.render()
 
     # The listener's callbacks.
 
