@@ -26,7 +26,7 @@ TAIL: Final = """
 ## Logs
 
 Log lines go to stderr, never to stdout: `telemetry.log_format: human` or `json`, `telemetry.log_level: debug`, `info`, `warning` or `error`.
-A JSON line has `timestamp`, `level`, `component`, `message` and, for a call, `server_id`, `direction`, `tool`, `message_id`, `correlation_id`, `governance_decision`, `profile`, `policy_reason`, `forwarded`, `latency_us`.
+A JSON line has `timestamp`, `level`, `component`, `message` and, for a call, `server_id`, `direction`, `method`, `tool`, `correlation_id`, `governance_decision`, `profile`, `policy_reason`, `forwarded`, `latency_us`.
 What the development profile let through is logged at `warn` with `governance_decision` `WOULD_BLOCK`, `WOULD_REJECT` or `WOULD_DROP`.
 Secrets are masked as in the record.
 

@@ -4,19 +4,21 @@ import json
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.runtime.hub_log import LogBridge, open_log
 from thoughtgate.telemetry.logs import Log
 
 
-def lines_of(path: Path, level: str) -> list[dict[str, str]]:
+def lines_of(path: Path, level: str) -> list[dict[str, Any]]:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     log = Log("serve", level=level, form="json", redactor=Redactor(), descriptor=descriptor)
     bridge = LogBridge(log)
     for number, text in ((10, "details"), (20, "news"), (30, "trouble"), (40, "failure")):
         record = logging.LogRecord("x", number, "", 0, text, (), None)
         record.server = "one"
+        record.id = 7
         record.other = "hidden"
         bridge.emit(record)
     os.close(descriptor)
@@ -27,7 +29,9 @@ def test_lines_carry_level_and_server(tmp_path: Path) -> None:
     lines = lines_of(tmp_path / "log", "debug")
 
     assert [line["level"] for line in lines] == ["debug", "info", "warn", "error"]
-    assert {line["server"] for line in lines} == {"one"}
+    assert {line["server_id"] for line in lines} == {"one"}
+    assert {line["message_id"] for line in lines} == {7}
+    assert "server" not in lines[0]
     assert "other" not in lines[0]
 
 

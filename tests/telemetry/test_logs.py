@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from tests.support.audit_cli import sample_events
-from tests.support.records import T0, decided, ended
+from tests.support.records import T0, decided, ended, started
 
 from thoughtgate.core.record import Record, frame_refused
+from thoughtgate.telemetry import logs as module
 from thoughtgate.telemetry.logs import DEBUG, ERROR, INFO, JSON, WARN, Log
 
 
@@ -39,6 +40,7 @@ def pipe() -> Iterator[Pipe]:
 @pytest.mark.requirement("S000-NFR-002")
 def test_a_verdict_is_logged_with_the_fields_of_the_requirement(pipe: Pipe) -> None:
     log = Log("shim", form=JSON, level=DEBUG, descriptor=pipe.writer)
+    log.record(started("c1"))
     log.record(decided("c1"))
     log.record(ended("c1"))
     verdict, end = pipe.objects()
@@ -48,7 +50,9 @@ def test_a_verdict_is_logged_with_the_fields_of_the_requirement(pipe: Pipe) -> N
     assert verdict["server_id"] == "files"
     assert verdict["direction"] == "agent_to_server"
     assert verdict["tool"] == "read_file"
-    assert verdict["message_id"] == "c1"
+    assert verdict["correlation_id"] == "c1"
+    assert "message_id" not in verdict
+    assert verdict["method"] == end["method"] == "tools/call"
     assert verdict["governance_decision"] == "forward"
     assert verdict["profile"] == "production"
     assert end["latency_us"] == 20_000
@@ -81,6 +85,16 @@ def test_what_the_development_profile_would_have_refused_is_logged_as_such(pipe:
     assert rejected["governance_decision"] == "WOULD_REJECT"
     assert rejected["correlation_id"] == "1-f1"
     assert dropped["governance_decision"] == "WOULD_DROP"
+
+
+def test_methods_are_remembered_of_so_many_open_calls(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_CALLS", 1)
+    log = Log("shim", form=JSON, level=DEBUG, descriptor=pipe.writer)
+    for record in (started("c1"), started("c2"), ended("c1"), ended("c2"), ended("c2")):
+        log.record(record)
+    assert ["method" in line for line in pipe.objects()] == [False, True, False]
 
 
 def test_levels_are_kept(pipe: Pipe) -> None:

@@ -40,7 +40,10 @@ def serve(
         bool, typer.Option("--eager", help="Start all servers now, not at their first call.")
     ] = False,
     log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warn or error.")
+        str,
+        typer.Option(
+            "--log-level", metavar="LEVEL", help="debug, info, warning (or warn) or error."
+        ),
     ] = "",
     profile: Annotated[
         str, typer.Option("--profile", metavar="NAME", help="production or development.")
@@ -59,7 +62,7 @@ def serve(
     environ = dict(os.environ)
     level = log_level or environ.get("THOUGHTGATE_LOG_LEVEL", "")
     if level and level not in LEVELS:
-        raise UsageError(f"--log-level is one of debug, info, warn, error (got {level!r})")
+        raise UsageError(f"--log-level is one of debug, info, warning, error (got {level!r})")
     loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
     for warning in loaded.warnings:
         sys.stderr.write(f"Warning: {warning}\n")

@@ -6,7 +6,15 @@ from typing import Any, Final
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.telemetry.logs import DEBUG, ERROR, INFO, WARN, Log
 
-_SHOWN: Final = ("server", "tool", "id", "reason")
+_SHOWN: Final = {
+    "server": "server_id",
+    "method": "method",
+    "tool": "tool",
+    "id": "message_id",
+    "reason": "reason",
+}
+"""What a line tells beside its message, with the name it has in every component's lines."""
+
 _LOGGER: Final = "thoughtgate"
 
 
@@ -20,7 +28,7 @@ class LogBridge(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line; a failure to log is never a failure of the hub."""
         fields: dict[str, Any] = {
-            name: getattr(record, name) for name in _SHOWN if hasattr(record, name)
+            shown: getattr(record, name) for name, shown in _SHOWN.items() if hasattr(record, name)
         }
         if record.exc_info and record.exc_info[1] is not None:
             fields["error"] = type(record.exc_info[1]).__name__

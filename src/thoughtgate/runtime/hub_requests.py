@@ -86,7 +86,8 @@ class HubRequests:
         ident, method = message.id, message.method
         params: Params = message.body.get("params") or {}
         modern = version_in(params) is not None
-        _log.debug("request %s (%d bytes)", method, len(message.raw), extra={"id": ident})
+        facts = {"id": ident, "method": method}
+        _log.debug("request %s (%d bytes)", method, len(message.raw), extra=facts)
         fault = self._not_askable(client, message)
         if fault is not None or ident is None:
             if fault is not None:

@@ -19,6 +19,7 @@ from thoughtgate.core.record import (
     APPROVAL_DECIDED,
     CALL_DECISION,
     CALL_END,
+    CALL_START,
     FRAME_REFUSED,
     SERVER_EXITED,
     Record,
@@ -44,6 +45,9 @@ MAX_WRITE: Final = 4096
 MAX_VALUE: Final = 2000
 """Characters of one value in a log line; names and reasons are the peers' to choose."""
 
+MAX_CALLS: Final = 10_000
+"""Calls between their start and their end whose methods are remembered; the oldest are forgotten."""
+
 WOULD_BLOCK: Final = "WOULD_BLOCK"
 WOULD_REJECT: Final = "WOULD_REJECT"
 WOULD_DROP: Final = "WOULD_DROP"
@@ -67,6 +71,8 @@ class Log:
         self._redactor = redactor if redactor is not None else Redactor()
         self._descriptor = descriptor
         self._is_cut = False
+        self._methods: dict[str, str] = {}
+        """The methods of calls that have not ended: only their start names them."""
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
         """Write one line if its level is wanted."""
@@ -85,11 +91,22 @@ class Log:
 
     def record(self, record: Record) -> None:
         """Write what the record says, as far as an operator wants to read it at once."""
+        if record.type == CALL_START:
+            self._remember(record.body["call"])
         teller = _TELLERS.get(record.type)
         if teller is None:
             return
         level, message, fields = teller(record)
+        call_id = fields.get("correlation_id", "")
+        fields.setdefault("method", self._methods.get(call_id))
+        if record.type == CALL_END:
+            self._methods.pop(call_id, None)
         self.say(level, message, record.at, server_id=record.server or None, **fields)
+
+    def _remember(self, call: dict[str, Any]) -> None:
+        self._methods[call["call_id"]] = call["method"]
+        if len(self._methods) > MAX_CALLS:
+            del self._methods[next(iter(self._methods))]
 
     def _write(self, line: bytes) -> None:
         """Write as much of a line as is taken at once."""
@@ -136,7 +153,6 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
     fields = {
         "direction": AGENT_TO_SERVER,
         "tool": call["tool_name"],
-        "message_id": call["call_id"],
         "correlation_id": call["call_id"],
         "governance_decision": WOULD_BLOCK if observed else word,
         "profile": "development" if observed else "production",
@@ -153,7 +169,6 @@ def _ended(record: Record) -> tuple[str, str, dict[str, Any]]:
     error = body.get("error") or {}
     fields = {
         "tool": body["call"]["tool_name"],
-        "message_id": body["call"]["call_id"],
         "correlation_id": body["call"]["call_id"],
         "status": body["status"],
         "error": error.get("kind") or error.get("class"),
@@ -182,7 +197,6 @@ def _approval(record: Record) -> tuple[str, str, dict[str, Any]]:
     approval, call = record.body["approval"], record.body["call"]
     fields = {
         "tool": call["tool_name"],
-        "message_id": call["call_id"],
         "correlation_id": call["call_id"],
         "outcome": approval["outcome"],
         "decided_by": approval["decided_by"] or None,
