@@ -87,6 +87,7 @@ def test_hello_tells_a_shim_all_it_needs(tmp_path: Path) -> None:
         assert reply["profile"] == "production"
         assert reply["timeout_s"] == 9.0
         assert reply["max_held"] == 32
+        assert (reply["log_format"], reply["log_level"]) == ("human", "info")
         assert reply["withheld"] == ["OUR_SECRET"]
 
     _with(tmp_path, act)

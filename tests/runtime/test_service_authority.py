@@ -114,7 +114,7 @@ def test_only_the_word_forward_forwards(value: Any) -> None:
     with RawService(lambda _head, _body: b"") as service:
         authority = _open(service.run(), "files", "s")
         for reply_value in (value, {"decision": value}):
-            (judged,) = authority._judged(1, 200, json.dumps(reply_value).encode())
+            (judged,) = authority._judged(CALL, 200, json.dumps(reply_value).encode())
             assert isinstance(judged, CallJudged)
             assert judged.verdict.action == DENY or reply_value == {"decision": "pending_approval"}
 
@@ -264,6 +264,50 @@ def test_what_development_would_have_refused_is_said(capfd: pytest.CaptureFixtur
     said = capfd.readouterr().err
     assert "WOULD_BLOCK: 'rm', rules gate, policy_denied" in said
     assert "WOULD_REJECT: a frame agent_to_server, raw_cr" in said
+
+
+def test_it_is_said_in_json_where_the_config_wants_that(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    hello = {"session_id": "s1", "profile": "development", "log_format": "json"}
+    forward = {"decision": "forward", "outcome": "WOULD_BLOCK", "tool": "echo", "gate": "rules"}
+    answers = [json.dumps({**forward, "kind": "policy_denied"}).encode(), b"{}"]
+
+    def answerer(head: bytes, _: bytes) -> bytes | None:
+        return reply(answers.pop(0) if b"evaluate" in head else json.dumps(hello).encode())
+
+    frame = frame_refused(
+        now(),
+        "files",
+        "s",
+        direction="agent_to_server",
+        check="raw_cr",
+        kind="invalid_request",
+        size=3,
+        enforced=False,
+    )
+    with RawService(answerer) as service:
+        run = service.run()
+        environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
+        authority, _, _ = connect("files", "", f"http://{run.host}:{run.port}", environ)
+        _OPENED.append(authority)
+        authority.record(frame)
+        for _ in range(2):
+            _drive(authority, authority.judge(CALL), lambda found: found)
+
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [line["governance_decision"] for line in lines] == [
+        "WOULD_REJECT",
+        "WOULD_BLOCK",
+        "WOULD_BLOCK",
+    ]
+    assert {(line["component"], line["server_id"], line["level"]) for line in lines} == {
+        ("shim", "files", "warn")
+    }
+    judged = [
+        (line["method"], line["tool"], line["gate"], line["message_id"]) for line in lines[1:]
+    ]
+    assert judged == [("tools/call", "echo", "rules", 1), ("tools/call", "echo", "governance", 1)]
 
 
 def test_pending_is_held() -> None:

@@ -264,6 +264,8 @@ class Governance:
             "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
             "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
+            "log_format": self.settings.telemetry.log_format,
+            "log_level": self.settings.telemetry.log_level,
         }
 
     def _open_session(self, server: str, pid: int = 0) -> ShimSession:

@@ -8,7 +8,7 @@ is a denial (in the development profile: forwarded, with a word on stderr).
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.core.clerk import MAX_HELD, ORPHAN_AFTER_S, Setup
 from thoughtgate.core.commands import (
@@ -22,9 +22,9 @@ from thoughtgate.core.commands import (
     Withdraw,
 )
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
-from thoughtgate.core.record import FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.core.record import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.errors import KINDS
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
 from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.greeting import EVALUATE_S, SUCCESS, find_run, greet, read_object, wait_on
@@ -34,6 +34,9 @@ from thoughtgate.runtime.task_wire import as_command, told_event
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import LISTINGS
+
+if TYPE_CHECKING:
+    from thoughtgate.telemetry.logs import Log
 
 TASK_POLL_S: Final = 5.0
 """From a question about a held call to giving up on its answer (F-016b)."""
@@ -73,6 +76,8 @@ class ServiceAuthority:
 
     def __init__(self, run: RunFile, server: str, session: str) -> None:
         self.stop_reason = ""
+        self.log: Log | None = None
+        """Where words are JSON lines; None where they are for people."""
         self._run = run
         self._server = server
         self._session = session
@@ -110,7 +115,7 @@ class ServiceAuthority:
         """Ask for a verdict."""
 
         def answer(status: int, body: bytes) -> list[Event]:
-            return self._judged(command.key, status, body)
+            return self._judged(command, status, body)
 
         question = {
             "server_id": self._server,
@@ -208,7 +213,10 @@ class ServiceAuthority:
         """Queue an event for the service's record."""
         if record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
             frame = record.body["frame"]
-            _complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
+            if self.log is not None:
+                self.log.record(record)
+            else:
+                _complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
         if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
             self._queue.append(record)
 
@@ -294,22 +302,23 @@ class ServiceAuthority:
         data = _body(body)
         return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
 
-    def _judged(self, key: RequestId, status: int, body: bytes) -> list[Event]:
+    def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
         reply = read_object(status, body)
         if reply is not None and reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
-        verdict, call_id = self._verdict(reply), _text(reply, "call_id")
+        verdict, call_id = self._verdict(reply, command), _text(reply, "call_id")
         prompt = _text(reply, "prompt")
         if prompt and verdict.action == APPROVE:
             self._prompts[call_id] = prompt
-        return [CallJudged(key, verdict, call_id, now())]
+        return [CallJudged(command.key, verdict, call_id, now())]
 
-    def _verdict(self, reply: dict[str, Any] | None) -> Verdict:
+    def _verdict(self, reply: dict[str, Any] | None, command: JudgeCall | None = None) -> Verdict:
         decision = reply.get("decision") if reply is not None else None
         if reply is not None and decision == "forward":
             if outcome := _text(reply, "outcome"):
-                gate, kind = _text(reply, "gate"), _text(reply, "kind")
-                _complain(f"{outcome}: {_text(reply, 'tool')!r}, {gate} gate, {kind}")
+                gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))
+                words = f"{tool!r}, {gate} gate, {kind}"
+                self._would(outcome, words, command, tool=tool, gate=gate, policy_reason=kind)
             redact = reply.get("redact") is True
             return Verdict(
                 FORWARD,
@@ -329,13 +338,35 @@ class ServiceAuthority:
                 kind if kind in KINDS else "governance_denied",
                 retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
             )
-        return self._no_answer()
+        return self._no_answer(command)
 
-    def _no_answer(self) -> Verdict:
+    def _no_answer(self, command: JudgeCall | None) -> Verdict:
         if self._enforce:
             return Verdict(DENY, "governance", "service_unavailable")
-        _complain("WOULD_BLOCK: the governance service did not answer; forwarded (development)")
+        words = "the governance service did not answer"
+        facts = {"gate": "governance", "policy_reason": words}
+        self._would("WOULD_BLOCK", f"{words}; forwarded (development)", command, **facts)
         return Verdict(FORWARD, "governance", enforced=False)
+
+    def _would(self, outcome: str, words: str, command: JudgeCall | None, **facts: str) -> None:
+        """Say what the production profile would have refused, as the config wants it said."""
+        if self.log is None:
+            _complain(f"{outcome}: {words}")
+            return
+        asked: dict[str, Any] = {}
+        if command is not None:
+            name = command.named[0].name
+            asked = {"method": command.method, "tool": name, "message_id": command.key}
+        self.log.say(
+            "warn",
+            "call judged",
+            server_id=self._server,
+            direction=AGENT_TO_SERVER,
+            governance_decision=outcome,
+            profile=DEVELOPMENT,
+            forwarded=True,
+            **{**asked, **facts},
+        )
 
     def _hidden(self, command: ScreenList, status: int, body: bytes) -> frozenset[str]:
         reply = read_object(status, body)
@@ -458,7 +489,18 @@ def connect(
         max_held=held if isinstance(held, int) else MAX_HELD,
     )
     withheld = [name for name in reply.get("withheld", []) if isinstance(name, str)]
-    return ServiceAuthority(run, server, session), setup, withheld
+    authority = ServiceAuthority(run, server, session)
+    authority.log = _open_log(reply)
+    return authority, setup, withheld
+
+
+def _open_log(reply: dict[str, Any]) -> "Log | None":
+    """Return the log that the config wants; None for words to people."""
+    if _text(reply, "log_format") != "json":
+        return None
+    from thoughtgate.telemetry.logs import INFO, JSON, Log  # only who asks for it pays for it
+
+    return Log("shim", level=_text(reply, "log_level") or INFO, form=JSON)
 
 
 def _body(value: dict[str, Any]) -> bytes:
