@@ -1,9 +1,13 @@
 """Who a run is, from the environment."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from tests.support.http_gate import Gate
+from tests.support.http_hub import serving_http
+from tests.support.hub import sample
 
 from thoughtgate.core.envelope import UNKNOWN
 from thoughtgate.runtime.identity import MAX_VALUE, host_id, identify_run, principal_of
@@ -42,6 +46,23 @@ def test_the_principal_is_named_or_the_agent_or_local(
     tmp_path: Path, environ: dict[str, str], principal: str
 ) -> None:
     assert principal_of(identify_run(environ, "production", str(tmp_path))) == principal
+
+
+@pytest.mark.parametrize(("agent", "principal"), [("coder", "coder"), ("", "local")])
+def test_it_is_the_same_over_http(tmp_path: Path, agent: str, principal: str) -> None:
+    environ = {"THOUGHTGATE_AGENT_ID": agent}
+    for name in ("hub", "proxy"):
+        (tmp_path / name).mkdir()
+    with serving_http(tmp_path / "hub", {"one": sample()}, env=environ) as hub:
+        hub.modern(1, "tools/call", {"name": "one.echo", "arguments": {"text": "x"}})
+        records = (hub.state / "audit.jsonl").read_text("utf-8").splitlines()
+        config = hub.config.read_text("utf-8")
+    with Gate(tmp_path / "proxy", config, environ=environ) as gate:
+        gate.call("echo", {"text": "x"})
+        theirs = gate.records("tool_call_start")
+
+    ours = [one for one in map(json.loads, records) if one["type"] == "tool_call_start"]
+    assert [one["call"]["principal"] for one in (*ours, *theirs)] == [principal] * 2
 
 
 @pytest.mark.requirement("ID-002")

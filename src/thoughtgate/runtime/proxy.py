@@ -29,6 +29,7 @@ from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
 from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
+from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_shim import json_log, secret_names
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
@@ -236,7 +237,7 @@ class HttpProxy:
         entrance, keys = open_entrance(
             listen.auth,
             plan.environ,
-            anonymous=governor.run.principal or "local",
+            anonymous=principal_of(governor.run),
             metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
             file=plan.loaded.path or "",
         )
