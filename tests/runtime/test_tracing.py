@@ -12,10 +12,11 @@ from tests.support.frames import MODERN_VERSION, envelope, request
 from tests.support.http_gate import ACCEPT, call_of
 from tests.support.http_hub import HttpHub, serving_http
 from tests.support.http_upstream import HttpUpstream, Received, Reply, result, text_result
-from tests.support.hub import Served, sample, serving
+from tests.support.hub import Served, modern, sample, serving
 from tests.support.otlp_receiver import attributes, otlp_receiver
 from tests.support.proxy_process import ProxyProcess, environment, proxy_command
 from tests.support.records import started
+from tests.support.waiting import wait_for
 from tests.support.wraps import Machine
 
 from thoughtgate.config.settings import TelemetrySettings
@@ -47,10 +48,10 @@ def _post(port: int, body: dict[str, Any]) -> None:
     connection.close()
 
 
-def _calls(seen: Path) -> list[dict[str, Any]]:
+def _calls(seen: Path, word: str = "tools/call") -> list[dict[str, Any]]:
     """Return the calls that reached the sample server."""
     lines = [json.loads(line)["line"] for line in seen.read_text("utf-8").splitlines()]
-    return [json.loads(line) for line in lines if "tools/call" in line]
+    return [json.loads(line) for line in lines if word in line]
 
 
 def _far(received: Received) -> Reply:
@@ -228,6 +229,49 @@ def test_the_server_of_a_task_is_told_the_hubs_span(tmp_path: Path) -> None:
     (call,) = _calls(seen)
     assert "task" not in call["params"]
     assert _span_of(call["params"]["_meta"]["traceparent"]) == told
+
+
+def _follow_in_a_session(hub: HttpHub) -> None:
+    session = hub.open_session()
+    for number, method in enumerate(("resources/subscribe", "resources/unsubscribe")):
+        body = request(number + 1, method, {"uri": "note:///draft"})
+        answer = hub.post(body, Mcp_Session_Id=session, traceparent=PARENT)
+        assert answer.messages[0]["result"] == {}
+
+
+def test_a_server_is_told_the_trace_of_who_follows_a_resource_and_ends_it(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    server = sample("--era", "legacy", "--log", str(seen))
+    with otlp_receiver() as receiver:
+        with serving_http(tmp_path, {"one": server}, **_served(receiver.endpoint)) as hub:
+            _follow_in_a_session(hub)
+            wait_for(lambda: len(_calls(seen, 'subscribe"')) == 2, what="both requests")
+        told = _carried(receiver.span("mcp.upstream"))
+    first, last = (call["params"]["_meta"] for call in _calls(seen, 'subscribe"'))
+    assert _span_of(first["traceparent"]) == told
+    assert told[0] == PARENT.split("-")[1]
+    assert last["traceparent"] == PARENT
+
+
+def test_the_trace_of_one_that_listens_reaches_a_legacy_server(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    server = sample("--era", "legacy", "--log", str(seen))
+    with otlp_receiver() as receiver:
+        with serving(tmp_path, {"one": server}, **_served(receiver.endpoint)) as hub:
+            wanted = {"resourceSubscriptions": ["note:///draft"]}
+            hub.send(modern(1, "subscriptions/listen", {"notifications": wanted}))
+            wait_for(lambda: seen.exists() and _calls(seen, "resources/subscribe"))
+        told = _carried(receiver.span("mcp.upstream"))
+    (call,) = _calls(seen, "resources/subscribe")
+    assert _span_of(call["params"]["_meta"]["traceparent"]) == told
+
+
+def test_without_a_collector_a_follower_adds_no_trace(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    with serving_http(tmp_path, {"one": sample("--era", "legacy", "--log", str(seen))}) as hub:
+        _follow_in_a_session(hub)
+        wait_for(lambda: len(_calls(seen, 'subscribe"')) == 2, what="both requests")
+    assert [call["params"] for call in _calls(seen, 'subscribe"')] == [{"uri": "note:///draft"}] * 2
 
 
 def test_without_a_collector_a_hub_adds_no_trace_but_records_the_callers(tmp_path: Path) -> None:

@@ -160,11 +160,11 @@ class Hub:
             self.servers.forget(relay)
             await relay.supervisor.dispose()
 
-    def unfollow(self, client: Client, server: str, uri: str) -> None:
+    def unfollow(self, client: Client, server: str, uri: str, trace: str = "") -> None:
         """One client less follows a resource."""
         relay = self.relay(client, server)
         if relay is not None:
-            relay.supervisor.unfollow(uri)
+            relay.supervisor.unfollow(uri, trace)
 
     def declare(self, client: Client) -> None:
         """Let servers that are not up yet know what this client can be asked."""

@@ -78,7 +78,7 @@ class HubListens:
             relay = self._hub.relay(client, server)
             supervisor = relay.supervisor if relay is not None else self._hub.servers[server]
             try:
-                refusal = await supervisor.follow(named.name)
+                refusal = await supervisor.follow(named.name, ruling.verdict.trace)
             except (PeerError, PeerGone):
                 status, error = ERROR, {"class": "transport", "kind": "upstream_connection_failed"}
             else:

@@ -26,7 +26,7 @@ from thoughtgate.runtime.supervisor import Supervisor
 from thoughtgate.runtime.upstream import Upstream
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, traceparent
 
 MAX_ROUNDS: Final = 10
 """How often one call may ask its client before the hub gives up."""
@@ -77,7 +77,7 @@ class ServerRelay:
     async def _follow(self, channel: Channel, call: Carried) -> Message:
         uri = call.params["uri"]
         if uri not in channel.client.followed:
-            refusal = await self.supervisor.follow(uri)
+            refusal = await self.supervisor.follow(uri, traceparent(call.params))
             if refusal is not None:
                 return with_id(refusal, call.key)
             channel.client.followed[uri] = self.supervisor.id

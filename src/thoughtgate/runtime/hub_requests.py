@@ -37,6 +37,7 @@ from thoughtgate.wire.revisions import (
     META,
     MODERN,
     SUPPORTED,
+    traceparent,
     version_in,
 )
 
@@ -209,12 +210,18 @@ class HubRequests:
     def _unsubscribe(
         self, client: Client, message: Message, params: Params
     ) -> dict[str, Any] | None:
-        del message
         uri = params.get("uri")
         server = client.followed.pop(uri, None) if type(uri) is str else None
         if server is not None and type(uri) is str:
-            self._hub.unfollow(client, server, uri)
+            self._hub.unfollow(client, server, uri, self._trace(client, message, params))
         return {}
+
+    def _trace(self, client: Client, message: Message, params: Params) -> str:
+        """Return the trace of a request that no gate judges and so no span stands for: the caller's."""
+        carried = ""
+        if self._hub.gate.governor.trace is not None and message.id is not None:
+            carried = client.traces.get(message.id, "")
+        return carried or traceparent(params)
 
     # Lists.
 

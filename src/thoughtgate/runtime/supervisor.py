@@ -34,6 +34,7 @@ from thoughtgate.runtime.tasks import finish, spawn
 from thoughtgate.runtime.upstream import Carrier, Upstream, wanted_changes
 from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.methods import LISTINGS
+from thoughtgate.wire.revisions import with_traceparent
 
 MAX_PAGES: Final = 1000
 """Pages of one list; a server whose list never ends is cut off."""
@@ -368,12 +369,16 @@ class Supervisor:
 
     # Resources that clients follow.
 
-    async def follow(self, uri: str) -> Message | None:
-        """Hear of changes of a resource; return the server's refusal, if it has one."""
+    async def follow(self, uri: str, trace: str = "") -> Message | None:
+        """Hear of changes of a resource; return the server's refusal, if it has one.
+
+        ``trace`` is the W3C trace context of the request; a modern server has none to tell it
+        with, for one listen stands for all who follow.
+        """
         first = uri not in self.subscribed
         upstream = await self.ready()
         if first and not upstream.modern:
-            reply = await upstream.ask("resources/subscribe", {"uri": uri})
+            reply = await upstream.ask("resources/subscribe", _about(uri, trace))
             if "error" in reply.body:
                 return reply
         self.subscribed[uri] = self.subscribed.get(uri, 0) + 1
@@ -381,7 +386,7 @@ class Supervisor:
             self._hear_changes(upstream)
         return None
 
-    def unfollow(self, uri: str) -> None:
+    def unfollow(self, uri: str, trace: str = "") -> None:
         """One client less follows a resource."""
         left = self.subscribed.get(uri, 0) - 1
         if left > 0:
@@ -395,7 +400,7 @@ class Supervisor:
         if upstream.modern:
             self._hear_changes(upstream)
         else:
-            spawn(self._ask_quietly("resources/unsubscribe", {"uri": uri}))
+            spawn(self._ask_quietly("resources/unsubscribe", _about(uri, trace)))
 
     async def _ask_quietly(self, method: str, params: dict[str, Any]) -> None:
         """Ask something whose answer nobody waits for."""
@@ -442,6 +447,12 @@ class Supervisor:
             self._owner.server_refused(self, fault, size)
         else:  # Each time anew: one that is still starting cannot be lost yet.
             self.lost("the server floods its output with lines that are no messages")
+
+
+def _about(uri: str, trace: str) -> dict[str, Any]:
+    """Return the params of a request about a resource, with its trace context if it has one."""
+    params: dict[str, Any] = {"uri": uri}
+    return with_traceparent({"params": params}, trace)["params"] if trace else params
 
 
 class _Ear:
