@@ -10,8 +10,8 @@ import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port
 
 from thoughtgate.errors import PeerError
+from thoughtgate.transports.heads import ResponseHead
 from thoughtgate.transports.http_client import (
-    Headers,
     HttpPool,
     PoolOptions,
     parse_origin,
@@ -170,8 +170,8 @@ class _Receiver:
         self.chunks: list[bytes] = []
         self.outcome = asyncio.get_running_loop().create_future()
 
-    def started(self, status: int, headers: Headers) -> None:
-        self.head = (status, headers)
+    def started(self, head: ResponseHead) -> None:
+        self.head = (head.status, head.headers)
 
     def received(self, chunk: bytes) -> None:
         self.chunks.append(chunk)
@@ -316,8 +316,8 @@ def test_a_header_with_a_line_end_reaches_nobody(header: tuple[bytes, bytes]) ->
     came: list[bytes] = []
 
     class Receiver:
-        def started(self, status: int, headers: Headers) -> None:
-            raise AssertionError((status, headers))
+        def started(self, head: ResponseHead) -> None:
+            raise AssertionError(head)
 
         def received(self, chunk: bytes) -> None:
             raise AssertionError(chunk)

@@ -32,8 +32,8 @@ from thoughtgate.runtime.gateway_head import (
     Expected,
     accepts_stream,
     admit_page,
+    facts_of,
     header_mismatch,
-    is_modern_request,
     render_mismatch,
     wrong_page,
     wrong_place,
@@ -206,7 +206,7 @@ class Gateway:
 
     def opened(self, exchange: Exchange) -> None:
         """Check the head; what is refused here is refused before its body is read."""
-        is_page = exchange.target.partition(b"?")[0] not in PATHS
+        is_page = facts_of(exchange).path not in PATHS
         status = (wrong_page if is_page else wrong_place)(exchange, self.expected)
         if status:
             self._say(exchange, status)
@@ -226,7 +226,7 @@ class Gateway:
 
     def completed(self, exchange: Exchange) -> None:
         """The whole request is here."""
-        path = exchange.target.partition(b"?")[0]
+        path = facts_of(exchange).path
         if path not in PATHS:
             self._page(exchange, path)
         elif exchange.facts is None:
@@ -271,26 +271,33 @@ class Gateway:
         message = read_quickly(one_line(body))
         if isinstance(message, Fault):
             flow = self._passing_flow(who, is_modern=False)
-            post = Post(self, exchange, flow, key=None, method="", accepts_stream=False, at=at)
+            post = Post(self, exchange, flow, key=None, method="", at=at)
             self._feed(post, AgentSent(body or b" ", at, message))
             return
-        is_modern = is_modern_request(exchange, message.body.get("params"))
-        mismatch = self._mismatch(exchange, message)
-        if mismatch is not None and self.options.enforce:
-            self._note_refusal("header_mismatch", "invalid_request", len(body), at)
-            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
-            return
-        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
-            self._note_refusal("removed_method", "method_not_found", len(body), at)
-            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
+        facts = facts_of(exchange)
+        states_version = version_in(message.body.get("params")) is not None
+        if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
             return
         entry = None
-        named = exchange.headers.get(mirror.SESSION)
-        if named is not None and not is_modern:
-            entry = self._find_session(exchange, who, named)
+        is_modern = states_version or facts.is_modern
+        if facts.session is not None and not is_modern:
+            entry = self._find_session(exchange, who, facts.session)
             if entry is None:
                 return
         self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
+
+    def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
+        """Refuse what contradicts its own headers, or its own revision."""
+        mismatch = self._mismatch(exchange, message)
+        if mismatch is not None and self.options.enforce:
+            self._note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
+            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            return True
+        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
+            self._note_refusal("removed_method", "method_not_found", len(exchange.body), at)
+            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
+            return True
+        return False
 
     def _message(
         self,
@@ -309,15 +316,7 @@ class Gateway:
         else:
             flow = self._passing_flow(who, is_modern=is_modern)
         key = message.id if message.shape == REQUEST else None
-        post = Post(
-            self,
-            exchange,
-            flow,
-            key=key,
-            method=message.method,
-            accepts_stream=accepts_stream(exchange.headers),
-            at=at,
-        )
+        post = Post(self, exchange, flow, key=key, method=message.method, at=at)
         if entry is not None:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None:
@@ -349,7 +348,7 @@ class Gateway:
             messages = split_batch(exchange.body, self.options.max_batch)
         flow = entry.flow if entry is not None else self._passing_flow(who, is_modern=False)
         if isinstance(messages, Fault):
-            post = Post(self, exchange, flow, key=None, method="", accepts_stream=False, at=at)
+            post = Post(self, exchange, flow, key=None, method="", at=at)
             self._feed(post, AgentSent(exchange.body, at, messages))
             return
         batch = Batch(

@@ -10,12 +10,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from thoughtgate.transports.http_client import Headers
+from thoughtgate.transports.heads import Headers
+from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import LEGACY, version_in
+from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
 
 HEADER_MISMATCH: Final = -32020
 """2026-07-28, transports: the headers and the body disagree."""
@@ -130,6 +131,52 @@ def admit_page(exchange: Exchange) -> bool:
     return True
 
 
+class HeadFacts:
+    """What follows from the head of a request to the gateway, whenever it comes."""
+
+    __slots__ = (
+        "_prepared",
+        "_session",
+        "accepts_stream",
+        "is_mirrored",
+        "is_modern",
+        "path",
+        "session",
+        "trace",
+    )
+
+    def __init__(self, exchange: Exchange) -> None:
+        headers = exchange.headers
+        self.path = exchange.target.partition(b"?")[0]
+        self.accepts_stream = accepts_stream(headers)
+        version = headers.get(mirror.VERSION)
+        self.is_modern = version is not None and version.strip() not in _LEGACY
+        """Whether the header, whatever the body says, names the era without sessions."""
+        self.is_mirrored = mirror.METHOD in headers or mirror.NAME in headers
+        self.session = headers.get(mirror.SESSION)
+        trace = headers.get(b"traceparent", b"").decode("latin-1")
+        self.trace = trace if is_traceparent(trace) else ""
+        """The W3C trace context of the caller."""
+        self._prepared = b""
+        self._session = ""
+
+    def prepared(self, pool: HttpPool, exchange: Exchange, session: str) -> bytes:
+        """Return the head of the request to the server that this one becomes."""
+        if not self._prepared or self._session != session:
+            headers = [*upstream_headers(exchange, session), CONTENT]
+            self._prepared = pool.prepare(b"POST", headers)
+            self._session = session
+        return self._prepared
+
+
+def facts_of(exchange: Exchange) -> HeadFacts:
+    """Return what follows from a request's head; an equal head that came before has told already."""
+    facts = exchange.head.memo
+    if type(facts) is not HeadFacts:
+        facts = exchange.head.memo = HeadFacts(exchange)
+    return facts
+
+
 def wrong_page(exchange: Exchange, expected: Expected) -> int:
     """Return 421 or 403 for a page that a name rebound to the loopback would read.
 
@@ -242,15 +289,13 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
     return kept
 
 
-def downstream_headers(headers: Headers, session: str = "") -> bytes:
-    """Render the headers of a server's answer that go back to the agent."""
+def downstream_headers(headers: Headers) -> bytes:
+    """Render the headers of a server's answer that go back to the agent, but for its session."""
     lines = [
         b"%b: %b\r\n" % (name, value if name != b"content-type" else _as_read(value))
         for name, value in headers
         if name not in _NOT_DOWNSTREAM
     ]
-    if session:
-        lines.append(b"mcp-session-id: %b\r\n" % session.encode("latin-1"))
     return b"".join(lines)
 
 
@@ -277,6 +322,7 @@ def unmirrored(headers: Headers) -> Headers:
     ]
 
 
+CONTENT: Final = (b"content-type", b"application/json")
 _IDENTITY: Final = (b"accept-encoding", b"identity")
 """The gate reads every answer; a compressed one would only cost both sides time."""
 

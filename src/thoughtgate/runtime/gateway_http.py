@@ -13,12 +13,13 @@ from thoughtgate.errors import PeerError
 from thoughtgate.runtime.gateway_alone import Alone
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
-from thoughtgate.runtime.gateway_head import unmirrored, upstream_headers
+from thoughtgate.runtime.gateway_head import CONTENT, facts_of, unmirrored, upstream_headers
 from thoughtgate.runtime.gateway_leg import HttpLeg
 from thoughtgate.runtime.gateway_part import Part
 from thoughtgate.runtime.gateway_post import JSON, UNBUFFERED, Post
 from thoughtgate.runtime.gateway_sessions import Entry
-from thoughtgate.transports.http_client import Headers, HttpPool
+from thoughtgate.transports.heads import Headers, ResponseHead
+from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.frame import read_frame
@@ -29,8 +30,7 @@ from thoughtgate.wire.revisions import version_in
 LOOK_EVERY_S: Final = 15.0
 RETRY_S: Final = 1.0
 
-_CONTENT: Final = (b"content-type", b"application/json")
-_NOTICE: Final[Headers] = [_CONTENT, (b"accept", b"application/json, text/event-stream")]
+_NOTICE: Final[Headers] = [CONTENT, (b"accept", b"application/json, text/event-stream")]
 
 
 class HttpUpstream:
@@ -74,16 +74,19 @@ class HttpUpstream:
 
     def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
         """Send a POST on."""
-        headers = upstream_headers(post.exchange, post.upstream_session)
-        headers.append(_CONTENT)
-        headers = self._traced(headers, data)
+        pool, exchange = self._pool, post.exchange
         post.leg = leg = PausableLeg(post, post.flow, key)
-        leg.exchange = self._pool.send(b"POST", headers, data, leg)
+        if self._traces:
+            headers = [*upstream_headers(exchange, post.upstream_session), CONTENT]
+            head = pool.prepare(b"POST", self._traced(headers, data))
+        else:
+            head = facts_of(exchange).prepared(pool, exchange, post.upstream_session)
+        leg.exchange = pool.send_prepared(head, data, leg)
 
     def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "PausableLeg":
         """Send one message of a batch on."""
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
-        headers.append(_CONTENT)
+        headers.append(CONTENT)
         headers = self._traced(headers, data)
         leg = PausableLeg(Part(batch, key), batch.flow, key)
         leg.exchange = self._pool.send(b"POST", headers, data, leg)
@@ -227,7 +230,7 @@ class _Notice:
     def __init__(self, open_notices: "set[_Notice]") -> None:
         self._open = open_notices
 
-    def started(self, status: int, headers: Headers) -> None:
+    def started(self, head: ResponseHead) -> None:
         """Not of interest."""
 
     def received(self, chunk: bytes) -> None:

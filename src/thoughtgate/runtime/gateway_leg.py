@@ -5,14 +5,15 @@ session, and what the session leaves alone goes on byte for byte. Anything else 
 server may send instead of an answer ends as an error that the agent can read.
 """
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_flow import Flow
 from thoughtgate.runtime.gateway_head import downstream_headers
-from thoughtgate.transports.http_client import ClientExchange, Headers
+from thoughtgate.transports.heads import ResponseHead
+from thoughtgate.transports.http_client import ClientExchange
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
@@ -34,6 +35,19 @@ _NOT_OURS: Final = frozenset({401, 403, 407})
 """The server refuses the gate, not the agent: the agent can do nothing about it."""
 _TELLING: Final = frozenset({404, 429, 503})
 """Statuses that tell an agent what to do: open a new session, or come back later."""
+
+
+class _HeadFacts(NamedTuple):
+    """What follows from the head of an answer."""
+
+    is_json: bool
+    is_stream: bool
+    is_readable: bool
+    """False for an answer with two types, or one that is compressed although nobody asked."""
+    session: str
+    """The session that the server names, if any."""
+    headers: bytes
+    """What goes on to the agent, but for the session."""
 
 
 class Owner(Protocol):
@@ -67,7 +81,7 @@ class HttpLeg:
     __slots__ = (
         "_body",
         "_event",
-        "_headers",
+        "_facts",
         "_saw_id",
         "_size",
         "_splitter",
@@ -86,7 +100,7 @@ class HttpLeg:
         self.exchange: ClientExchange | None = None
         self.is_over = False
         self._status = 0
-        self._headers: Headers = []
+        self._facts = _NO_HEAD
         self._body: list[bytes] = []
         self._size = 0
         self._splitter: EventSplitter | None = None
@@ -106,24 +120,18 @@ class HttpLeg:
 
     # The receiver's side.
 
-    def started(self, status: int, headers: Headers) -> None:
+    def started(self, head: ResponseHead) -> None:
         """Read the head and decide how the body is read."""
-        self._status = status
-        self._headers = headers
-        kind = None
-        for name, value in headers:
-            if name == b"content-type":
-                if kind is not None:
-                    self._lose("the answer has two types")
-                    return
-                kind = value
-            elif name == b"content-encoding" and value.strip().lower() != b"identity":
-                self._lose("the answer is compressed although that was not asked for")
-                return
-        kind = (kind or b"").partition(b";")[0].strip().lower()
-        if status == _OK and kind == b"text/event-stream":
+        self._status = head.status
+        facts = head.memo
+        if type(facts) is not _HeadFacts:
+            facts = head.memo = _read_head(head)
+        self._facts = facts
+        if not facts.is_readable:
+            self._lose()
+        elif facts.is_stream and head.status == _OK:
             self._splitter = EventSplitter()
-            self.flow.outbox.later(self.owner.stream_started, status, self._render_headers())
+            self.flow.outbox.later(self.owner.stream_started, head.status, self._render_headers())
 
     def received(self, chunk: bytes) -> None:
         """Take a part of the body."""
@@ -133,12 +141,12 @@ class HttpLeg:
             self._size += len(chunk)
             self._body.append(chunk)
             if self._size > MAX_ANSWER:
-                self._lose("the answer is too large")
+                self._lose()
             return
         try:
             events = self._splitter.feed(chunk)
         except EventTooLongError:
-            self._lose("an event of the answer is too large")
+            self._lose()
             return
         for event in events:
             self._take_event(event)
@@ -208,21 +216,21 @@ class HttpLeg:
 
     def _take_whole(self, body: bytes) -> None:
         if self.key is None:
-            sent = body if self._status >= _FIRST_ERROR and self._is_json() else b""
+            sent = body if self._status >= _FIRST_ERROR and self._facts.is_json else b""
             headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
             self.flow.outbox.later(self.owner.passed, self._said_status(), headers, sent)
             return
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._is_json() or not self.flow.feed(
+        elif not self._facts.is_json or not self.flow.feed(
             ServerSent(line, now(), read_quickly(line)), self
         ):
             self.owner.failed("upstream_connection_failed")
 
     def _take_error(self, line: bytes) -> None:
         """A refusal by status: the server's own words when they are an error, else ours."""
-        message = read_frame(line) if self._is_json() else None
+        message = read_frame(line) if self._facts.is_json else None
         if not isinstance(message, Message) or message.shape != RESPONSE:
             told = self._status if self._status in _TELLING else _OK
             self.owner.failed("upstream_connection_failed", told)
@@ -237,8 +245,8 @@ class HttpLeg:
             assert self.key is not None  # noqa: S101  requests only
             self.flow.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
 
-    def _lose(self, reason: str) -> None:
-        del reason
+    def _lose(self) -> None:
+        """The answer cannot be read, or is too large."""
         self.is_over = True
         if self.exchange is not None:
             self.exchange.abort()
@@ -248,19 +256,36 @@ class HttpLeg:
         else:
             self.owner.failed("upstream_connection_failed")
 
-    def _is_json(self) -> bool:
-        for name, value in self._headers:
-            if name == b"content-type":
-                return value.partition(b";")[0].strip().lower() == b"application/json"
-        return False
-
     def _said_status(self) -> int:
         return 502 if self._status in _NOT_OURS else self._status
 
     def _render_headers(self) -> bytes:
-        session = next((value for name, value in self._headers if name == b"mcp-session-id"), b"")
-        named = self.owner.session_named(session.decode("latin-1")) if session else ""
-        return downstream_headers(self._headers, named)
+        session, headers = self._facts.session, self._facts.headers
+        named = self.owner.session_named(session) if session else ""
+        return headers + b"mcp-session-id: %b\r\n" % named.encode("latin-1") if named else headers
+
+
+def _read_head(head: ResponseHead) -> _HeadFacts:
+    kinds = [value for name, value in head.headers if name == b"content-type"]
+    kind = kinds[0].partition(b";")[0].strip().lower() if kinds else b""
+    is_readable = len(kinds) <= 1 and all(
+        name != b"content-encoding" or value.strip().lower() == b"identity"
+        for name, value in head.headers
+    )
+    session = next((value for name, value in head.headers if name == b"mcp-session-id"), b"")
+    return _HeadFacts(
+        kind == b"application/json",
+        kind == b"text/event-stream",
+        is_readable,
+        session.decode("latin-1"),
+        downstream_headers(head.headers),
+    )
+
+
+_NO_HEAD: Final = _HeadFacts(
+    is_json=False, is_stream=False, is_readable=True, session="", headers=b""
+)
+"""Before there is a head."""
 
 
 class _Nobody:

@@ -10,10 +10,10 @@ from typing import Final, Protocol
 from thoughtgate.core.events import CallerGone, NotSent
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_flow import Flow
+from thoughtgate.runtime.gateway_head import facts_of
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
-from thoughtgate.wire.revisions import is_traceparent
 from thoughtgate.wire.sse import render_event
 
 JSON: Final = b"content-type: application/json\r\n"
@@ -98,18 +98,17 @@ class Post:
         *,
         key: RequestId | None,
         method: str,
-        accepts_stream: bool,
         at: float,
     ) -> None:
+        facts = facts_of(exchange)
         self._home = home
         self.exchange = exchange
         self.flow = flow
-        trace = exchange.headers.get(b"traceparent", b"").decode("latin-1")
-        flow.trace = trace if is_traceparent(trace) else ""
+        flow.trace = facts.trace
         self.key = key
         """The id of the request; None for a notification or a response."""
         self.method = method
-        self.accepts_stream = accepts_stream
+        self.accepts_stream = facts.accepts_stream
         self.started_at = at
         self.leg: Leg | None = None
         self.session = ""

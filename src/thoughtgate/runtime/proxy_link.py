@@ -14,7 +14,8 @@ from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_flow import Flow, Sink, ToolHeaders
-from thoughtgate.transports.http_client import ClientExchange, Headers, HttpPool
+from thoughtgate.transports.heads import Headers, ResponseHead
+from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
@@ -195,12 +196,12 @@ class Incoming:
         self._is_answered = False
         self._is_over = False
 
-    def started(self, status: int, headers: Headers) -> None:
+    def started(self, head: ResponseHead) -> None:
         """Read the head."""
-        self._status = status
-        self._headers = headers
-        kind = next((value for name, value in headers if name == b"content-type"), b"")
-        if status == _OK and kind.partition(b";")[0].strip().lower() == b"text/event-stream":
+        self._status = head.status
+        self._headers = head.headers
+        kind = next((value for name, value in head.headers if name == b"content-type"), b"")
+        if head.status == _OK and kind.partition(b";")[0].strip().lower() == b"text/event-stream":
             self._splitter = EventSplitter()
 
     def received(self, chunk: bytes) -> None:

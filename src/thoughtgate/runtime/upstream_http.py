@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from thoughtgate.errors import PeerError
 from thoughtgate.runtime.upstream import Upstream
-from thoughtgate.transports.http_client import ClientExchange, Headers, HttpPool
+from thoughtgate.transports.heads import Headers, ResponseHead
+from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.headers import (
@@ -174,11 +175,11 @@ class _Answer:
         self._body = bytearray()
         self._given_up = False
 
-    def started(self, status: int, headers: Headers) -> None:
-        self._status = status
-        self._carrier.learned_session(headers)
-        kind = next((value for name, value in headers if name == b"content-type"), b"")
-        if status in _OK and kind.split(b";")[0].strip().lower() == MEDIA_TYPE:
+    def started(self, head: ResponseHead) -> None:
+        self._status = head.status
+        self._carrier.learned_session(head.headers)
+        kind = next((value for name, value in head.headers if name == b"content-type"), b"")
+        if head.status in _OK and kind.split(b";")[0].strip().lower() == MEDIA_TYPE:
             self._events = EventSplitter()
 
     def received(self, chunk: bytes) -> None:

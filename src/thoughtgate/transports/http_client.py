@@ -10,15 +10,13 @@ import ssl
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
 import httptools
 
 from thoughtgate.errors import PeerError
-
-Headers: TypeAlias = list[tuple[bytes, bytes]]
-"""Names in lower case, in the order they came."""
+from thoughtgate.transports.heads import Headers, KnownHeads, ResponseHead
 
 CONNECT_TIMEOUT_S: Final = 5.0
 IDLE_S: Final = 4.0
@@ -37,12 +35,13 @@ MAX_BODY: Final = 10 * 1024 * 1024
 
 _INFORMATIONAL: Final = range(100, 200)
 _BODILESS: Final = frozenset({204, 304})
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Receiver(Protocol):
     """Who waits for a response. After ``ended`` or ``failed`` nothing more is called."""
 
-    def started(self, status: int, headers: Headers) -> None:
+    def started(self, head: ResponseHead) -> None:
         """The head has arrived."""
 
     def received(self, chunk: bytes) -> None:
@@ -130,6 +129,7 @@ class HttpPool:
         self._busy: set[_Connection] = set()
         self._connecting: dict[asyncio.Task[None], ClientExchange] = {}
         self._closed = False
+        self.heads: KnownHeads[ResponseHead] = KnownHeads()
         own = _render_headers(self.options.headers)
         self._shared = b"host: %b\r\n%b" % (self.origin.authority.encode("idna"), own)
 
@@ -148,8 +148,17 @@ class HttpPool:
     ) -> "ClientExchange":
         """Send a request; the receiver is told what comes of it, never before this returns.
 
-        Host and Content-Length are added here. A header that holds a line end, and would be
-        another header or another request to the server, fails the request.
+        Host and Content-Length are added here. A header that holds a line end fails the request.
+        """
+        return self.send_prepared(self.prepare(method, headers, target), body, receiver)
+
+    def prepare(
+        self, method: bytes, headers: Iterable[tuple[bytes, bytes]], target: bytes = b""
+    ) -> bytes:
+        """Render the head of requests but for the length of their bodies.
+
+        Empty when a header holds a line end, and would be another header or another request
+        to the server.
         """
         parts = [
             method,
@@ -158,17 +167,22 @@ class HttpPool:
             b" HTTP/1.1\r\n",
             self._shared,
         ]
-        lines = 2 + self._shared.count(b"\n")
+        lines = 1 + self._shared.count(b"\n")
         for name, value in headers:
             parts += (name, b": ", value, b"\r\n")
             lines += 1
-        if body or method == b"POST":
-            parts += (b"content-length: ", str(len(body)).encode(), b"\r\n")
-            lines += 1
-        parts.append(b"\r\n")
         head = b"".join(parts)
-        exchange = ClientExchange(receiver, head + body)
-        if head.count(b"\n") != lines or head.count(b"\r") != lines or b"\0" in head:
+        is_whole = head.count(b"\n") == head.count(b"\r") == lines and b"\0" not in head
+        return head if is_whole else b""
+
+    def send_prepared(self, head: bytes, body: bytes, receiver: Receiver) -> "ClientExchange":
+        """Send a request whose head was prepared; otherwise as ``send``."""
+        if body or head.startswith(b"POST"):
+            data = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+        else:
+            data = head + b"\r\n"
+        exchange = ClientExchange(receiver, data)
+        if not head:
             reason = "a header holds a line end"
             asyncio.get_running_loop().call_soon(exchange.fail, "invalid_request", reason)
             return exchange
@@ -363,6 +377,10 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: ClientExchange | None = None
         self._headers: Headers = []
+        self._fresh = b""
+        """Bytes that began with a response whose head has not been read yet."""
+        self._is_fresh = True
+        """Whether nothing of the response has arrived."""
         self._bare = 0
         """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
         self._in_head = True
@@ -383,6 +401,7 @@ class _Connection(asyncio.Protocol):
         self._exchange = exchange
         self._headers = []
         self._bare = 0
+        self._is_fresh = True
         self._in_head = True
         self._complete = False
         self._until_close = False
@@ -416,6 +435,14 @@ class _Connection(asyncio.Protocol):
             self._pool.forget(self)
             self.close()
             return
+        if self._is_fresh:
+            self._is_fresh = False
+            known = self._pool.heads.find(data)
+            if known is not None:
+                head, end = known
+                self._take_known(head, data[end:])
+                return
+            self._fresh = data
         self._bare += len(data)
         try:
             self._parser.feed_data(data)
@@ -465,9 +492,29 @@ class _Connection(asyncio.Protocol):
         self._until_close = not (
             b"content-length" in names or b"transfer-encoding" in names or status in _BODILESS
         )
+        head = ResponseHead(status, self._headers)
+        self._learn(head)
         exchange = self._exchange
         if exchange is not None and exchange.receiver is not None:
-            exchange.receiver.started(status, self._headers)
+            exchange.receiver.started(head)
+
+    def _learn(self, head: ResponseHead) -> None:
+        """Keep a head for the next time where its response can be read without the parser."""
+        fresh, self._fresh = self._fresh, b""
+        if not fresh or not self._keep_alive or head.status in _BODILESS:
+            return
+        framing = [one for one in head.headers if one[0] in _FRAMING]
+        if len(framing) == 1 and framing[0][0] == b"content-length":
+            self._pool.heads.learn(fresh, b"HTTP/1.1 ", head, framing[0][1])
+
+    def _take_known(self, head: ResponseHead, body: bytes) -> None:
+        """Take a whole response whose head was read before."""
+        self._keep_alive = True
+        exchange = self._exchange
+        if exchange is not None and exchange.receiver is not None:
+            exchange.receiver.started(head)
+        self.on_body(body)
+        self._finish()
 
     def on_body(self, body: bytes) -> None:
         self._bare = 0
@@ -515,9 +562,9 @@ class _Collector:
         self._headers: Headers = []
         self._body = bytearray()
 
-    def started(self, status: int, headers: Headers) -> None:
-        self._status = status
-        self._headers = headers
+    def started(self, head: ResponseHead) -> None:
+        self._status = head.status
+        self._headers = head.headers
 
     def received(self, chunk: bytes) -> None:
         self._body += chunk

@@ -19,12 +19,10 @@ from typing import Final, Protocol, cast
 
 import httptools
 
-from thoughtgate.transports.http_client import Headers
+from thoughtgate.transports.heads import KnownHeads, RequestHead, wrong_head
 
 MAX_HEAD: Final = 32_768
 """Bytes of a request's head; tokens and mirrored arguments fit well."""
-
-MAX_HEADERS: Final = 128
 
 MAX_PIPELINED: Final = 8
 """Requests that may wait on one connection before it is no longer read."""
@@ -84,6 +82,7 @@ class Exchange:
         "body",
         "expects_continue",
         "facts",
+        "head",
         "headers",
         "is_answered",
         "is_gone",
@@ -98,23 +97,20 @@ class Exchange:
         "wire_headers",
     )
 
-    def __init__(self, connection: "_Connection", peer: str) -> None:
+    def __init__(self, connection: "_Connection", peer: str, head: RequestHead) -> None:
         self._connection = connection
         self.peer = peer
         """Address of the client, without port."""
-        self.method = b""
-        self.target = b""
-        self.headers: dict[bytes, bytes] = {}
-        """The last header of each name, names in lower case."""
-        self.wire_headers: Headers = []
-        """All headers in their order, names in lower case."""
-        self.repeated: set[bytes] = set()
-        """Names that came more than once."""
+        self.head = head
+        self.method = head.method
+        self.target = head.target
+        self.headers = head.headers
+        self.wire_headers = head.wire_headers
+        self.repeated = head.repeated
         self.body = b""
-        self.keep_alive = True
-        self.expects_continue = False
-        self.speaks_chunks = True
-        """False for an HTTP/1.0 client: its stream ends with the connection."""
+        self.keep_alive = head.keep_alive
+        self.expects_continue = head.expects_continue
+        self.speaks_chunks = head.speaks_chunks
         self.is_answered = False
         """Whether the answer is complete."""
         self.is_gone = False
@@ -203,6 +199,7 @@ class HttpServer:
         self.handler = handler
         self.limits = limits or ServerLimits()
         self.connections: set[_Connection] = set()
+        self.heads: KnownHeads[RequestHead] = KnownHeads()
         self.is_draining = False
         self.emptied: asyncio.Event | None = None
         """Set when the last connection of a draining server is gone."""
@@ -277,6 +274,7 @@ class _Connection(asyncio.Protocol):
         "_current",
         "_deadline",
         "_discarding",
+        "_fresh",
         "_in_request",
         "_limits",
         "_parser",
@@ -304,6 +302,8 @@ class _Connection(asyncio.Protocol):
         self._queue: deque[Exchange] | None = None
         self._body: list[bytes] = []
         self._size = 0
+        self._fresh = b""
+        """Bytes that began with a request whose head has not been read yet."""
         self._bare = 0
         """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
         self._in_request = False
@@ -324,6 +324,13 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._discarding:
             return
+        if self._reading is None and self._current is None and not self._bare:
+            known = self._server.heads.find(data)
+            if known is not None:
+                head, end = known
+                self._take_known(head, data[end:])
+                return
+            self._fresh = data
         self._bare += len(data)
         try:
             self._parser.feed_data(data)
@@ -370,7 +377,7 @@ class _Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self._discarding:
             return
-        self._reading = Exchange(self, self._peer)
+        self._reading = Exchange(self, self._peer, RequestHead())
         self._in_request = False
         self._body = []
         self._size = 0
@@ -398,28 +405,54 @@ class _Connection(asyncio.Protocol):
             return
         self._in_request = True
         self._bare = 0
-        parser = self._parser
-        exchange.method = parser.get_method()
-        exchange.keep_alive = (
-            parser.should_keep_alive()
-            and not self._server.is_draining
-            and not parser.should_upgrade()  # what would follow is no HTTP
-        )
-        exchange.speaks_chunks = parser.get_http_version() == "1.1"
-        if not exchange.speaks_chunks:
-            exchange.keep_alive = False
         self._deadline = time.monotonic() + self._limits.body_timeout_s
-        status = self._wrong_head(exchange)
+        self._finish_head(exchange)
+        status = wrong_head(exchange.head, self._limits.max_body)
         if status:
             self._refuse(status)
             return
-        exchange.expects_continue = exchange.headers.get(b"expect", b"").lower() == b"100-continue"
+        self._learn(exchange.head)
         if self._current is None:
             self._current = exchange
             self._server.handler.opened(exchange)
             self._after_opened(exchange)
         else:
             self._enqueue(exchange)
+
+    def _finish_head(self, exchange: Exchange) -> None:
+        """Complete what the parser says only now, for the head and for its exchange."""
+        head, parser = exchange.head, self._parser
+        exchange.method = head.method = parser.get_method()
+        head.target = exchange.target
+        exchange.speaks_chunks = head.speaks_chunks = parser.get_http_version() == "1.1"
+        head.keep_alive = (
+            head.speaks_chunks
+            and parser.should_keep_alive()
+            and not parser.should_upgrade()  # what would follow is no HTTP
+        )
+        exchange.keep_alive = head.keep_alive and not self._server.is_draining
+        expects = head.headers.get(b"expect", b"").lower() == b"100-continue"
+        exchange.expects_continue = head.expects_continue = expects
+
+    def _learn(self, head: RequestHead) -> None:
+        """Keep a head for the next time where its request can be read without the parser."""
+        fresh, self._fresh = self._fresh, b""
+        length = head.headers.get(b"content-length")
+        if fresh and length and head.keep_alive and not head.expects_continue:
+            self._server.heads.learn(fresh, b"POST ", head, length)
+
+    def _take_known(self, head: RequestHead, body: bytes) -> None:
+        """Take a whole request whose head was read before."""
+        exchange = self._current = Exchange(self, self._peer, head)
+        exchange.body = body
+        exchange.keep_alive = not self._server.is_draining
+        self._deadline = float("inf")
+        handler = self._server.handler
+        handler.opened(exchange)
+        if exchange.is_answered:
+            self._after_opened(exchange)
+        else:
+            handler.completed(exchange)
 
     def on_body(self, body: bytes) -> None:
         exchange = self._reading
@@ -547,24 +580,6 @@ class _Connection(asyncio.Protocol):
             self._paused = True
             self._transport.pause_reading()
 
-    def _wrong_head(self, exchange: Exchange) -> int:
-        """Return the status for a head that has more than one reading; 0 when it has one."""
-        if len(exchange.wire_headers) > MAX_HEADERS:
-            return 431
-        headers = exchange.headers
-        if b"host" in exchange.repeated or (exchange.speaks_chunks and b"host" not in headers):
-            return 400
-        if b"transfer-encoding" in headers and (
-            b"content-length" in headers
-            or headers[b"transfer-encoding"].lower() != b"chunked"
-            or b"transfer-encoding" in exchange.repeated
-        ):
-            return 400
-        length = headers.get(b"content-length")
-        if length is not None and int(length) > self._limits.max_body:
-            return 413
-        return 0
-
     def _refuse(self, status: int) -> None:
         """Answer a request that cannot be read, and hang up."""
         self._discarding = True
@@ -576,7 +591,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
             return
         if exchange is None:
-            exchange = Exchange(self, self._peer)
+            exchange = Exchange(self, self._peer, RequestHead())
         if exchange.is_streaming:
             self._transport.abort()
             return
