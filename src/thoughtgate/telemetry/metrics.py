@@ -3,14 +3,16 @@
 Whoever governs hands each record to ``observe``; nothing else needs to know a metric. A
 label never holds what a peer may choose freely: names beyond a cap become ``__other__``,
 methods that are not MCP's too, and arguments are never labels.
+
+A call touches some fifteen metrics, and calls wait for it. So what is the same for many
+calls is counted once by what it is, and poured into the metrics when somebody looks.
 """
 
 import math
 import time
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -38,6 +40,9 @@ CAPS: Final = {"tool_name": 200, "server_id": 50, "target": 50, "policy_id": 200
 MAX_TRACKED: Final = 10_000
 """Calls between their start and their end that are remembered; the oldest are forgotten."""
 
+MAX_UNPOURED: Final = 1000
+"""Kinds of events that are counted before they are poured into the metrics."""
+
 KNOWN_METHODS: Final = frozenset(
     {
         *methods.GATED,
@@ -60,18 +65,48 @@ _RESULTS: Final = {"withdrawn": "client_disconnected"}
 _UPSTREAM: Final = {events.OK: "success", events.TIMEOUT: "timeout"}
 
 
-class _Tracked:
-    """What is remembered of a call until it ends."""
+class _Held:
+    """What is remembered of a call that waits, or waited, for a person."""
 
-    __slots__ = ("asked_at", "channel", "decided_at", "held", "method", "size")
+    __slots__ = ("asked_at", "channel", "decided_at", "method")
 
-    def __init__(self, method: str, size: int, at: float) -> None:
+    def __init__(self, method: str, at: float, channel: str) -> None:
         self.method = method
-        self.size = size
+        self.asked_at = at
         self.decided_at = at
-        self.asked_at = 0.0
-        self.channel = ""
-        self.held = False
+        self.channel = channel
+
+
+class _Start(NamedTuple):
+    """A kind of start."""
+
+    server: str
+    method: str
+    size: int
+
+
+class _Verdict(NamedTuple):
+    """A kind of verdict."""
+
+    server: str
+    gate: str
+    action: str
+    rule: str
+    """Where Cedar had the last word: the policy."""
+    is_enforced: bool
+
+
+class _Answer(NamedTuple):
+    """A kind of end: an answer to a call that waited for nobody."""
+
+    server: str
+    method: str
+    tool: str
+    latency_ms: int
+    size: int
+
+
+_Kind: TypeAlias = str | _Start | _Verdict | _Answer
 
 
 class Metrics:
@@ -86,7 +121,10 @@ class Metrics:
         """Histograms by name and labels: a count for each bucket, the last for all above, the sum."""
         self._began = time.monotonic()
         self._seen: dict[str, set[str]] = {label: set() for label in CAPS}
-        self._calls: OrderedDict[str, _Tracked] = OrderedDict()
+        self._unpoured: dict[_Kind, int] = {}
+        """Events that are not in the metrics yet, by their kind."""
+        self._calls: dict[str, str | _Held] = {}
+        """Calls under way: the method, or more of one that people were asked about."""
         self._states: dict[str, str] = {}
         self._observers = {
             events.CALL_START: self._started,
@@ -115,8 +153,10 @@ class Metrics:
 
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
-        self.add("thoughtgate_record_events_total", 1, record.type)
-        observer = self._observers.get(record.type)
+        kind = record.type
+        unpoured = self._unpoured
+        unpoured[kind] = unpoured.get(kind, 0) + 1
+        observer = self._observers.get(kind)
         if observer is not None:
             observer(record)
 
@@ -134,18 +174,20 @@ class Metrics:
         """Set a gauge."""
         self._numbers[(name, *labels)] = value
 
-    def take(self, name: str, value: float, *labels: str) -> None:
+    def take(self, name: str, value: float, *labels: str, times: int = 1) -> None:
         """Put a value into a histogram."""
         key = (name, *labels)
         spread = self._spreads.get(key)
         if spread is None:
             spread = self._spreads[key] = _empty(_BY_NAME[name])
-        spread[bisect_left(_BY_NAME[name].buckets, value)] += 1
-        spread[-1] += value
+        spread[bisect_left(_BY_NAME[name].buckets, value)] += times
+        spread[-1] += value * times
 
     def families(self) -> Iterator[Family]:
         """Give everything counted so far, as Prometheus groups it."""
+        self._pour()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
+        self.set("thoughtgate_calls_in_flight", len(self._calls))
         made: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
         for (name, *labels), value in list(self._numbers.items()):
             metric = _BY_NAME[name]
@@ -174,86 +216,143 @@ class Metrics:
         seen.add(value)
         return value
 
+    # What is counted now and poured later.
+
+    def _count(self, kind: _Kind) -> None:
+        unpoured = self._unpoured
+        unpoured[kind] = unpoured.get(kind, 0) + 1
+        if len(unpoured) > MAX_UNPOURED:
+            self._pour()
+
+    def _pour(self) -> None:
+        unpoured, self._unpoured = self._unpoured, {}
+        for kind, times in unpoured.items():
+            if type(kind) is str:
+                self.add("thoughtgate_record_events_total", times, kind)
+            elif type(kind) is _Start:
+                self._pour_start(kind, times)
+            elif type(kind) is _Verdict:
+                self._pour_verdict(kind, times)
+            elif type(kind) is _Answer:
+                self._pour_answer(kind, times)
+
+    def _pour_start(self, start: _Start, times: int) -> None:
+        name = "thoughtgate_request_payload_size_bytes"
+        self.take(name, start.size, "inbound", start.method, times=times)
+        self._pass(start.server, events.AGENT_TO_SERVER, start.method, times)
+
+    def _pour_verdict(self, verdict: _Verdict, times: int) -> None:
+        outcome = _OUTCOMES.get(verdict.action, OTHER)
+        self.add("thoughtgate_decisions_total", times, verdict.gate, outcome)
+        if verdict.gate == "rules":
+            self.add("thoughtgate_rule_matches_total", times, outcome)
+        if verdict.gate == "cedar":
+            policy = self.bounded("policy_id", verdict.rule)
+            word = "deny" if verdict.action == "BLOCK" else "allow"
+            self.add("thoughtgate_cedar_evaluations_total", times, word, policy)
+        if self._stdio:
+            server = self.bounded("server_id", verdict.server)
+            profile = "production" if verdict.is_enforced else "development"
+            name = "thoughtgate_stdio_governance_decisions_total"
+            self.add(name, times, server, outcome, profile)
+
+    def _pour_answer(self, answer: _Answer, times: int) -> None:
+        server, method, tool, latency_ms, size = answer
+        self._end(method, tool, "success", latency_ms, size, times)
+        self._forward(server, "success", latency_ms / 1000, times)
+        self._pass(server, events.SERVER_TO_AGENT, method, times)
+
+    def _pass(self, server: str, direction: str, method: str, times: int) -> None:
+        """A message passed a shim."""
+        if self._stdio:
+            server = self.bounded("server_id", server)
+            self.add("thoughtgate_stdio_messages_total", times, server, direction, method)
+
+    def _end(  # noqa: PLR0917 - one call, told in the order of its labels
+        self, method: str, tool: str, status: str, latency_ms: int, size: int, times: int
+    ) -> None:
+        """A call ended: ``status`` is success, error or refused."""
+        plain = "success" if status == "success" else "error"
+        self.add("mcp_requests_total", times, method, plain)
+        self.take("mcp_request_duration_seconds", latency_ms / 1000, method, times=times)
+        self.add("thoughtgate_requests_total", times, method, tool, status)
+        self.take("thoughtgate_request_duration_ms", latency_ms, method, tool, times=times)
+        name = "thoughtgate_request_payload_size_bytes"
+        self.take(name, size, "outbound", method, times=times)
+
+    def _forward(self, server: str, status: str, spent_s: float, times: int) -> None:
+        """A call that went to a server ended."""
+        target = self.bounded("target", server)
+        self.add("mcp_upstream_requests_total", times, status)
+        self.take("mcp_upstream_duration_seconds", spent_s, times=times)
+        self.add("thoughtgate_upstream_requests_total", times, target, status)
+        self.take("thoughtgate_upstream_duration_ms", spent_s * 1000, target, times=times)
+
     # Calls.
 
     def _started(self, record: Record) -> None:
         call = record.body["call"]
-        method = self.bounded("method", call["method"])
-        self._calls[call["call_id"]] = _Tracked(method, call["bytes_in"], record.at)
+        method = call["method"]
+        if method not in KNOWN_METHODS:
+            method = OTHER
+        self._calls[call["call_id"]] = method
         if len(self._calls) > MAX_TRACKED:
-            self._calls.popitem(last=False)
-        self.set("thoughtgate_calls_in_flight", len(self._calls))
-        self.take("thoughtgate_request_payload_size_bytes", call["bytes_in"], "inbound", method)
-        if self._stdio:
-            server = self.bounded("server_id", record.server)
-            self.add("thoughtgate_stdio_messages_total", 1, server, events.AGENT_TO_SERVER, method)
+            del self._calls[next(iter(self._calls))]
+        self._count(_Start(record.server, method, call["bytes_in"]))
 
     def _decided(self, record: Record) -> None:
         decision = record.body["decision"]
-        outcome = _OUTCOMES.get(decision["action"], OTHER)
-        self.add("thoughtgate_decisions_total", 1, decision["gate"], outcome)
-        if decision["gate"] == "rules":
-            self.add("thoughtgate_rule_matches_total", 1, outcome)
-        if decision["gate"] == "cedar":
-            policy = self.bounded("policy_id", decision["rule_id"] or "")
-            verdict = "deny" if decision["action"] == "BLOCK" else "allow"
-            self.add("thoughtgate_cedar_evaluations_total", 1, verdict, policy)
-        if self._stdio:
-            server = self.bounded("server_id", record.server)
-            profile = "production" if decision["enforced"] else "development"
-            name = "thoughtgate_stdio_governance_decisions_total"
-            self.add(name, 1, server, outcome, profile)
+        gate = decision["gate"]
+        rule = (decision["rule_id"] or "") if gate == "cedar" else ""
+        self._count(_Verdict(record.server, gate, decision["action"], rule, decision["enforced"]))
 
     def _ended(self, record: Record) -> None:
         body = record.body
-        tracked = self._calls.pop(body["call"]["call_id"], None)
-        self.set("thoughtgate_calls_in_flight", len(self._calls))
-        method = tracked.method if tracked is not None else OTHER
-        tool = self.bounded("tool_name", body["call"]["tool_name"])
+        call = body["call"]
+        tracked = self._calls.pop(call["call_id"], None)
+        tool = call["tool_name"]
+        if tool not in self._seen["tool_name"]:
+            tool = self.bounded("tool_name", tool)
+        if body["status"] == events.OK and type(tracked) is str and "error" not in body:
+            answer = _Answer(record.server, tracked, tool, body["latency_ms"], body["bytes_out"])
+            self._count(answer)
+        else:
+            self._ended_otherwise(record, tracked, tool)
+
+    def _ended_otherwise(self, record: Record, tracked: str | _Held | None, tool: str) -> None:
+        """A call failed, was refused, waited for a person, or began before anybody counted."""
+        body = record.body
+        method = tracked.method if isinstance(tracked, _Held) else tracked or OTHER
         error = body.get("error") or {}
         failed = body["status"] != events.OK
         refused = error.get("class") == "policy_block"
-        status = "error" if failed else "success"
-        latency_s = body["latency_ms"] / 1000
-        self.add("mcp_requests_total", 1, method, status)
-        self.take("mcp_request_duration_seconds", latency_s, method)
-        self.add("thoughtgate_requests_total", 1, method, tool, "refused" if refused else status)
-        self.take("thoughtgate_request_duration_ms", body["latency_ms"], method, tool)
-        self.take("thoughtgate_request_payload_size_bytes", body["bytes_out"], "outbound", method)
+        status = "refused" if refused else "error" if failed else "success"
+        self._end(method, tool, status, body["latency_ms"], body["bytes_out"], 1)
         if failed:
             kind = error.get("kind") or error.get("class") or body["status"].lower()
             self.add("thoughtgate_errors_total", 1, kind, method)
         if not refused:
-            self._upstream(record, tracked, latency_s)
-        if self._stdio:
-            server = self.bounded("server_id", record.server)
-            self.add("thoughtgate_stdio_messages_total", 1, server, events.SERVER_TO_AGENT, method)
-
-    def _upstream(self, record: Record, tracked: _Tracked | None, latency_s: float) -> None:
-        status = _UPSTREAM.get(record.body["status"], "error")
-        target = self.bounded("target", record.server)
-        held = tracked is not None and tracked.held
-        spent = max(0.0, record.at - tracked.decided_at) if held and tracked else latency_s
-        self.add("mcp_upstream_requests_total", 1, status)
-        self.take("mcp_upstream_duration_seconds", spent)
-        self.add("thoughtgate_upstream_requests_total", 1, target, status)
-        self.take("thoughtgate_upstream_duration_ms", spent * 1000, target)
+            spent_s = body["latency_ms"] / 1000
+            if isinstance(tracked, _Held):
+                spent_s = max(0.0, record.at - tracked.decided_at)
+            self._forward(record.server, _UPSTREAM.get(body["status"], "error"), spent_s, 1)
+        self._pass(record.server, events.SERVER_TO_AGENT, method, 1)
 
     # People.
 
     def _asked(self, record: Record) -> None:
-        tracked = self._calls.get(record.body["call"]["call_id"])
-        if tracked is not None and not tracked.held:
-            tracked.held = True
-            tracked.asked_at = record.at
-            tracked.channel = record.body["approval"].get("channel", "")
+        call_id = record.body["call"]["call_id"]
+        method = self._calls.get(call_id)
+        if type(method) is str:
+            channel = record.body["approval"].get("channel", "")
+            self._calls[call_id] = _Held(method, record.at, channel)
             self.add("thoughtgate_approvals_pending", 1)
 
     def _answered(self, record: Record) -> None:
         approval = record.body["approval"]
         outcome = approval["outcome"]
         tracked = self._calls.get(record.body["call"]["call_id"])
-        asked_on = tracked.channel if tracked is not None else ""
+        asked_on = tracked.channel if isinstance(tracked, _Held) else ""
         # Nobody decided: the channel that the question was put on is the one that stayed silent.
         channel = self.bounded("channel", approval["channel"] or asked_on or "none")
         result = _RESULTS.get(outcome, outcome)
@@ -263,7 +362,7 @@ class Metrics:
         if self._stdio and gone:
             # The HTTP gateway has its own liveness check and counts there.
             self.add("thoughtgate_zombie_execution_prevented_total", 1)
-        if tracked is None or not tracked.held:
+        if not isinstance(tracked, _Held):
             return
         waited = max(0.0, record.at - tracked.asked_at)
         tracked.decided_at = record.at
