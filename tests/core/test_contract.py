@@ -48,7 +48,7 @@ def paths(value: Any, prefix: str = "") -> set[str]:
 def test_an_event_has_what_the_contract_says_and_nothing_else(
     event: record.Record, run: Run
 ) -> None:
-    line = json.loads(Envelope(run).wrap(event) + ',"chain":""}')
+    line = json.loads(Envelope(run).wrap(event) + b',"chain":""}')
     members = (*ENVELOPE, *BY_NAME[event.type].members)
     found = paths(line)
     assert found <= {one.path for one in members}
@@ -104,8 +104,8 @@ def test_what_the_judge_records_keeps_the_contract_and_no_secret() -> None:
     envelope = Envelope(RUN)
     seen = []
     for one in judged():
-        line = envelope.wrap(one) + ',"chain":""}'
-        assert SECRET not in line
+        line = envelope.wrap(one) + b',"chain":""}'
+        assert SECRET.encode() not in line
         found = paths(json.loads(line))
         members = (*ENVELOPE, *BY_NAME[one.type].members)
         assert found <= {member.path for member in members}

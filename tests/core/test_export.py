@@ -17,7 +17,7 @@ from thoughtgate.core.record import Record
 
 
 def event_of(record: Record) -> dict[str, Any]:
-    return dict(json.loads(Envelope(RUN).wrap(record) + "}"))
+    return dict(json.loads(Envelope(RUN).wrap(record) + b"}"))
 
 
 def flat(record: Record) -> dict[str, object] | None:

@@ -23,7 +23,7 @@ from thoughtgate.core.record import Record
 def folded(records: list[Record]) -> Folded:
     envelope, result = Envelope(RUN), Folded()
     for record in records:
-        result.add(json.loads(envelope.wrap(record) + "}"))
+        result.add(json.loads(envelope.wrap(record) + b"}"))
     return result
 
 

@@ -77,7 +77,7 @@ def every_event() -> list[Record]:
 
 
 def written(record: Record) -> dict[str, Any]:
-    line = Envelope(RUN).wrap(record) + ',"chain":"ab"}'
+    line = Envelope(RUN).wrap(record) + b',"chain":"ab"}'
     return dict[str, Any](json.loads(line))
 
 

@@ -345,7 +345,7 @@ def test_a_file_missing_between_two_is_a_fault() -> None:
 def test_a_line_of_another_contract_is_named() -> None:
     lines, chain = sealed(call(1))
     opened = (
-        Envelope(RUN).wrap(Record("message", T0, "", "0", {})).replace('"v":"1.0"', '"v":"2.0"')
+        Envelope(RUN).wrap(Record("message", T0, "", "0", {})).replace(b'"v":"1.0"', b'"v":"2.0"')
     )
     line, _ = seal(opened, chain)
     assert ("version", 4) in places(verify([*lines, line[:-1]]))
@@ -385,7 +385,7 @@ def test_a_line_that_cannot_be_read_says_why(data: bytes, fault: str) -> None:
 
 def test_a_finding_can_be_printed_whatever_the_line_states() -> None:
     said = {"v": "1.0", "type": "record_gap", "record": {"lost": "\ud800"}}
-    line, _ = seal(json.dumps(said)[:-1], GENESIS)
+    line, _ = seal(json.dumps(said)[:-1].encode(), GENESIS)
     verifier = Verifier()
     verifier.feed(Line("f", 1, line[:-1]))
     verifier.feed(Line("f", 2, b'{"run_id":"\\ud800"}'))

@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thoughtgate.wire.canonical import NotCanonical, canonical_json
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import oversized
 from thoughtgate.wire.message import Fault, Message
-from thoughtgate.wire.quick import MAX_QUICK, dump_quickly, load_quickly, read_quickly
+from thoughtgate.wire.quick import (
+    MAX_QUICK,
+    canonical_quickly,
+    dump_quickly,
+    load_quickly,
+    read_quickly,
+)
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
@@ -94,3 +101,21 @@ def test_what_stands_for_a_longer_line_is_too_large_even_if_it_reads_like_json()
     fault = read_quickly(oversized(whole, b"", 20_000_000))
     assert isinstance(fault, Fault)
     assert fault.check == "too_large"
+
+
+@given(_JSON)
+@settings(max_examples=300, deadline=None)
+def test_the_canonical_text_is_the_one_text(value: Any) -> None:
+    try:
+        text = canonical_json(value)
+    except NotCanonical:
+        with pytest.raises(NotCanonical):
+            canonical_quickly(value)
+    else:
+        assert canonical_quickly(value) == text
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": "\ud800"}, {"a": {1}}])
+def test_what_has_no_canonical_text_is_refused_quickly_too(value: object) -> None:
+    with pytest.raises(NotCanonical):
+        canonical_quickly(value)

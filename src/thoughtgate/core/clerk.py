@@ -69,7 +69,7 @@ class Asked(NamedTuple):
     nothing but that they were asked where the first is None."""
 
 
-def sent(asked: Asked, at: float) -> Asked:
+def sent(asked: Asked, at: float, call_id: str = "", *, redact: bool = False) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
     return Asked(
         None,
@@ -78,8 +78,8 @@ def sent(asked: Asked, at: float) -> Asked:
         asked.at,
         asked.modern,
         asked.token,
-        asked.call_id,
-        redact=asked.redact,
+        call_id or asked.call_id,
+        redact=redact or asked.redact,
         alive_at=at,
     )
 

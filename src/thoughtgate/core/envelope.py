@@ -23,8 +23,8 @@ GENESIS: Final = "0" * 64
 CHAIN_MEMBER: Final = ',"chain":"'
 _CHAIN_TAIL: Final = len(CHAIN_MEMBER) + 64 + len('"}')
 
-MAX_QUOTED: Final = 1024
-"""Ids kept in their quoted form; sessions come and go."""
+MAX_KEPT: Final = 1024
+"""Beginnings of lines that are kept; sessions come and go."""
 
 UNKNOWN: Final = "unknown"
 CLIENTS: Final = frozenset({"claude", "codex", "headless", "custom"})
@@ -67,39 +67,54 @@ class Envelope:
         if run.workload:
             identity["workload"] = run.workload
         self._identity = dump_json(identity)[1:-1]
+        self._at = -1.0
+        self._time = b""
+        """When the last line was, and how it says so."""
         self._second = -1
-        self._stamp = ""
-        self._quoted: dict[str, str] = {}
+        self._stamp = b""
+        self._parts: dict[tuple[str, str, str], tuple[bytes, bytes, bytes]] = {}
+        """What lines of a type, session and server have in common: before and after the time,
+        and after the number."""
 
-    def wrap(self, record: Record, dump: Callable[[Any], str] = dump_json) -> str:
+    def wrap(self, record: Record, dump: Callable[[Any], bytes] | None = None) -> bytes:
         """Return the line of a record but for its chain and the closing brace.
 
         ``dump`` may be a faster encoder of the same JSON, where one is loaded.
         """
         self.seq += 1
-        body = dump(record.body)
-        members = f",{body[1:-1]}" if record.body else ""
-        return (
-            f'{{"v":"{CONTRACT}","type":"{record.type}","ts":"{self._time(record.at)}",'
-            f'{self._identity},"session_id":{self._quote(record.session)},"seq":{self.seq},'
-            f'"server_name":{self._quote(record.server)}{members}'
-        )
+        kind, at, server, session, body = record
+        parts = self._parts.get((kind, session, server))
+        if parts is None:
+            parts = self._keep(kind, session, server)
+        if at != self._at:
+            self._tell_time(at)
+        line = b"%b%b%b%d%b" % (parts[0], self._time, parts[1], self.seq, parts[2])
+        if not body:
+            return line
+        members = dump(body) if dump is not None else _encoded(dump_json(body))
+        return b"%b,%b" % (line, members[1:-1])
 
-    def _quote(self, text: str) -> str:
-        """Quote an id; the same few come again and again."""
-        quoted = self._quoted.get(text)
-        if quoted is None:
-            if len(self._quoted) >= MAX_QUOTED:
-                self._quoted.clear()
-            quoted = self._quoted[text] = dump_json(text)
-        return quoted
-
-    def _time(self, at: float) -> str:
+    def _tell_time(self, at: float) -> None:
         second, milli = divmod(int(at * 1000), 1000)
         if second != self._second:
-            self._second = second
-            self._stamp = _stamp(second)
-        return f"{self._stamp}.{milli:03d}Z"
+            self._second, self._stamp = second, _stamp(second).encode()
+        self._at, self._time = at, b"%b.%03dZ" % (self._stamp, milli)
+
+    def _keep(self, kind: str, session: str, server: str) -> tuple[bytes, bytes, bytes]:
+        if len(self._parts) >= MAX_KEPT:
+            self._parts.clear()
+        parts = (
+            _encoded(f'{{"v":"{CONTRACT}","type":"{kind}","ts":"'),
+            _encoded(f'",{self._identity},"session_id":{dump_json(session)},"seq":'),
+            _encoded(f',"server_name":{dump_json(server)}'),
+        )
+        self._parts[kind, session, server] = parts
+        return parts
+
+
+def _encoded(text: str) -> bytes:
+    """Return text as UTF-8, halves of surrogate pairs too, which arguments may hold."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _stamp(second: int) -> str:
@@ -116,10 +131,10 @@ def render_time(at: float) -> str:
     return f"{_stamp(second)}.{milli:03d}Z"
 
 
-def seal(opened: str, previous: str) -> tuple[bytes, str]:
+def seal(opened: bytes, previous: str) -> tuple[bytes, str]:
     """Close a line with its chain; return the bytes with LF, and the chain for the next line."""
     # A line for every reader: nobody's words may begin another one.
-    data = escape_separators(opened.encode("utf-8", "backslashreplace"))
+    data = opened if opened.isascii() else escape_separators(opened)
     chain = hashlib.sha256(previous.encode() + data).hexdigest()
     return b'%b,"chain":"%b"}\n' % (data, chain.encode()), chain
 

@@ -28,7 +28,8 @@ from thoughtgate.policy.uris import other_spellings
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
-from thoughtgate.wire.revisions import traceparent
+from thoughtgate.wire.quick import canonical_quickly
+from thoughtgate.wire.revisions import META, traceparent
 
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""
@@ -145,14 +146,14 @@ class Judge:
         """Judge a request. A request that names several things needs all of them."""
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
-        calls = tuple(self._call(question, named) for named in question.named)
+        calls = tuple([self._call(question, named) for named in question.named])
         call, verdict = self._first_objection(question, calls)
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = self._unless_observing(verdict)
         # A call that goes on is not judged again; its arguments may be large and stay open long.
         if shown.action == FORWARD:
-            self._open[call_id] = OpenCall(call._replace(arguments={}), verdict, question.at)
+            self._open[call_id] = OpenCall(_without_arguments(call), verdict, question.at)
             self._count(calls, question.at)
         else:
             self._open[call_id] = OpenCall(call, verdict, question.at, calls)
@@ -293,7 +294,7 @@ class Judge:
 
     def _call(self, question: Question, named: Named) -> Call:
         try:
-            text = canonical_json(named.arguments)
+            text = canonical_quickly(named.arguments)
             digest = sha256(text.encode()).hexdigest()
         except NotCanonical:
             text = digest = ""
@@ -329,24 +330,26 @@ class Judge:
         }
 
     def _start_record(self, call_id: str, call: Call, question: Question) -> Record:
-        body = {
-            "call": {
-                **self._short(call_id, call),
-                "kind": call.kind,
-                "method": call.method,
-                "transport": question.transport,
-                "principal": call.principal,
-                "bytes_in": question.size,
-                "preview": self._preview(call.arguments, question.size),
-                "seq": self._calls,
-            }
+        params = question.params
+        said = {
+            "call_id": call_id,
+            "server_name": call.server,
+            "tool_name": call.name[:MAX_NAME],
+            "args_hash": call.args_hash,
+            "kind": call.kind,
+            "method": call.method,
+            "transport": question.transport,
+            "principal": call.principal,
+            "bytes_in": question.size,
+            "preview": self._preview(call.arguments, question.size),
+            "seq": self._calls,
         }
-        trace = question.trace or traceparent(question.params)
+        trace = question.trace or (traceparent(params) if META in params else "")
         if trace:
-            body["call"]["traceparent"] = trace
-        if "task" in question.params:
-            body["call"]["task"] = True
-        return Record(CALL_START, question.at, call.server, call.session, body)
+            said["traceparent"] = trace
+        if "task" in params:
+            said["task"] = True
+        return Record(CALL_START, question.at, call.server, call.session, {"call": said})
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         if size > MAX_INSPECT:
@@ -354,6 +357,8 @@ class Judge:
         shown, text = self._rendered
         if shown is not arguments or not self.policy.redactor.is_clean(arguments, text):
             text = canonical_json(self.policy.redactor.mask_value(arguments))
+        if len(text) * 4 <= self._preview_bytes:  # however many bytes its characters take
+            return {"truncated": False, "args_preview": text}
         data = text.encode()
         if len(data) <= self._preview_bytes:
             return {"truncated": False, "args_preview": text}
@@ -432,6 +437,23 @@ def _asking_nobody(verdict: Verdict) -> Verdict:
     """Return the refusal of a request that two workflows would have to approve."""
     reason = "different people must approve parts of it; ask for each alone"
     return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")
+
+
+def _without_arguments(call: Call) -> Call:
+    """Return a call as it is remembered once it goes on; every call passes here."""
+    return Call(
+        call.server,
+        call.kind,
+        call.name,
+        {},
+        call.method,
+        call.annotations,
+        call.principal,
+        call.session,
+        call.args_hash,
+        call.session_calls,
+        call.claims,
+    )
 
 
 def _action_word(verdict: Verdict) -> str:

@@ -41,14 +41,14 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.record import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT, TIMEOUT
-from thoughtgate.core.task import ID_PREFIX, wants_task
+from thoughtgate.core.task import names_our_task, wants_task
 from thoughtgate.core.tasked import TaskedCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled, render_progress
-from thoughtgate.wire.revisions import is_modern, progress_token
+from thoughtgate.wire.revisions import META, is_modern, progress_token
 
 PROGRESS_EVERY_S: Final = 10.0
 """Pace of progress while a call is held; common clients give up after 60 s of silence."""
@@ -140,10 +140,13 @@ class Session:
         return self._agent_answered(message, at)
 
     def _agent_asked(self, message: Message, at: float) -> list[Command]:
-        message, answer = self.prompts.redeem(message, at)
+        params = message.body.get("params") or {}
+        answer = None
+        if "requestState" in params:
+            message, answer = self.prompts.redeem(message, at)
+            params = message.body["params"]
         ident, method = message.id, message.method
         assert ident is not None
-        params = message.body.get("params") or {}
         named = methods.named_by(method, params)
         fault = self._not_askable(ident)
         if isinstance(named, str):
@@ -152,7 +155,9 @@ class Session:
         if fault is not None:
             return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         name = named[0].name if named else ""
-        asked = Asked(message, method, name, at, is_modern(params), progress_token(params))
+        has_meta = META in params
+        token = progress_token(params) if has_meta else None
+        asked = Asked(message, method, name, at, has_meta and is_modern(params), token)
         gone = self._server_gone
         if gone is not None:
             refusal = self._clerk.failed(ident, asked, gone.kind, at, text=gone.reason)
@@ -163,7 +168,7 @@ class Session:
             return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
-        if _is_about_our_task(method, params):
+        if names_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
         self._send_on(ident, asked, at)
@@ -178,13 +183,13 @@ class Session:
             or ident in self._late
         ):
             return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        taken = self.open_requests + len(self._abandoned) + len(self._late)
-        if taken >= self.setup.max_open:
+        taken = len(self._waiting) + len(self._open) + len(self._offered)
+        if taken + len(self._abandoned) + len(self._late) >= self.setup.max_open:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
-    def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
-        self._open[ident] = sent(asked, at)
+    def _send_on(self, ident: RequestId, asked: Asked, at: float, **judged: Any) -> None:
+        self._open[ident] = sent(asked, at, **judged)
         if asked.token is not None:
             self._tokens[asked.token] = ident
 
@@ -347,25 +352,25 @@ class Session:
     # Answers to what the session asked its driver.
 
     def _call_judged(self, event: CallJudged) -> list[Command]:
-        tasked = self._tasked.take(event.call_id)
+        tasked = self._tasked.take(event.call_id) if self._tasked else None
         if tasked is not None:
             return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
-        verdict = event.verdict
-        asked = asked._replace(call_id=event.call_id, redact=verdict.redact)
+        key, verdict, call_id, at = event
         if verdict.action == APPROVE and not asked.held_since:
-            return self._hold(event, asked)
-        del self._waiting[event.key]
+            return self._hold(event, asked._replace(call_id=call_id, redact=verdict.redact))
+        del self._waiting[key]
         if asked.held_since:
             self._held -= 1
-        closed = self.prompts.close(event.call_id)
+        closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
-            self._send_on(event.key, asked, event.at)
-            return [*closed, ToServer(message.raw, event.key)]
-        return [*closed, *self._clerk.denied(event.key, asked, verdict, event.at)]
+            self._send_on(key, asked, at, call_id=call_id, redact=verdict.redact)
+            return [*closed, ToServer(message.raw, key)]
+        asked = asked._replace(call_id=call_id, redact=verdict.redact)
+        return [*closed, *self._clerk.denied(key, asked, verdict, at)]
 
     def _judged_too_late(self, event: CallJudged) -> list[Command]:
         """Nobody waits any more: the call is not made, and the record says so."""
@@ -588,10 +593,3 @@ _HANDLERS: Final[dict[type, Any]] = {
     ServerGone: Session._server_left,  # noqa: SLF001  the table of the class above
     Ticked: Session._ticked,  # noqa: SLF001  the table of the class above
 }
-
-
-def _is_about_our_task(method: str, params: dict[str, Any]) -> bool:
-    """Tell whether a request names a task that the gate minted; others are the server's."""
-    task_id = params.get("taskId")
-    ours = type(task_id) is str and task_id.startswith(ID_PREFIX)
-    return ours and method in methods.TASK_METHODS

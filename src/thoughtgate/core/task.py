@@ -8,6 +8,7 @@ task looks in each revision, ``core.task_book`` who may ask about it.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.wire.methods import TASK_METHODS
 from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
 
 HELD: Final = "held"
@@ -135,3 +136,10 @@ def poll_interval(ttl_s: float) -> float:
 def without_task(params: dict[str, Any]) -> dict[str, Any]:
     """Return the params as the server gets them once approved: the task is ours, not its."""
     return {key: value for key, value in params.items() if key != "task"}
+
+
+def names_our_task(method: str, params: dict[str, Any]) -> bool:
+    """Tell whether a request names a task that the gate minted; others are the server's."""
+    task_id = params.get("taskId")
+    ours = type(task_id) is str and task_id.startswith(ID_PREFIX)
+    return ours and method in TASK_METHODS

@@ -327,7 +327,7 @@ class Gateway:
         flow = post.flow
         self.active += 1
         self._flows[flow] = self._flows.get(flow, 0) + 1
-        asked = flow.is_answered_by(event)
+        asked = post.key is None and flow.is_answered_by(event)
         frames = flow.feed(event, post)
         if not frames and post.key is None and not self.outbox.carries(post):
             self.outbox.later(post.unheard, asked)

@@ -179,10 +179,10 @@ def _without_previews(record: Record) -> Record:
     return record._replace(body=body)
 
 
-def _dump(body: dict[str, Any]) -> str:
+def _dump(body: dict[str, Any]) -> bytes:
     """Render a body as ``json`` does, several times as fast for all but the oddest values."""
     try:
-        return orjson.dumps(body).decode()
+        return orjson.dumps(body)
     except TypeError:
         # Integers beyond 64 bits and lone surrogates, which arguments may hold.
-        return dump_json(body)
+        return dump_json(body).encode("utf-8", "backslashreplace")

@@ -150,7 +150,7 @@ def escape_separators(line: bytes) -> bytes:
 
     In JSON they can only stand inside strings, so replacing their bytes is enough.
     """
-    if not line.isascii() and (b"\xe2\x80" in line or b"\xc2\x85" in line):
+    if b"\xe2\x80" in line or b"\xc2\x85" in line:
         for raw, escaped in _SEPARATORS:
             line = line.replace(raw, escaped)
     return line
@@ -176,7 +176,7 @@ def read_frame(line: bytes) -> Message | Fault:
         return Fault("invalid_request", str(error), error.check, find_id(line))
     except (ValueError, RecursionError):
         return Fault("parse_error", "the message is not JSON", "malformed_json")
-    return read_message(body, escape_separators(line))
+    return read_message(body, line if line.isascii() else escape_separators(line))
 
 
 def read_message(body: Any, raw: bytes) -> Message | Fault:
@@ -234,14 +234,22 @@ def _has_variant(members: Any, place: str) -> bool:
     if type(members) is not dict:
         return False
     exact, folded = _JUDGED[place], _FOLDED[place]
-    return any(key not in exact and key.casefold() in folded for key in members)
+    return not members.keys() <= exact and any(
+        key not in exact and key.casefold() in folded for key in members
+    )
 
 
 def _bad_envelope(body: dict[str, Any], ident: Any, method: Any) -> _Wrong | None:
     if body.get("jsonrpc") != "2.0":
         check = "wrong_version" if "jsonrpc" in body else "missing_version"
         return "invalid_request", 'jsonrpc must be "2.0"', check
-    if "id" in body and _answer_to(ident) is None and (ident is not None or "method" in body):
+    is_plain = type(ident) is int and -MAX_NUMBER_ID <= ident <= MAX_NUMBER_ID
+    if (
+        not is_plain
+        and "id" in body
+        and _answer_to(ident) is None
+        and (ident is not None or "method" in body)
+    ):
         reason = (
             f"an id is an integer of at most 53 bits or a string of at most {MAX_ID} characters"
         )

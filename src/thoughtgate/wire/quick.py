@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from thoughtgate.wire.canonical import MAYBE_FLOAT, canonical_json
 from thoughtgate.wire.frame import MAX_DEPTH, escape_separators, read_frame, read_message
 from thoughtgate.wire.message import Fault, Message
 
@@ -30,7 +31,22 @@ def read_quickly(line: bytes) -> Message | Fault:
             return read_frame(line)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return read_frame(line)
-    return read_message(body, escape_separators(line))
+    return read_message(body, line if line.isascii() else escape_separators(line))
+
+
+def canonical_quickly(value: Any) -> str:
+    """Return the one text of a JSON value, as ``wire.canonical.canonical_json`` does.
+
+    Raises:
+        NotCanonical: it has none.
+    """
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:
+        return canonical_json(value)
+    # orjson writes NaN as null, and floats otherwise than ECMAScript.
+    is_plain = "null" not in text and MAYBE_FLOAT.search(text) is None
+    return text if is_plain else canonical_json(value)
 
 
 def load_quickly(data: bytes) -> Any:
