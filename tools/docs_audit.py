@@ -35,7 +35,8 @@ Some findings are notes and no faults, because the record itself, or a gate that
 
 ### What it proves
 
-Without a key, the chain proves that no line was changed on its own; whoever can rewrite the whole file can make a new chain, and a tail that is cut off at a line's end goes unnoticed (an unfinished run is noted).
+Without a key, the chain proves that no line was changed on its own; whoever can rewrite the whole file can make a new chain, and a tail that is cut off at a line's end goes unnoticed once its gate has ended (an unfinished run is noted).
+A tail that is cut off while its gate runs is found without a key, once the gate writes again: each writer numbers its lines (`seq`), and one that finds the file shorter than it left it tells the operator, goes on, and says so in a `record_gap` event with `record.cut_bytes`. Both are the fault `removed`.
 With a key (`audit.sign_key_env` names the variable that holds it) the writer signs a `checkpoint` with the first events that it writes, every {CHECKPOINT_EVERY} lines, with events that come {CHECKPOINT_S:g} s or more after its last one, and one when it closes: {ALGORITHM} over the chain so far.
 `audit verify --key-env NAME` then finds a rewritten file and a missing tail.
 While a gate of the same state directory writes the file, the lines after its last checkpoint are the note `being_written`; the chain is checked there as everywhere.

@@ -7,11 +7,12 @@ import pytest
 from tests.support.audit_cli import Done, command, sample_record
 from tests.support.frames import call
 from tests.support.proxy_process import ProxyProcess
-from tests.support.records import RUN, started, write_run
+from tests.support.records import RUN, T0, started, write_run
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
 from tests.support.waiting import wait_for
 
-from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.envelope import Envelope, seal
+from thoughtgate.core.evidence import checkpoint
 from thoughtgate.runtime.presence import list_gates
 from thoughtgate.stores.record import RecordWriter
 from thoughtgate.stores.record_reader import verify_record
@@ -156,12 +157,16 @@ def test_the_signed_record_of_a_killed_gate_is_not_sound_until_the_next_run(
 @pytest.mark.usefixtures("keyed")
 def test_one_of_a_kind_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "audit.jsonl"
-    writer = RecordWriter(path, Envelope(RUN), sign_key=KEY.encode())
+    envelope = Envelope(RUN)
+    writer = RecordWriter(path, envelope)
     writer.write([started("run-1.1")])
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    writer.close()
     done = command(capsys, "audit", "verify", str(path))
     assert ": sound: 1 line, 1 run, 0 without an end; not signed" in done.out
-    writer.close()
+    chain = done.out.split()[-1]
+    signed = checkpoint(T0, KEY.encode(), chain, closing=True)
+    with path.open("ab") as file:
+        file.write(seal(envelope.wrap(signed), chain)[0])
     done = command(capsys, "audit", "verify", str(path), "--key-env", "AUDIT_KEY")
     assert ": sound: 2 lines, 1 run, 0 without an end; 1 checkpoint checked" in done.out
 

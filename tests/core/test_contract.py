@@ -11,6 +11,7 @@ from thoughtgate.core.contract import ENVELOPE, EVENTS, FREE_FORM
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.evidence import (
     checkpoint,
+    record_cut,
     record_gap,
     record_opened,
     record_repaired,
@@ -25,6 +26,7 @@ BY_NAME = {event.name: event for event in EVENTS}
 OWN = [
     record_opened(T0, number=2, previous_file="a", previous_chain="b"),
     record_gap(T0, 1, "full"),
+    record_cut(T0, 100),
     record_repaired(T0, torn_bytes(b"x")),
     checkpoint(T0, b"k", "c", closing=True),
 ]

@@ -8,6 +8,7 @@ from tests.support.records import RUN, T0, call
 from thoughtgate.core.envelope import GENESIS, Envelope, Run, seal
 from thoughtgate.core.evidence import (
     checkpoint,
+    record_cut,
     record_gap,
     record_opened,
     record_repaired,
@@ -298,6 +299,65 @@ def test_a_gap_that_the_record_states_is_a_note() -> None:
     report = verify(lines)
     assert report.is_sound
     assert report.findings[0].message.startswith("7 events")
+
+
+def numbered(numbers: list[int], chain: str = GENESIS, run: Run = RUN) -> list[bytes]:
+    """Lines with these numbers, in a chain that fits."""
+    envelope, lines = Envelope(run), []
+    for number in numbers:
+        envelope.seq = number - 1
+        line, chain = seal(envelope.wrap(call(1)[0]), chain)
+        lines.append(line[:-1])
+    return lines
+
+
+def test_lines_cut_off_while_their_gate_ran_are_found_though_the_chain_fits() -> None:
+    report = verify(numbered([1, 2, 5, 6, 8]))
+    assert places(report) == [("removed", 3), ("removed", 5)]
+    two, one = (finding.message for finding in report.findings)
+    assert two == "2 lines of run run-1 before this one are gone: cut off while its gate ran"
+    assert one == "1 line of run run-1 before this one is gone: cut off while its gate ran"
+
+
+def test_a_writer_whose_first_lines_are_gone_is_found_though_the_chain_fits() -> None:
+    first, chain = sealed(call(1))
+    assert places(verify([*first, *numbered([4, 5], chain, Run("run-2"))])) == [("removed", 4)]
+
+
+def test_a_number_that_comes_again_is_found_though_the_chain_fits() -> None:
+    report = verify(numbered([1, 2, 2, 3]))
+    assert places(report) == [("moved", 3)]
+    assert report.findings[0].message == "number 2 of run run-1 was there before"
+
+
+def test_each_writer_of_a_file_counts_its_own_lines() -> None:
+    chain, lines = GENESIS, []
+    envelopes = [Envelope(RUN._replace(shim_id=shim)) for shim in ("a", "b")]
+    for turn in (0, 1, 1, 0, 1, 0):
+        line, chain = seal(envelopes[turn].wrap(call(1)[0]), chain)
+        lines.append(line[:-1])
+    assert verify(lines).findings == ()
+
+
+def test_an_edited_number_is_named_at_its_line_and_no_other() -> None:
+    lines = signed_record()
+    lines[6] = lines[6].replace(b'"seq":7,', b'"seq":70,')
+    assert [line for _, line in places(verify(lines, KEY))] == [7]
+    lines[6] = lines[6].replace(b'"seq":70,', b'"seq":2,')
+    assert [line for _, line in places(verify(lines, KEY))] == [7]
+
+
+def test_what_a_writer_saw_cut_off_is_a_fault() -> None:
+    report = verify(sealed([*call(1), record_cut(T0, 412)])[0])
+    assert places(report) == [("removed", 4)]
+    assert report.findings[0].message.startswith("412 or more bytes before this line were cut off")
+
+
+def test_writers_of_a_record_whose_beginning_is_not_kept_may_begin_anywhere() -> None:
+    opened = record_opened(T0, number=4, previous_file="a.000003", previous_chain="ab" * 32)
+    first, chain = sealed([opened], "ab" * 32)
+    later = numbered([40, 41, 43], chain, Run("run-2"))
+    assert places(verify([*first, *later])) == [("removed", 4)]
 
 
 def test_a_file_that_continues_a_lost_one_begins_there() -> None:

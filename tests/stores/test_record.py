@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import random
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from thoughtgate.core.envelope import Envelope, Run, seal
 from thoughtgate.core.record import Record
 from thoughtgate.core.verification import GAP, REPAIRED, TORN, TRUNCATED
 from thoughtgate.errors import RecordError
+from thoughtgate.stores import record_file
 from thoughtgate.stores.ledger import Ledger, ledger_path
 from thoughtgate.stores.record import CONTINUE, RecordWriter
 from thoughtgate.stores.record_reader import read_record, record_files, verify_record
@@ -337,7 +340,111 @@ def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_from_where(
     writer.close()
     events = lines_of(path)
     assert [event["type"] for event in events] == ["record_opened", "tool_call_end"]
-    assert verify_record(path).findings[0].kind == "begins"
+    assert [event["seq"] for event in events] == [4, 5]
+    assert [finding.kind for finding in verify_record(path).findings] == ["begins"]
+
+
+def cut_and_go_on(path: Path, change: Callable[[bytes], bytes], **options: Any) -> list[str]:
+    """Have a writer go on after somebody changed its file; return what the operator is told."""
+    said: list[str] = []
+    writer = RecordWriter(path, Envelope(RUN), say=said.append, **options)
+    writer.write(call(1))
+    writer.write(call(2))
+    path.write_bytes(change(path.read_bytes()))
+    writer.write(call(3))
+    writer.write(call(4))
+    writer.close()
+    return said
+
+
+@pytest.mark.parametrize("key", [b"", b"k" * 32])
+@pytest.mark.parametrize("cut", [1, 40, 400, 2000, 100_000])
+def test_a_tail_that_is_cut_off_while_its_gate_runs_is_told_and_recorded(
+    tmp_path: Path, cut: int, key: bytes
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    gone = 0
+
+    def change(data: bytes) -> bytes:
+        nonlocal gone
+        gone = min(cut, len(data))
+        return data[:-cut]
+
+    said = cut_and_go_on(path, change, sign_key=key)
+    assert said == [f"{gone} or more bytes were cut off the record's end; it goes on and says so"]
+    events = [entry.event for entry in read_record(path)]
+    [noted] = [event for event in events if event.get("type") == "record_gap"]
+    assert noted["record"]["cut_bytes"] == gone
+    faults = [finding for finding in verify_record(path, key=key).findings if finding.is_fault]
+    assert {finding.kind for finding in faults} == {"removed"}
+    assert any(finding.message.startswith(f"{gone} or more bytes") for finding in faults)
+
+
+def test_a_tail_that_is_replaced_by_a_longer_one_is_told_and_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+
+    def change(data: bytes) -> bytes:
+        kept = data.splitlines(keepends=True)[:4]
+        chain = json.loads(kept[-1])["chain"]
+        forger = Envelope(RUN)
+        forger.seq = 4
+        for record in [*call(5), *call(6)]:
+            line, chain = seal(forger.wrap(record), chain)
+            kept.append(line)
+        return b"".join(kept)
+
+    assert len(cut_and_go_on(path, change)) == 1
+    assert not verify_record(path).is_sound
+
+
+def test_a_cut_off_tail_is_noted_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    said: list[str] = []
+    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, say=said.append)
+    writer.write(call(1))
+    path.write_bytes(b"")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(record_file, "_write_whole", full)
+        writer.write(call(2))
+    writer.write(call(3))
+    writer.close()
+    assert [text for text in said if "cut off" in text] == said[-1:]
+    kinds = [event["type"] for event in lines_of(path)]
+    assert kinds[:3] == ["record_opened", "record_gap", "record_gap"]
+    assert [event["seq"] for event in lines_of(path)] == list(range(4, 10))
+
+
+def test_another_writer_of_the_file_is_no_thief_of_its_tail(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    said: list[str] = []
+    one = RecordWriter(path, Envelope(RUN), say=said.append, rotate_bytes=6000, keep=100)
+    other = RecordWriter(path, Envelope(Run("run-2")), say=said.append, rotate_bytes=6000, keep=100)
+    for number in range(1, 20):
+        one.write(call(number))
+        other.write(call(number, "run-2") * (number % 3))
+    one.close()
+    other.close()
+    assert said == []
+    assert verify_record(path).findings == ()
+
+
+def test_a_file_that_cannot_be_removed_has_no_batch_written_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    write_run(path, 20, rotate_bytes=3000, keep=1)
+    assert verify_record(path).findings == ()
 
 
 @pytest.mark.requirement("NFR-P2")

@@ -62,8 +62,8 @@ def verify_command(
     """Check that no line of the record was edited, removed, moved, put in or cut off.
 
     Exit code 0 when it is sound, 1 when it is not, 2 when it cannot be read. Without a key
-    a rewriter of the whole file and a cut-off tail go unnoticed; signed checkpoints, or
-    an anchor kept elsewhere, find both. What a gate that runs here has not signed yet is
+    a rewriter of the whole file and a tail cut off after its gate ended go unnoticed; signed
+    checkpoints, or an anchor kept elsewhere, find both. What a gate that runs here has not signed yet is
     a note.
     """
     if anchor is not None and not _CHAIN.fullmatch(anchor):

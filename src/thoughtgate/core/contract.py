@@ -280,10 +280,11 @@ EVENTS: Final = (
     ),
     EventType(
         evidence.RECORD_GAP,
-        "Events could not be written and are lost.",
+        "Events could not be written, or were cut off the record's end, and are lost.",
         (
-            Member("record.lost", "integer", "how many"),
+            Member("record.lost", "integer", "how many could not be written"),
             Member("record.reason", "string", "why"),
+            Member("record.cut_bytes", "integer", "how much, at least, was cut off", optional=True),
         ),
     ),
     EventType(

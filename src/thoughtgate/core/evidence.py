@@ -16,11 +16,13 @@ RECORD_OPENED: Final = "record_opened"
 RECORD_REPAIRED: Final = "record_repaired"
 """What stands between this line and the last sealed one is no line of the record."""
 RECORD_GAP: Final = "record_gap"
-"""Events could not be written, and are lost."""
+"""Events could not be written, or were cut off after they were, and are lost."""
 CHECKPOINT: Final = "checkpoint"
 """Whoever holds the key has seen the record as it is up to here."""
 
 ALGORITHM: Final = "hmac-sha256"
+
+CUT_OFF: Final = "the end of the record was cut off while its gate was running"
 
 
 class Torn(NamedTuple):
@@ -58,6 +60,12 @@ def record_repaired(at: float, torn: Torn) -> Record:
 def record_gap(at: float, lost: int, reason: str) -> Record:
     """Events were lost because they could not be written."""
     return Record(RECORD_GAP, at, "", "0", {"record": {"lost": lost, "reason": reason}})
+
+
+def record_cut(at: float, size: int) -> Record:
+    """Bytes that the writer had put at the record's end are gone."""
+    body = {"lost": 0, "reason": CUT_OFF, "cut_bytes": size}
+    return Record(RECORD_GAP, at, "", "0", {"record": body})
 
 
 def checkpoint(at: float, key: bytes, chain: str, *, closing: bool) -> Record:

@@ -2,7 +2,8 @@
 
 Pure: lines come in with their places, findings go out. A line that does not follow was
 edited, or a neighbour of it was removed, moved or copied; sequence numbers and the other
-lines' chains tell which. What a killed writer left behind is told apart from tampering by
+lines' chains tell which. Lines that were cut off while their writer went on leave a chain
+that fits; the writer's numbers tell of them. What a killed writer left behind is told apart from tampering by
 the line that the next writer closed it off with.
 """
 
@@ -124,6 +125,10 @@ class Verifier:
         self._file = ""
         self._last = Line(file, 0, b"")
         self._sequences: dict[tuple[str, str], int] = {}
+        self._due: dict[tuple[str, str], tuple[int, int]] = {}
+        """The number that each writer's next line has, and the part of the record it holds in."""
+        self._part = 0
+        """Counts the places after which any number may come: that lines are missing is said there."""
         self._open_runs: dict[str, Line] = {}
         self._runs: set[str] = set()
         self._skipped: list[Line] = []
@@ -152,6 +157,9 @@ class Verifier:
             self._account_for_skipped(event, follows=expected == stated)
         if expected != stated:
             self._find(line, *self._reason(event))
+            self._part += 1
+        else:
+            self._check_number(line, event)
         self._instead = "" if expected == stated else expected
         self._chain = stated
         if stated == self._anchor:
@@ -201,6 +209,7 @@ class Verifier:
                     "this file begins anew: what led here from the one before it is gone",
                 )
                 self._chain, self._instead = GENESIS, ""
+                self._part += 1
             return
         said = _member(event, "record")
         previous = said.get("previous_chain")
@@ -214,6 +223,7 @@ class Verifier:
         else:
             self._find(line, REMOVED, "what stood between this file and the one before it is gone")
         self._chain, self._instead = previous, ""
+        self._part += 1
 
     def _account_for_skipped(self, event: dict[str, Any], *, follows: bool) -> None:
         said = _member(event, "record")
@@ -242,6 +252,22 @@ class Verifier:
             return MOVED, f"this line stood earlier, or is a copy (run {stream[0]}, sequence {seq})"
         return EDITED, "this line, or what stood right before it, is not what was written"
 
+    def _check_number(self, line: Line, event: dict[str, Any]) -> None:
+        """Find what a chain that fits does not tell: each writer counts its lines."""
+        stream, seq = _place(event)
+        if not seq:
+            return
+        part, due = self._due.get(stream, (0, 1))
+        self._due[stream] = self._part, seq + 1
+        if part != self._part or seq == due:
+            return
+        if seq > due:
+            gone = f"{_counted(seq - due, 'line')} of run {stream[0]} before this one"
+            text = f"{gone} {'is' if seq - due == 1 else 'are'} gone: cut off while its gate ran"
+            self._find(line, REMOVED, text)
+        else:
+            self._find(line, MOVED, f"number {seq} of run {stream[0]} was there before")
+
     def _learn(self, line: Line, event: dict[str, Any]) -> None:
         stream, seq = _place(event)
         self._sequences[stream] = max(seq, self._sequences.get(stream, 0))
@@ -252,11 +278,7 @@ class Verifier:
         elif kind == RUN_END:
             self._open_runs.pop(stream[0], None)
         elif kind == RECORD_GAP:
-            self._find(
-                line,
-                GAP,
-                f"{_counted(_member(event, 'record').get('lost'), 'event')} could not be written here",
-            )
+            self._find(line, *_gap(_member(event, "record")))
         if str(event.get("v")).partition(".")[0] != CONTRACT.partition(".")[0]:
             self._find(line, VERSION, f"contract {event.get('v')!s:.20} is not known here")
         if kind == CHECKPOINT:
@@ -352,6 +374,14 @@ def _aside(line: Line) -> str:
     """Return the reason that a line cannot be read, where it is not plain to see."""
     fault = "" if parse_event(line.data) is not None else unreadable(line.data)
     return f" ({fault})" if fault in {NOT_UTF8, HALF_PAIR} else ""
+
+
+def _gap(said: dict[str, Any]) -> tuple[str, str]:
+    """Say what a writer states to be missing: what it could not write, or what was cut off."""
+    cut = said.get("cut_bytes")
+    if cut is None:
+        return GAP, f"{_counted(said.get('lost'), 'event')} could not be written here"
+    return REMOVED, f"{cut} or more bytes before this line were cut off: its writer saw it"
 
 
 def _counted(number: Any, noun: str) -> str:

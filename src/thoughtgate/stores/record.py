@@ -12,7 +12,13 @@ from typing import Any, Final
 import orjson
 
 from thoughtgate.core.envelope import Envelope, dump_json, seal
-from thoughtgate.core.evidence import checkpoint, record_gap, record_opened, record_repaired
+from thoughtgate.core.evidence import (
+    checkpoint,
+    record_cut,
+    record_gap,
+    record_opened,
+    record_repaired,
+)
 from thoughtgate.core.record import Record
 from thoughtgate.errors import RecordError
 from thoughtgate.stores.record_file import RecordFile, Tail
@@ -74,6 +80,7 @@ class RecordWriter:
                 keep=keep,
                 keep_bytes=keep_bytes,
                 fsync=fsync,
+                take_back=self._take_back,
             )
 
     def write(self, records: Sequence[Record]) -> None:
@@ -110,9 +117,16 @@ class RecordWriter:
     def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
         seq, unsigned, signed_at = self.envelope.seq, self._unsigned, self._signed_at
 
+        gone = 0
+
         def render(tail: Tail) -> tuple[bytes, str]:
-            self.envelope.seq = seq
-            return self._lines(records, tail, closing=closing)
+            nonlocal gone
+            gone = tail.gone
+            events = records
+            if gone:
+                at = records[0].at if records else self._last_at
+                events = [record_cut(at, gone), *records]
+            return self._lines(events, tail, closing=closing)
 
         try:
             self._sink.append(render)
@@ -123,6 +137,10 @@ class RecordWriter:
             missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
             self._tell(f"the record goes on; {missing} missing and named as lost in it")
         self.lost = 0
+        if gone:
+            self._tell(
+                f"{gone} or more bytes were cut off the record's end; it goes on and says so"
+            )
 
     def _tell(self, text: str) -> None:
         if self._say is not None:
@@ -168,6 +186,9 @@ class RecordWriter:
             self._last_at, number=number, previous_file=previous_file, previous_chain=chain
         )
         return seal(self.envelope.wrap(record), chain)
+
+    def _take_back(self) -> None:
+        self.envelope.seq -= 1
 
 
 def _without_previews(record: Record) -> Record:

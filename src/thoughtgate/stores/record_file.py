@@ -6,6 +6,7 @@ whole or, after a failure, cut off again. It survives the death of the process a
 moment; it survives the loss of power only with ``fsync``.
 """
 
+import contextlib
 import fcntl
 import os
 import time
@@ -39,6 +40,8 @@ class Tail(NamedTuple):
     """What stands after that line and is no line of the record."""
     needs_newline: bool = False
     """The file does not end with a line end."""
+    gone: int = 0
+    """Bytes, at least, that the writer had put at the end and that somebody took away."""
 
 
 Render: TypeAlias = Callable[[Tail], tuple[bytes, str]]
@@ -60,9 +63,12 @@ class RecordFile:
         keep: int = 0,
         keep_bytes: int = 0,
         fsync: bool = False,
+        take_back: Callable[[], None] = lambda: None,
     ) -> None:
+        """Open a file; ``take_back`` is told that the line ``opening`` gave was not written."""
         self.path = path
         self._opening = opening
+        self._take_back = take_back
         self._rotate_bytes = rotate_bytes
         self._rotate_at = rotate_bytes
         self._keep = keep
@@ -72,6 +78,10 @@ class RecordFile:
         self._fd = -1
         self._inode = -1
         self._end = -1
+        self._written = 0
+        """Bytes of the last append."""
+        self._gone = 0
+        """Bytes that were taken away and are not yet said to be."""
         self._tail = Tail(GENESIS)
         self._open()
 
@@ -84,13 +94,15 @@ class RecordFile:
         try:
             size = self._lock()
             try:
-                head = b""
+                head, tail = b"", self._tail
                 if size != self._end:
-                    head = self._catch_up(size)
-                data, chain = render(self._tail)
+                    head, tail = self._catch_up(size)
+                data, chain = render(tail)
                 data = head + data
                 self._write(data, size)
-                self._end = size + len(data)
+                self._written = len(data)
+                self._end = size + self._written
+                self._gone = 0
                 self._tail = Tail(chain)
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
@@ -142,17 +154,31 @@ class RecordFile:
             # Rotated by another process, or removed by somebody: go on in the file of that name.
             self._open()
 
-    def _catch_up(self, size: int) -> bytes:
-        """Learn where the file ends now; return the line it must begin with, if any."""
+    def _catch_up(self, size: int) -> tuple[bytes, Tail]:
+        """Return the line that the file must begin with, if any, and where it ends now."""
+        self._gone += self._taken_away(size)
+        self._end = -1
         if size or self._tail.chain == GENESIS:
-            self._tail = read_tail(self._fd, size, self._path)
-            return b""
+            return b"", read_tail(self._fd, size, self._path)._replace(gone=self._gone)
         # Somebody removed or emptied the file under us: say what it continues.
         rotated = rotated_files(self.path)
         number = rotated[-1][0] + 1 if rotated else 1
         line, chain = self._opening(number, self.path.name, self._tail.chain)
-        self._tail = Tail(chain)
-        return line
+        return line, Tail(chain, gone=self._gone)
+
+    def _taken_away(self, size: int) -> int:
+        """Return how many bytes, at least, are gone from what this writer saw in the file.
+
+        Writers only append, and take back no more than their own: what another one did
+        leaves everything up to the end of the last append in its place.
+        """
+        if size < self._end:
+            return self._end - size
+        if self._end < 0:
+            return 0
+        ending = f'{self._tail.chain}"}}\n'.encode()
+        kept = os.pread(self._fd, len(ending), self._end - len(ending)) == ending
+        return 0 if kept else self._written
 
     def _write(self, data: bytes, size: int) -> None:
         try:
@@ -168,21 +194,27 @@ class RecordFile:
 
     def _rotate(self) -> None:
         """Put a fresh file at the path that begins with the chain of this one."""
+        # When it fails, the record goes on in the file it has; a full disk shows at the next append.
+        self._rotate_at = self._end + _ROTATE_AGAIN
         try:
             number, name = self._put_aside()
-            line, chain = self._opening(number + 1, name, self._tail.chain)
+        except OSError:
+            return
+        line, chain = self._opening(number + 1, name, self._tail.chain)
+        try:
             fd = self._fresh(line)
         except OSError:
-            # The record goes on in the file it has; a full disk shows at the next append.
-            self._rotate_at = self._end + _ROTATE_AGAIN
+            self._take_back()
             return
         os.close(self._fd)  # releases its lock; whoever waited for it finds the new file
         self._fd = fd
         self._inode = os.fstat(fd).st_ino
-        self._end = len(line)
+        self._end = self._written = len(line)
         self._tail = Tail(chain)
         self._rotate_at = self._rotate_bytes
-        self._retain()
+        with contextlib.suppress(OSError):
+            # The batch is written: a file that cannot be removed must not have it written again.
+            self._retain()
 
     def _put_aside(self) -> tuple[int, str]:
         """Give the full file its number, as a second name: the path is never without a file."""
