@@ -11,6 +11,7 @@ from tests.support.records import RUN, T0, started, write_run
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
 from tests.support.waiting import wait_for
 
+from thoughtgate.cli import audit_verify
 from thoughtgate.core.envelope import Envelope, seal
 from thoughtgate.core.evidence import checkpoint
 from thoughtgate.runtime.presence import list_gates
@@ -135,6 +136,20 @@ def test_the_signed_record_of_a_proxy_is_sound_while_it_runs(
     assert ("being_written", False) in kinds(running)
     assert ("truncated", True) in kinds(copied)
     assert (verify(capsys, path).code, kinds(verify(capsys, path))) == (0, [])
+
+
+@pytest.mark.usefixtures("keyed")
+def test_a_gate_that_begins_while_its_record_is_verified_accounts_for_the_open_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN), sign_key=KEY.encode())
+    writer.write([started("run-1.1")])
+    looks = iter([False, True])
+    monkeypatch.setattr(audit_verify, "_is_being_written", lambda _: next(looks))
+    done = verify(capsys, path)
+    assert (done.code, kinds(done)) == (0, [("being_written", False)])
+    writer.close()
 
 
 @pytest.mark.usefixtures("keyed")

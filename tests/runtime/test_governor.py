@@ -68,6 +68,42 @@ def test_a_run_begins_and_ends_on_the_record_with_its_sums() -> None:
     assert governor.policy is POLICY
 
 
+class Herald:
+    """Notes what a governor announces, among what it writes."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._entries = ledger.entries
+
+    def begin(self, kind: str, server: str) -> None:
+        """The run begins."""
+        self._entries.append(("begin", f"{kind} {server}"))
+
+    def end(self) -> None:
+        """The run is over."""
+        self._entries.append(("end", ""))
+
+
+def test_a_run_is_announced_before_it_writes_and_until_it_has_written() -> None:
+    ledger = Ledger()
+    governor = Governor(Judge(POLICY, "run"), ledger, Run("run"), announcer=Herald(ledger))
+    governor.start(1.0, server="srv", command="shim")
+    governor.finish("SUCCEEDED", 3.0)
+
+    kinds = [kind for kind, _ in ledger.entries]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert len(kinds) == 4
+
+
+def test_a_run_that_cannot_begin_is_not_announced_any_more() -> None:
+    ledger = Ledger()
+    ledger.broken = True
+    governor = Governor(Judge(POLICY, "run"), ledger, Run("run"), announcer=Herald(ledger))
+    with pytest.raises(RecordError):
+        governor.start(1.0, server="srv", command="shim")
+
+    assert [kind for kind, _ in ledger.entries] == ["begin", "end"]
+
+
 def test_nothing_is_written_before_the_flush_and_an_empty_flush_writes_nothing() -> None:
     governor = _governor()
     governor.flush()

@@ -11,7 +11,7 @@ import typer
 from thoughtgate.cli.audit_place import Place, find_place, write_json
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
 from thoughtgate.core.envelope import GENESIS
-from thoughtgate.core.verification import OPEN_RUN, Finding, Verification
+from thoughtgate.core.verification import OPEN_RUN, TRUNCATED, Finding, Verification
 from thoughtgate.errors import EXIT_CONFIG, UsageError
 from thoughtgate.runtime.presence import list_gates
 from thoughtgate.runtime.state import state_directory
@@ -71,13 +71,7 @@ def verify_command(
     place = find_place(file, config)
     if key_env:
         place = place._replace(key=_key(key_env))
-    report = verify_record(
-        place.record,
-        key=place.key,
-        anchor=(anchor or "").lower(),
-        rotated=not alone,
-        being_written=bool(place.key) and _is_being_written(place.record),
-    )
+    report = _verify(place, (anchor or "").lower(), rotated=not alone)
     if json_:
         write_json(_as_json(place, report))
     else:
@@ -91,6 +85,19 @@ def _key(name: str) -> bytes:
     if not value:
         raise UsageError(f"the variable {name} is not set")
     return value.encode()
+
+
+def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
+    """Verify a record, knowing of a gate that writes it, though it may begin meanwhile."""
+    written = bool(place.key) and _is_being_written(place.record)
+    while True:
+        report = verify_record(
+            place.record, key=place.key, anchor=anchor, rotated=rotated, being_written=written
+        )
+        is_open = any(finding.kind == TRUNCATED for finding in report.findings)
+        if written or not is_open or not _is_being_written(place.record):
+            return report
+        written = True
 
 
 def _is_being_written(record: Path) -> bool:

@@ -198,9 +198,14 @@ class Governor:
         self._started_at = at
         self._server = server
         self._put(run_started(at, self.policy, server=server, **facts))
-        self.flush()
+        # Whoever verifies the record must know of the gate for as long as it is open.
         if self._announcer is not None:
             self._announcer.begin(str(facts.get("command", "")), server)
+        try:
+            self.flush()
+        except RecordError:
+            self._withdraw_presence()
+            raise
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Close the run on the record; always its last event."""
@@ -215,6 +220,9 @@ class Governor:
         self._put(ended)
         self.flush_quietly()
         self._writer.close()
+        self._withdraw_presence()
+
+    def _withdraw_presence(self) -> None:
         if self._announcer is not None:
             self._announcer.end()
 

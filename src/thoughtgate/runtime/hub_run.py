@@ -185,7 +185,8 @@ async def _serve(
     else:
         front = await _open_http(plan, hub, principal, meter)
     control = await _open_control(plan.state, hub, reloader)
-    presence = announce(plan.state, "serve", **_facts(plan, hub, governor))
+    # In the place of what the governor announced; the governor withdraws it with the record closed.
+    announce(plan.state, "serve", **_facts(plan, hub, governor))
     try:
         await front.serve(eager=plan.eager)
     finally:
@@ -193,8 +194,6 @@ async def _serve(
         await hub.close()
         if control is not None:
             await control.close()
-        if presence is not None:
-            presence.withdraw()
     return TERMINATED if front.signalled == signal.SIGINT else SUCCEEDED
 
 
