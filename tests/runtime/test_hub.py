@@ -9,7 +9,8 @@ from tests.support.hub_parts import governed, join, load, make_hub
 
 from thoughtgate.errors import PeerError
 from thoughtgate.policy.policy import Policy
-from thoughtgate.runtime.hub import NOWHERE, hide_nowhere
+from thoughtgate.runtime.hub import hide_nowhere
+from thoughtgate.runtime.hub_gate import NOWHERE
 
 SERVERS = {"one": sample(), "two": sample(isolation="session"), "off": sample(enabled=False)}
 

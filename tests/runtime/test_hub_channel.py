@@ -1,5 +1,6 @@
 """Calls through the hub are judged, held, limited and recorded as everywhere."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -9,7 +10,16 @@ import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, notification, request
 from tests.support.hub import Served, modern, sample, serving
+from tests.support.hub_parts import Frames, governed, load
 from tests.support.waiting import wait_for
+
+from thoughtgate.errors import PeerError
+from thoughtgate.runtime.governor import Governor
+from thoughtgate.runtime.hub_channel import HIDDEN, Carried, Channel
+from thoughtgate.runtime.hub_client import Client
+from thoughtgate.runtime.hub_gate import HubGate
+from thoughtgate.wire.message import REQUEST, Message
+from thoughtgate.wire.replies import render
 
 APPROVE = [{"tool": "transfer", "action": "approve"}]
 
@@ -77,6 +87,39 @@ def test_a_hidden_an_unknown_and_a_foreign_tool_look_the_same(tmp_path: Path) ->
         assert hub.names(5) == ["one.echo", "two.echo"]
         assert "tools/call" in log.read_text()
         assert "nothing" not in log.read_text()
+
+
+class Vanished:
+    """A way to a server that has just ceased to offer the tool."""
+
+    async def relay(self, channel: Channel, call: Carried) -> Message:
+        """Say so."""
+        del channel, call
+        raise PeerError(HIDDEN, "")
+
+
+def test_a_tool_that_disappears_after_its_verdict_was_not_called(tmp_path: Path) -> None:
+    loaded = load(tmp_path, {"one": sample()})
+    frames, params = Frames(), {"name": "echo", "arguments": {}}
+    body = request(1, "tools/call", params)
+
+    async def ask(governor: Governor) -> None:
+        client = Client("1", "tester", "mcp_stdio", frames.send)
+        channel = Channel(HubGate(governor, 5), client, "one", Vanished(), 5.0)
+        message = Message(REQUEST, 1, "tools/call", body, render(body))
+        channel.ask(message, 1, params, "one.echo", modern=False)
+        carried = channel.calls[1].task
+        assert carried is not None
+        await carried
+
+    with governed(loaded, tmp_path / "state") as governor:
+        asyncio.run(asyncio.wait_for(ask(governor), 10))
+
+    [(reply, _)] = frames.replies
+    lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines()
+    [ended] = [one for one in map(json.loads, lines) if one["type"] == "tool_call_end"]
+    assert json.loads(reply)["error"]["data"]["kind"] == "not_exposed"
+    assert (ended["error"]["class"], ended["error"]["kind"]) == ("policy_block", "not_exposed")
 
 
 def test_annotations_are_known_before_the_first_call_is_judged(tmp_path: Path) -> None:

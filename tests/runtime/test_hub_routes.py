@@ -66,6 +66,9 @@ UNKNOWN = (
 )
 
 
+PROFILES = pytest.mark.parametrize("profile", ["production", "development"])
+
+
 @pytest.mark.parametrize("asked", UNKNOWN, ids=lambda one: one["method"])
 def test_a_name_that_nobody_offers_is_blocked_as_a_hidden_one_is(
     tmp_path: Path, asked: dict[str, Any]
@@ -87,10 +90,35 @@ def test_a_name_that_nobody_offers_is_blocked_as_a_hidden_one_is(
     assert [one["error"]["class"] for one in ended] == ["policy_block"] * 2
 
 
-def test_an_unknown_name_is_a_decision_and_nothing_upstream(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", UNKNOWN, ids=lambda one: one["method"])
+def test_a_name_that_nobody_offers_is_blocked_in_the_development_profile_too(
+    tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    hiding = sample(expose={"allow": ["echo"]})
+    with serving(tmp_path, {"one": hiding, "two": sample()}, profile="development") as hub:
+        hub.open()
+        unknown = hub.ask(asked)
+        observed = hub.text(2, "one.add", {"a": 1, "b": 2})
+        records = hub.records()
+
+    judged = [one["decision"] for one in records if one["type"] == "tool_call_decision"]
+    [ended, _] = [one for one in records if one["type"] == "tool_call_end"]
+    assert unknown["error"]["data"]["kind"] == "not_exposed"
+    assert observed == "3"
+    assert [(one["action"], one["enforced"]) for one in judged] == [
+        ("BLOCK", True),
+        ("BLOCK", False),
+    ]
+    assert ["outcome" in one for one in judged] == [False, True]
+    assert ended["error"]["class"] == "policy_block"
+
+
+@PROFILES
+def test_an_unknown_name_is_a_decision_and_nothing_upstream(tmp_path: Path, profile: str) -> None:
     with otlp_receiver() as receiver:
         telemetry = {"otlp": {"endpoint": receiver.endpoint}, "metrics": True}
-        with serving_http(tmp_path, {"one": sample()}, telemetry=telemetry) as hub:
+        servers = {"one": sample()}
+        with serving_http(tmp_path, servers, telemetry=telemetry, profile=profile) as hub:
             answer = hub.modern(1, "tools/call", {"name": "one.unknown", "arguments": {}})
             metrics = hub.send("GET", path="/metrics").body.decode()
 

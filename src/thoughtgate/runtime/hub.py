@@ -31,7 +31,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.hub_channel import HIDDEN, Carried, Channel
 from thoughtgate.runtime.hub_client import Client
-from thoughtgate.runtime.hub_gate import HubGate
+from thoughtgate.runtime.hub_gate import NOWHERE, HubGate
 from thoughtgate.runtime.hub_lists import AT_ONCE, HubLists, Own
 from thoughtgate.runtime.hub_notices import HubNotices
 from thoughtgate.runtime.hub_relay import ServerRelay
@@ -42,9 +42,6 @@ from thoughtgate.runtime.manager_tools import ENTRIES, OFFER, ManagerTools
 from thoughtgate.runtime.supervisor import Supervisor
 from thoughtgate.runtime.tasks import spawn
 from thoughtgate.wire.message import Fault, Message
-
-NOWHERE: Final = "(none)"
-"""The server id on record for calls that name no server; no config can hold it."""
 
 ANNOUNCE_S: Final = 0.05
 """Changes that come together are announced together."""

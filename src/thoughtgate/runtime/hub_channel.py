@@ -36,6 +36,7 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.session import Session
+from thoughtgate.core.tally import POLICY_BLOCK
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.policy.call import PRODUCTION
@@ -131,7 +132,7 @@ class Channel:
         self._carriers: dict[type, Callable[[Any], None]] = {
             ToServer: self._to_server,
             ToAgent: lambda command: self._replies.append((command.data, command.key)),
-            WriteRecord: lambda command: gate.note(command.record),
+            WriteRecord: self._note,
             JudgeCall: self._judge,
             MaskAnswer: lambda command: self.feed(gate.mask(command)),
             AskPeople: self._ask_people,
@@ -297,6 +298,13 @@ class Channel:
                 self._prompted[event.key] = event.ident
                 self.client.questions[event.ident] = self
             self.feed(event)
+
+    def _note(self, command: WriteRecord) -> None:
+        error = command.record.body.get("error")
+        if error is not None and error.get("kind") == HIDDEN:
+            # What disappeared after its verdict was not sent either.
+            error["class"] = POLICY_BLOCK
+        self._gate.note(command.record)
 
     def _begin_task(self, key: RequestId, data: bytes) -> None:
         """A call whose caller has its task runs now, under an id of the gate's own."""

@@ -5,15 +5,16 @@ it, and held calls stop nobody else.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, PersonAnswered, Withdraw
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, TaskMade
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import Question, Ruling
 from thoughtgate.core.record import Record
 from thoughtgate.core.session import CALLER_GONE
 from thoughtgate.errors import RecordError
-from thoughtgate.policy.call import DENY, FORWARD, Verdict
+from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.runtime.authority import prompts
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.1
 """How often open calls are looked over for timeouts, and people's answers are looked for."""
+
+NOWHERE: Final = "(none)"
+"""The server id on record for calls that name no server; no config can hold it."""
 
 STOPPING: Final = "the gate is stopping"
 
@@ -64,9 +68,21 @@ class HubGate:
             trace=client.traces.get(command.key, ""),
             promised=self.tasks.is_promised(channel),
         )
-        ruling = self.governor.rule(question)
+        nowhere = channel.server == NOWHERE
+        ruling = self._refuse(question) if nowhere else self.governor.rule(question)
         verdict = self.tasks.judged(channel, command, ruling)
         return CallJudged(command.key, verdict, ruling.call_id, command.at)
+
+    def _refuse(self, question: Question) -> Ruling:
+        """Judge what no server offers: nobody is there to forward it to, in whatever profile."""
+        judge = self.governor.judge
+        policy = judge.policy
+        judge.policy = enforced = replace(policy, profile=PRODUCTION)
+        try:
+            return self.governor.rule(question)
+        finally:
+            if judge.policy is enforced:
+                judge.policy = policy
 
     def mask(self, command: MaskAnswer) -> AnswerMasked:
         """Take the secrets out of a server's answer."""

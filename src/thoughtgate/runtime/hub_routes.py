@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.catalogue import Offer
 from thoughtgate.core.routing import Route, find_owner, split
 from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.runtime.hub_gate import HubGate
 from thoughtgate.runtime.hub_lists import HubLists
 from thoughtgate.runtime.supervisor import Supervisor
@@ -77,6 +78,11 @@ class HubRoutes:
         visibility = self._gate.governor.policy.visibility
         return visibility.allows(target.server, target.kind, target.name)
 
+    def _may_pass(self, target: Target) -> bool:
+        """Tell whether a request may get to its server: hidden or not, where hiding is observed."""
+        observes = self._gate.governor.policy.profile != PRODUCTION
+        return observes or self.is_visible(target)
+
     def unless_unknown(
         self, target: Target, exposed: str, params: dict[str, Any], offer: Offer | None
     ) -> Target:
@@ -84,14 +90,14 @@ class HubRoutes:
 
         ``exposed`` and ``params`` are the client's own; without an offer nothing is unknown.
         """
-        if offer is None or target.name in offer.names or not self.is_visible(target):
+        if offer is None or target.name in offer.names or not self._may_pass(target):
             return target
         return Target("", target.kind, exposed, params)
 
     def needs_list(self, target: Target, supervisor: Supervisor) -> bool:
         """Tell whether the server must be asked what it offers before the call is judged."""
         method = LIST_OF.get(target.kind)
-        return method is not None and not supervisor.is_fresh(method) and self.is_visible(target)
+        return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
 
     async def learn(self, target: Target, supervisor: Supervisor, session: str) -> None:
         """Fetch a server's list for the judge; a server that cannot tell is judged without."""
