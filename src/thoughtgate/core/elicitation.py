@@ -112,6 +112,11 @@ class Elicitations:
         """Note from what the client can do whether it can show a form."""
         self._can_ask = _shows_forms(capabilities)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the client was asked something, or has said what it can be asked."""
+        return self._can_ask or bool(self._asked) or type(self.promises) is KeptPromises
+
     def is_asked(self, ident: RequestId | None) -> bool:
         """Tell whether a prompt of this id waits for its answer."""
         return ident in self._asked

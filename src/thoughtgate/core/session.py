@@ -93,6 +93,8 @@ class Session:
         """Requests of the server that the agent works on, with their method."""
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
+        answered = (self._waiting, self._open, self._late, self._offered)
+        self._tables: tuple[dict[RequestId, Any], ...] = (*answered, self._served, self._tokens)
         self._tasked = TaskedCalls()
         self.prompts = Elicitations()
         self._held = 0
@@ -103,6 +105,12 @@ class Session:
     def is_idle(self) -> bool:
         """Nothing of the agent's is open, so nothing can run late."""
         return not (self._waiting or self._open or self._offered)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Nothing that happened has an effect on what comes: as if it were new."""
+        busy = self._abandoned or self._tasked or self.prompts.is_busy or any(self._tables)
+        return not (busy or self._agent_gone or self._server_gone)
 
     def is_open(self, key: RequestId) -> bool:
         """Whether a request of the agent still has no answer."""
@@ -509,14 +517,7 @@ class Session:
         for key, asked in self._waiting.items():
             if not asked.call_id:
                 self._abandoned[key] = asked._replace(message=None)
-        for table in (
-            self._waiting,
-            self._open,
-            self._late,
-            self._offered,
-            self._served,
-            self._tokens,
-        ):
+        for table in self._tables:
             table.clear()
         self._held = 0
         return commands

@@ -8,7 +8,6 @@ listener to the server but through a session.
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeAlias
 
 from thoughtgate.core import task_codec
@@ -26,7 +25,7 @@ from thoughtgate.runtime.authentication import NONE, Entrance, Identity, KeySet,
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_alone import Alone, LoneCalls
 from thoughtgate.runtime.gateway_batch import Batch
-from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, ToolHeaders
+from thoughtgate.runtime.gateway_flow import Desk, Flow, Outbox, Shared, SpareFlows, ToolHeaders
 from thoughtgate.runtime.gateway_head import (
     REMOVED,
     Expected,
@@ -35,6 +34,7 @@ from thoughtgate.runtime.gateway_head import (
     facts_of,
     header_mismatch,
     render_mismatch,
+    render_refusal,
     wrong_page,
     wrong_place,
     wrong_post,
@@ -61,19 +61,6 @@ RETRY_AFTER: Final = b"retry-after: 1\r\n"
 ALLOW: Final = b"allow: POST\r\n"
 
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
-_TEXTS: Final = {
-    400: "the request cannot be read",
-    404: "there is nothing at this path",
-    405: "this method is not allowed here",
-    406: "accept application/json or text/event-stream",
-    408: "the request took too long",
-    413: "the request is too large",
-    415: "send application/json",
-    421: "this gate does not answer to that Host",
-    403: "this gate does not answer to that Origin",
-    431: "the request has too many headers",
-    503: "the gate cannot take this call now",
-}
 
 
 Page: TypeAlias = tuple[int, bytes, bytes]
@@ -188,6 +175,7 @@ class Gateway:
         """The last setup of a session; most differ only in their label, if at all."""
         self._flows: dict[Flow, int] = {}
         """Flows with POSTs under way, and how many."""
+        self._spares = SpareFlows()
         self._streams: set[OpenStream] = set()
         self._opened = 0
         self._ticks = 0
@@ -440,7 +428,11 @@ class Gateway:
 
     def _passing_flow(self, who: Identity, *, is_modern: bool) -> Flow:
         """A flow for one request: where there are no sessions, limits go by the principal."""
-        return self._flow(who.principal, who, is_modern=is_modern)
+        flow = self._spares.take(who.principal, is_modern=is_modern)
+        if flow is None:
+            return self._flow(who.principal, who, is_modern=is_modern)
+        flow.claims = who.claims
+        return flow
 
     def _flow(self, label: str, who: Identity, *, is_modern: bool) -> Flow:
         setup = self._setup
@@ -478,6 +470,7 @@ class Gateway:
             self._flows.pop(flow, None)
             if flow not in self._entries:
                 self._upstream.forget(flow)
+                self._spares.give(flow)
 
     def _notify(self, flow: Flow, data: bytes) -> None:
         self._upstream.notify(flow, self._entries.get(flow), data)
@@ -511,11 +504,7 @@ class Gateway:
             self._say(exchange, 404)
 
     def _say(self, exchange: Exchange, status: int, headers: bytes = b"") -> None:
-        kind = (
-            "service_unavailable" if status == HTTPStatus.SERVICE_UNAVAILABLE else "invalid_request"
-        )
-        body = render_error(None, kind, message=_TEXTS[status])
-        exchange.respond(status, JSON + headers, body)
+        exchange.respond(status, JSON + headers, render_refusal(status))
 
     def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
         facts = {"method": rejection.method, "reason": rejection.reason}

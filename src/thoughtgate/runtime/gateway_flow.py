@@ -53,6 +53,9 @@ TRANSPORT: Final = "mcp_http"
 MAX_TOOLS: Final = 20_000
 """Tools whose wishes for headers are remembered."""
 
+MAX_SPARE: Final = 256
+"""Flows kept for the next request; a few KiB each."""
+
 POLL_EVERY_S: Final = 0.1
 """How often people's answers are looked for while calls are held."""
 
@@ -349,6 +352,12 @@ class Flow:
         """Whether anything is open."""
         return bool(self.callers) or not self.session.is_idle
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether its one request is over and has left no trace: no session, no task, no late answer."""
+        known = self.wants_session or self.name or self.resumes or self.callers
+        return not known and self.session.is_untouched
+
     def feed(self, event: Event, sink: Sink | None) -> int:
         """Report an event and carry out what follows; return how many frames the agent gets."""
         frames = 0
@@ -502,6 +511,32 @@ class Flow:
 
     def _caller(self, key: RequestId | None) -> Caller | None:
         return self.agent if key is None else self.callers.get(key, self.agent)
+
+
+class SpareFlows:
+    """Flows of one request that are over and serve the next: most calls come without a session."""
+
+    def __init__(self) -> None:
+        self._spare: dict[tuple[str, bool], list[Flow]] = {}
+        self._count = 0
+
+    def take(self, principal: str, *, is_modern: bool) -> Flow | None:
+        """Return a flow that nobody uses any more, if there is one of this kind."""
+        spare = self._spare.get((principal, is_modern))
+        if not spare:
+            return None
+        self._count -= 1
+        return spare.pop()
+
+    def give(self, flow: Flow) -> None:
+        """Keep a flow whose request is answered, if nothing of it is left in it."""
+        if not flow.is_spent:
+            return
+        if self._count >= MAX_SPARE:
+            self._spare.clear()
+            self._count = 0
+        self._spare.setdefault((flow.principal, flow.is_modern), []).append(flow)
+        self._count += 1
 
 
 _CARRIERS: Final[dict[type[Command], Callable[[Flow, Any, Sink | None], int]]] = {

@@ -7,6 +7,7 @@ body is judged elsewhere.
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.message import Message, RequestId
-from thoughtgate.wire.replies import render
+from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
 
 HEADER_MISMATCH: Final = -32020
@@ -85,6 +86,21 @@ _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
     mirror.SESSION,
 }
 """What a server may not tell the agent about itself through the gate."""
+
+
+_TEXTS: Final = {
+    400: "the request cannot be read",
+    404: "there is nothing at this path",
+    405: "this method is not allowed here",
+    406: "accept application/json or text/event-stream",
+    408: "the request took too long",
+    413: "the request is too large",
+    415: "send application/json",
+    421: "this gate does not answer to that Host",
+    403: "this gate does not answer to that Origin",
+    431: "the request has too many headers",
+    503: "the gate cannot take this call now",
+}
 
 
 class Expected(NamedTuple):
@@ -270,6 +286,13 @@ def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes
         "data": {"kind": "header_mismatch", "header": mismatch.header},
     }
     return render({"jsonrpc": "2.0", "id": ident, "error": error})
+
+
+def render_refusal(status: int) -> bytes:
+    """Write what goes with a status of the gate's own."""
+    unavailable = status == HTTPStatus.SERVICE_UNAVAILABLE
+    kind = "service_unavailable" if unavailable else "invalid_request"
+    return render_error(None, kind, message=_TEXTS[status])
 
 
 def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
