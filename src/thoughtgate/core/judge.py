@@ -37,6 +37,9 @@ MAX_PREVIEW: Final = 16_384
 MAX_INSPECT: Final = 1_048_576
 """Arguments longer than this are judged and hashed but not previewed."""
 
+MAX_KEPT: Final = 1024
+"""Bytes of a request whose arguments may stay in memory until it is answered."""
+
 MAX_KNOWN_TOOLS: Final = 20_000
 """Tools per server whose annotations are remembered; a flooding list forgets the rest."""
 
@@ -151,9 +154,10 @@ class Judge:
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = self._unless_observing(verdict)
-        # A call that goes on is not judged again; its arguments may be large and stay open long.
+        # A call that goes on is not judged again; large arguments need not stay open as long.
         if shown.action == FORWARD:
-            self._open[call_id] = OpenCall(_without_arguments(call), verdict, question.at)
+            kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
+            self._open[call_id] = OpenCall(kept, verdict, question.at)
             self._count(calls, question.at)
         else:
             self._open[call_id] = OpenCall(call, verdict, question.at, calls)
@@ -198,6 +202,8 @@ class Judge:
         call["args_hash"] = held.call.args_hash
         # The contract has room for the result here; it is counted, never kept.
         record.body.setdefault("preview", {"truncated": True})
+        if not self.policy.limits:
+            return record
         error = record.body.get("error")
         blocked = error is not None and error.get("class") == "policy_block"
         if not blocked:
@@ -258,14 +264,15 @@ class Judge:
             for spelling in other_spellings(call.name):
                 other = evaluate(call._replace(name=spelling), self.policy, at)
                 verdict = max(verdict, other, key=_strictness)
-        if verdict.action == DENY:
+        if verdict.action == DENY or not self.policy.limits:
             return verdict
         return self._limits.check(call, at) or verdict
 
     def _count(self, calls: tuple[Call, ...], at: float) -> None:
         """Count what goes on, for the limits and for the session."""
-        for call in calls:
-            self._limits.commit(call, at)
+        if self.policy.limits:
+            for call in calls:
+                self._limits.commit(call, at)
         session = calls[0].session
         before = self._forwarded.pop(session, 0)
         if len(self._forwarded) >= MAX_SESSIONS:  # the one that has been silent for longest goes
@@ -437,23 +444,6 @@ def _asking_nobody(verdict: Verdict) -> Verdict:
     """Return the refusal of a request that two workflows would have to approve."""
     reason = "different people must approve parts of it; ask for each alone"
     return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")
-
-
-def _without_arguments(call: Call) -> Call:
-    """Return a call as it is remembered once it goes on; every call passes here."""
-    return Call(
-        call.server,
-        call.kind,
-        call.name,
-        {},
-        call.method,
-        call.annotations,
-        call.principal,
-        call.session,
-        call.args_hash,
-        call.session_calls,
-        call.claims,
-    )
 
 
 def _action_word(verdict: Verdict) -> str:

@@ -109,7 +109,7 @@ class Session:
     @property
     def is_untouched(self) -> bool:
         """Nothing that happened has an effect on what comes: as if it were new."""
-        busy = self._abandoned or self._tasked or self.prompts.is_busy or any(self._tables)
+        busy = self._abandoned or self._tasked.is_used or self.prompts.is_busy or any(self._tables)
         return not (busy or self._agent_gone or self._server_gone)
 
     def is_open(self, key: RequestId) -> bool:
@@ -129,7 +129,7 @@ class Session:
     def receive(self, event: Event) -> list[Command]:
         """Take what happened and return what to do about it, in order."""
         commands: list[Command] = _HANDLERS[type(event)](self, event)
-        return self._tasked.divert(commands, event.at) if self._tasked else commands
+        return self._tasked.divert(commands, event.at) if self._tasked.is_used else commands
 
     # Frames from the agent.
 
@@ -360,7 +360,7 @@ class Session:
     # Answers to what the session asked its driver.
 
     def _call_judged(self, event: CallJudged) -> list[Command]:
-        tasked = self._tasked.take(event.call_id) if self._tasked else None
+        tasked = self._tasked.take(event.call_id) if self._tasked.is_used else None
         if tasked is not None:
             return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)

@@ -18,14 +18,14 @@ class TaskedCalls:
     """Held and running calls that are tasks."""
 
     def __init__(self) -> None:
+        self.is_used = False
+        """Whether there was ever one; most sessions have none."""
         self._held: dict[str, Asked] = {}
         self._running: dict[RequestId, str] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._held or self._running)
-
     def hold(self, asked: Asked) -> None:
         """Take over a held call whose caller has its task."""
+        self.is_used = True
         self._held[asked.call_id] = asked
 
     def take(self, call_id: str) -> Asked | None:

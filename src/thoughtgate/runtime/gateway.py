@@ -33,11 +33,9 @@ from thoughtgate.runtime.gateway_head import (
     admit_page,
     facts_of,
     header_mismatch,
+    read_head,
     render_mismatch,
     render_refusal,
-    wrong_page,
-    wrong_place,
-    wrong_post,
 )
 from thoughtgate.runtime.gateway_post import JSON, Leg, Post
 from thoughtgate.runtime.gateway_sessions import Entry, SessionTable
@@ -50,7 +48,6 @@ from thoughtgate.wire.quick import read_quickly
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import version_in
 
-PATHS: Final = frozenset({b"/mcp", b"/mcp/v1"})
 METADATA: Final = b"/.well-known/oauth-protected-resource"
 
 TICK_S: Final = 1.0
@@ -194,11 +191,10 @@ class Gateway:
 
     def opened(self, exchange: Exchange) -> None:
         """Check the head; what is refused here is refused before its body is read."""
-        is_page = facts_of(exchange).path not in PATHS
-        status = (wrong_page if is_page else wrong_place)(exchange, self.expected)
-        if status:
-            self._say(exchange, status)
-        if status or is_page or admit_page(exchange):
+        facts = read_head(exchange, self.expected)
+        if facts.place:
+            self._say(exchange, facts.place)
+        if facts.place or facts.is_page or admit_page(exchange):
             return
         who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):
@@ -206,17 +202,16 @@ class Gateway:
             return
         exchange.facts = who
         if exchange.method == b"POST":
-            status = wrong_post(exchange)
-            if status:
-                self._say(exchange, status)
+            if facts.post:
+                self._say(exchange, facts.post)
             elif self.is_draining or self.active >= self.options.max_concurrent:
                 self._say(exchange, 503, RETRY_AFTER)
 
     def completed(self, exchange: Exchange) -> None:
         """The whole request is here."""
-        path = facts_of(exchange).path
-        if path not in PATHS:
-            self._page(exchange, path)
+        facts = facts_of(exchange)
+        if facts.is_page:
+            self._page(exchange, facts.path)
         elif exchange.facts is None:
             self._spawn(self._identify_late(exchange))
         else:

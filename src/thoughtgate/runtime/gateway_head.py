@@ -8,7 +8,7 @@ body is judged elsewhere.
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from thoughtgate.transports.heads import Headers
@@ -18,6 +18,8 @@ from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
+
+PATHS: Final = frozenset({b"/mcp", b"/mcp/v1"})
 
 HEADER_MISMATCH: Final = -32020
 """2026-07-28, transports: the headers and the body disagree."""
@@ -156,14 +158,22 @@ class HeadFacts:
         "accepts_stream",
         "is_mirrored",
         "is_modern",
+        "is_page",
         "path",
+        "place",
+        "post",
         "session",
         "trace",
     )
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, expected: "Expected") -> None:
         headers = exchange.headers
         self.path = exchange.target.partition(b"?")[0]
+        self.is_page = self.path not in PATHS
+        self.place = (wrong_page if self.is_page else wrong_place)(exchange, expected)
+        """The status for whoever came for somebody else; 0 for others."""
+        self.post = wrong_post(exchange)
+        """The status for a POST that cannot be MCP; 0 for one that can."""
         self.accepts_stream = accepts_stream(headers)
         version = headers.get(mirror.VERSION)
         self.is_modern = version is not None and version.strip() not in _LEGACY
@@ -185,12 +195,17 @@ class HeadFacts:
         return self._prepared
 
 
-def facts_of(exchange: Exchange) -> HeadFacts:
-    """Return what follows from a request's head; an equal head that came before has told already."""
+def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
+    """Find out what follows from a request's head; an equal head that came before has told already."""
     facts = exchange.head.memo
     if type(facts) is not HeadFacts:
-        facts = exchange.head.memo = HeadFacts(exchange)
+        facts = exchange.head.memo = HeadFacts(exchange, expected)
     return facts
+
+
+def facts_of(exchange: Exchange) -> HeadFacts:
+    """Return what followed from a head that was read."""
+    return cast("HeadFacts", exchange.head.memo)
 
 
 def wrong_page(exchange: Exchange, expected: Expected) -> int:

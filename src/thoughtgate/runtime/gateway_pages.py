@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from thoughtgate.core.record import Record
 from thoughtgate.runtime.gateway import Gateway, Page
 from thoughtgate.transports.http_server import Exchange
 
@@ -24,9 +23,6 @@ class Checked(Protocol):
 
 class Meter(Protocol):
     """Counts what is recorded."""
-
-    def observe(self, record: Record) -> None:
-        """Count an event."""
 
     def set(self, name: str, value: float) -> None:
         """Say what a number is now."""
@@ -58,11 +54,6 @@ class Pages:
         """Count a batch."""
         if self._meter is not None:
             self._meter.take("mcp_batch_size_histogram", size)
-
-    def observe(self, record: Record) -> None:
-        """Count an event of the record."""
-        if self._meter is not None:
-            self._meter.observe(record)
 
     def routes(self) -> Mapping[bytes, Callable[[], Page]]:
         """Return every page."""

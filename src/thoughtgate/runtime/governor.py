@@ -228,7 +228,8 @@ class Governor:
 
     def rule(self, question: Question) -> Ruling:
         """Judge a request. Whatever fails, the answer is a denial."""
-        self._look(question.at)
+        if question.at >= self._look_at:
+            self._look(question.at)
         try:
             ruling = self.judge.judge(question)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not let through

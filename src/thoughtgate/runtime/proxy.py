@@ -194,7 +194,8 @@ class HttpProxy:
             ThoughtGateError: the server or the address cannot be used, or the record not written.
         """
         plan = self.plan
-        pages = Pages(Metrics(HTTP) if plan.settings.telemetry.metrics else None)
+        meter = Metrics(HTTP) if plan.settings.telemetry.metrics else None
+        pages = Pages(meter)
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
         governor = open_governor(
@@ -202,7 +203,7 @@ class HttpProxy:
             plan.environ,
             plan.state,
             audit=plan.audit,
-            observe=both(json_log("proxy", plan.loaded), pages.observe),
+            observe=both(json_log("proxy", plan.loaded), meter.observe if meter else None),
             # Without authentication nobody could show after a restart that a task is his.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),

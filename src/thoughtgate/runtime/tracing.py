@@ -36,10 +36,10 @@ def open_tracer(settings: TelemetrySettings) -> "Tracer | None":
     )
 
 
-def both(first: Observer | None, second: Observer) -> Observer:
-    """Return an observer that tells two."""
-    if first is None:
-        return second
+def both(first: Observer | None, second: Observer | None) -> Observer | None:
+    """Return an observer that tells two, or the one that there is."""
+    if first is None or second is None:
+        return second if first is None else first
 
     def observe(record: Record) -> None:
         first(record)

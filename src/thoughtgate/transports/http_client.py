@@ -510,10 +510,12 @@ class _Connection(asyncio.Protocol):
     def _take_known(self, head: ResponseHead, body: bytes) -> None:
         """Take a whole response whose head was read before."""
         self._keep_alive = True
-        exchange = self._exchange
-        if exchange is not None and exchange.receiver is not None:
-            exchange.receiver.started(head)
-        self.on_body(body)
+        exchange = cast("ClientExchange", self._exchange)
+        receiver = exchange.receiver
+        if receiver is not None:
+            receiver.started(head)
+            if not exchange.is_over:
+                receiver.received(body)
         self._finish()
 
     def on_body(self, body: bytes) -> None:
