@@ -189,6 +189,7 @@ async def soak(place: Path, calls: int) -> int:
         await upstream.drain(1.0)
     took = time.monotonic() - began
     print(f"{run.made} calls, {run.aborted} hung up, {run.answered} answered, {took:.0f} s")
+    print(f"{leaked} connections more than before the first call")
     wrong = problems_on_record(state)
     early, late = run.sizes[len(run.sizes) // 10], run.sizes[-1]
     if late > early * GROWTH:

@@ -8,6 +8,7 @@ from thoughtgate.core import judge as judge_module
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.judge import (
     MAX_INSPECT,
+    MAX_KEPT,
     MAX_KNOWN_TOOLS,
     MAX_PREVIEW,
     TRUNCATED,
@@ -345,10 +346,10 @@ def test_the_end_of_a_call_gets_its_hash_and_closes_it() -> None:
     assert judge.note(again) is again
 
 
-def test_arguments_are_kept_only_while_a_person_may_still_decide_on_them() -> None:
+def test_large_arguments_are_kept_only_while_a_person_may_still_decide_on_them() -> None:
     judge = Judge(_policy(ask=APPROVE), "run")
-    running = judge.judge(_question("x", arguments={"big": "y"}))
-    held = judge.judge(_question("ask", arguments={"big": "y"}))
+    running = judge.judge(_question("x", arguments={"big": "y"})._replace(size=MAX_KEPT + 1))
+    held = judge.judge(_question("ask", arguments={"big": "y"})._replace(size=MAX_KEPT + 1))
 
     for ruling, kept in ((running, {}), (held, {"big": "y"})):
         call = judge.open_call(ruling.call_id)
