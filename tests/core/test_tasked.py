@@ -22,7 +22,7 @@ def held(call_id: str = "run.1", **params: Any) -> Asked:
 def test_nothing_is_tasked_at_first() -> None:
     calls = TaskedCalls()
 
-    assert not calls
+    assert not calls.is_used
     assert calls.take("run.1") is None
     assert calls.take_all() == []
 
@@ -31,11 +31,10 @@ def test_a_held_call_is_given_back_once() -> None:
     calls = TaskedCalls()
     asked = held()
     calls.hold(asked)
-    assert calls
+    assert calls.is_used
 
     assert calls.take("run.1") is asked
     assert calls.take("run.1") is None
-    assert not calls
 
 
 def test_all_held_calls_are_given_back_at_once() -> None:
@@ -44,7 +43,6 @@ def test_all_held_calls_are_given_back_at_once() -> None:
     calls.hold(held("run.2"))
 
     assert [asked.call_id for asked in calls.take_all()] == ["run.1", "run.2"]
-    assert not calls
 
 
 def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None:
@@ -55,7 +53,7 @@ def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None
     assert sent["id"] == ident == "tg-run.1"
     assert sent["params"] == {"name": "add", "arguments": {"a": 1}}
     assert sent["method"] == "tools/call"
-    assert calls
+    assert calls.is_used
 
 
 def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
@@ -66,7 +64,6 @@ def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
     assert calls.divert([ToAgent(answer, ident)], 9.0) == [
         EndTask("run.1", {"jsonrpc": "2.0", "id": ident, "result": {"content": []}}, 9.0)
     ]
-    assert not calls
 
 
 def test_other_commands_are_left_alone() -> None:
@@ -80,7 +77,7 @@ def test_other_commands_are_left_alone() -> None:
     ]
 
     assert calls.divert(list(others), 9.0) == others
-    assert calls
+    assert calls.is_used
 
 
 def test_a_task_ends_once() -> None:

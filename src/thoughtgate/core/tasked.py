@@ -41,6 +41,7 @@ class TaskedCalls:
     def run(self, asked: Asked) -> tuple[str, bytes]:
         """Start a call: return the id it runs under and the frame for the server."""
         assert asked.message is not None
+        self.is_used = True
         ident = f"tg-{asked.call_id}"
         body = asked.message.body
         params = without_task(body.get("params") or {})
