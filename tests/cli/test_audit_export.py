@@ -65,6 +65,16 @@ def test_every_event_becomes_an_ocsf_event(
     assert all(one["type_uid"] == one["class_uid"] * 100 + one["activity_id"] for one in events)
 
 
+def test_who_calls_is_known_after_the_time_of_the_call_s_start_is_cut_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = export(capsys, sample_record(tmp_path), "ocsf", "--since", "2025-10-09T08:53:25Z")
+    found = {one["metadata"]["event_code"]: one for one in events}
+    assert "tool_call_start" not in found
+    assert found["approval_decided"]["user"]["name"] == "local"
+    assert found["tool_call_end"]["actor"]["user"]["name"] == "local"
+
+
 def test_a_time_can_be_cut_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--since", "2025-10-09T08:53:24Z", "--until", "2025-10-09T08:53:25Z")
     events = export(capsys, sample_record(tmp_path), "jsonl", *flags)

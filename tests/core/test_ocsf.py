@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 from tests.support.audit_cli import sample_events
-from tests.support.records import RUN, T0, answered, blocked, decided, ended, started
+from tests.support.records import RUN, T0, answered, asked, blocked, decided, ended, started
 
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.ocsf import CLASSES, ocsf_event
+from thoughtgate.core.ocsf import CLASSES, MAX_OPEN, MAX_WORD, Starts, ocsf_event
 from thoughtgate.core.record import Record
 
 REQUIRED = {
@@ -200,6 +200,62 @@ def test_who_decided_an_approval_is_the_actor() -> None:
 
 def test_the_caller_is_the_actor_of_a_call() -> None:
     assert mapped(started("c"))["actor"]["user"]["name"] == "local"
+
+
+def in_order(*records: Record) -> list[dict[str, Any]]:
+    """Map events as they follow one another in a record."""
+    starts = Starts()
+    lines = [written(record) for record in records]
+    found = [ocsf_event(line, 0.0, starts.said(line)) for line in lines]
+    return [event for event in found if event is not None]
+
+
+def test_the_caller_is_the_actor_of_every_event_of_a_call() -> None:
+    events = in_order(started("c"), decided("c", action="HOLD"), asked("c"), ended("c"))
+    assert [event["actor"]["user"]["name"] for event in events] == ["local"] * 4
+    assert events[2]["user"] == {"name": "local"}
+
+
+def test_the_caller_is_the_user_of_an_approval_and_never_who_decided_it() -> None:
+    decided_by, nobody = answered("c"), answered("c", outcome="timeout", executes=False)
+    nobody.body["approval"]["decided_by"] = ""
+    _, somebody, silence = in_order(started("c"), decided_by, nobody)
+    assert (somebody["user"]["name"], somebody["actor"]["user"]["name"]) == ("local", "kim")
+    assert (silence["user"]["name"], silence["actor"]["user"]["name"]) == ("local", "unknown")
+
+
+def test_method_and_kind_of_a_call_are_those_of_its_start() -> None:
+    first = started("c", tool="file:///a", kind="resource", method="resources/read")
+    for event in in_order(first, decided("c", tool="file:///a"), ended("c", tool="file:///a")):
+        assert event["api"]["operation"] == "resources/read"
+        assert event["resources"] == [{"name": "file:///a", "type": "resource"}]
+
+
+def test_what_the_start_said_is_not_put_into_another_event() -> None:
+    _, event = in_order(started("c"), asked("c"))
+    assert event["unmapped"]["call"] == {"args_hash": "ab" * 32}
+
+
+def test_a_call_is_forgotten_when_it_ended_and_is_its_writers_own() -> None:
+    starts = Starts()
+    starts.said(written(started("c")))
+    other = written(decided("c"))
+    other["source"]["shim_id"] = "another"
+    assert not starts.said(other)
+    assert starts.said(written(ended("c")))
+    assert not starts.said(written(decided("c")))
+
+
+def test_what_is_remembered_of_calls_is_bounded() -> None:
+    starts = Starts()
+    event = written(started("c"))
+    for number in range(MAX_OPEN + 1):
+        starts.said({**event, "call": {**event["call"], "call_id": f"c{number}"}})
+    last = {**event, "type": "tool_call_decision"}
+    assert not starts.said({**last, "call": {"call_id": "c0"}})
+    assert starts.said({**last, "call": {"call_id": "c1"}})
+    long = {**event["call"], "call_id": "long", "principal": "x" * (MAX_WORD + 1)}
+    assert not starts.said({**event, "call": long})
 
 
 def test_an_unknown_type_is_a_base_event_with_everything_kept() -> None:

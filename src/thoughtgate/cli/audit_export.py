@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -21,7 +21,7 @@ from thoughtgate.cli.audit_place import (
 from thoughtgate.cli.options import ConfigOption, examples
 from thoughtgate.core.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.core.folding import event_time
-from thoughtgate.core.ocsf import ocsf_event
+from thoughtgate.core.ocsf import Starts, ocsf_event
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
 from thoughtgate.stores.record_reader import Entry, read_record
@@ -32,8 +32,11 @@ EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format csv > calls.csv",
 )
 
-Shape: TypeAlias = Callable[[dict[str, Any], float], dict[str, Any] | None]
-"""Gives an event in another form, by the time of the line before it too; None leaves it out."""
+Shape: TypeAlias = Callable[[dict[str, Any], float, Mapping[str, str]], dict[str, Any] | None]
+"""Gives an event in another form; None leaves it out.
+
+It is told the time of the line before, and what the start of the event's call said.
+"""
 
 _FORMATS: Final = ("jsonl", "flat", "ocsf", "csv")
 _CUT_SHORT: Final = "cut short"
@@ -71,9 +74,9 @@ def _shape(format_: str, record: Path) -> Shape:
     if format_ == "ocsf":
         return ocsf_event
     if format_ == "jsonl":
-        return lambda event, _: event
+        return lambda event, *_: event
     approved = _approved_calls(record)
-    return lambda event, _: flat_event(event, approved)
+    return lambda event, *_: flat_event(event, approved)
 
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
@@ -84,7 +87,7 @@ def _approved_calls(record: Path) -> frozenset[CallKey]:
 
 def _export(record: Path, shape: Shape, since: float, until: float) -> None:
     """Print the events between two times; one that does not say when stands by the line before."""
-    before = 0.0
+    before, starts = 0.0, Starts()
     for entry in read_record(record):
         at = event_time(entry.event)
         at = at if at > 0 else before
@@ -92,8 +95,9 @@ def _export(record: Path, shape: Shape, since: float, until: float) -> None:
         if fault:
             sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
             continue
+        start = starts.said(entry.event)
         if at >= since and (not until or at < until):
-            _write(entry, shape(entry.event, before))
+            _write(entry, shape(entry.event, before, start))
         before = at
 
 

@@ -119,7 +119,7 @@ def approved_call(event: dict[str, Any]) -> CallKey | None:
     if event.get("type") != APPROVAL_DECIDED:
         return None
     made = member(event, "approval").get("executes") is True
-    return _call_key(event) if made else None
+    return call_key(event) if made else None
 
 
 def flat_event(
@@ -146,11 +146,12 @@ def _tool_call(event: dict[str, Any], approved: Container[CallKey]) -> dict[str,
     action = said.get("action")
     went_on = action == "ALLOW" or said.get("enforced") is False
     if action == "HOLD":
-        went_on = went_on or _call_key(event) in approved
+        went_on = went_on or call_key(event) in approved
     return {"event": "tool_call", "tool_name": text(call, "tool_name") or "", "allowed": went_on}
 
 
-def _call_key(event: dict[str, Any]) -> CallKey:
+def call_key(event: dict[str, Any]) -> CallKey:
+    """Return which call an event speaks of."""
     return text(member(event, "call"), "call_id"), text(member(event, "source"), "shim_id")
 
 

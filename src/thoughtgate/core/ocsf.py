@@ -5,11 +5,12 @@ that, goes under its own name into ``unmapped``. ``CLASSES`` and ``FIELDS`` are 
 that ``docs/reference/audit.md`` prints.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate import __version__
 from thoughtgate.core.evidence import CHECKPOINT, RECORD_GAP, RECORD_OPENED, RECORD_REPAIRED
+from thoughtgate.core.export import CallKey, call_key
 from thoughtgate.core.folding import event_time, member, number, text
 from thoughtgate.core.record import (
     AGENT_AUTH_REJECTED,
@@ -48,6 +49,15 @@ BORROWED_TIME: Final = "time_of_line_before"
 """The label of an event whose own time cannot be read."""
 
 PRODUCT: Final = {"name": "ThoughtGate", "vendor_name": "ThoughtGate", "version": __version__}
+
+MAX_OPEN: Final = 10_000
+"""Calls between their start and their end that are remembered; the oldest are forgotten."""
+
+MAX_WORD: Final = 1000
+"""Characters of what is remembered of a call; of one that says more nothing is."""
+
+_CARRIED: Final = ("kind", "method", "principal")
+"""Members that only the start of a call has."""
 
 _UNSAID: Final = "unknown"
 """What stands where OCSF wants a name and the record has none."""
@@ -113,19 +123,18 @@ FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("metadata.event_code, .log_version", "`type`, `v`"),
     ("metadata.labels", f"`{BORROWED_TIME}` when `time` is that of the line before"),
     ("metadata.profiles", "`security_control` when there is a `decision`"),
-    ("actor.user.name", "`call.principal`, else `principal`"),
-    ("actor.user.name (3003)", "`approval.decided_by`"),
+    ("actor.user.name", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`; of `approval_decided` who decided: `approval.decided_by`, else `unknown`"),
     ("user.name (3002)", "`agent.identity`, else `principal`, else `unknown`"),
-    ("user.name (3003)", "who calls: `call.principal`, else `principal`, else `unknown`"),
+    ("user.name (3003)", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`"),
     ("privileges, session.uid (3003)", "`call.tool_name`, `session_id`"),
     ("service.name (3002)", "ThoughtGate"),
     ("actor.session.uid", "`session_id`"),
     ("actor.app_name", "`agent_id`"),
     ("src_endpoint.name, .uid", "`client`, `source.host_id`"),
     ("dst_endpoint.svc_name", "`server_name`"),
-    ("api.operation, .service.name, .request.uid", "`call.method`, `list.method` or `message.method`; `server_name`; `call.call_id`"),
+    ("api.operation, .service.name, .request.uid", "`call.method` of the call's start, `list.method` or `message.method`; `server_name`; `call.call_id`"),
     ("api.response.code, .error, .message", "`error.code`, `error.kind`, `error.message`"),
-    ("resources[].name, .type", "`call.tool_name`, `call.kind`"),
+    ("resources[].name, .type", "`call.tool_name`, `call.kind` of the call's start"),
     ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
     ("finding_info.title, .analytic.name, .uid, .types", "`frame.check`, `frame.check`, `frame.correlation_id`, `frame.kind`"),
     ("app.name, .vendor_name", "`server_name` of a server's start or exit and `unknown`, else ThoughtGate"),
@@ -166,11 +175,41 @@ _ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD":
 """Action and disposition: allowed, denied and blocked, not known yet and other."""
 
 
-def ocsf_event(event: dict[str, Any], before: float = 0.0) -> dict[str, Any] | None:
+class Starts:
+    """What the starts of calls said, for the later events of the same calls."""
+
+    def __init__(self) -> None:
+        self._open: dict[CallKey, dict[str, str]] = {}
+
+    def said(self, event: dict[str, Any]) -> Mapping[str, str]:
+        """Return what the start of an event's call said; to be asked of every event in order."""
+        kind = event.get("type")
+        key = call_key(event)
+        if kind == CALL_END:
+            return self._open.pop(key, {})
+        if kind == CALL_START:
+            self._keep(key, member(event, "call"))
+        return self._open.get(key, {})
+
+    def _keep(self, key: CallKey, call: dict[str, Any]) -> None:
+        found = {name: text(call, name) or "" for name in _CARRIED}
+        if key[0] and max(map(len, (*found.values(), key[0], key[1] or ""))) <= MAX_WORD:
+            self._open[key] = found
+            if len(self._open) > MAX_OPEN:
+                del self._open[next(iter(self._open))]
+
+
+def ocsf_event(
+    written: dict[str, Any], before: float = 0.0, start: Mapping[str, str] | None = None
+) -> dict[str, Any] | None:
     """Return an event of the record as an OCSF event; None when there is no time to give it.
 
-    ``before`` is the time of the line before it, for an event whose own cannot be read.
+    ``before`` is the time of the line before it, for an event whose own cannot be read;
+    ``start`` is what the start of its call said.
     """
+    event = written
+    if start:
+        event = {**written, "call": {**start, **member(written, "call")}}
     own = event_time(event)
     at = own if own > 0 else before
     if at <= 0:
@@ -196,7 +235,7 @@ def ocsf_event(event: dict[str, Any], before: float = 0.0) -> dict[str, Any] | N
     detail = _DETAILS.get(shape.class_uid)
     if detail is not None:
         mapped.update(detail(event))
-    mapped["unmapped"] = _rest(event, "", frozenset(_leaves(mapped)))
+    mapped["unmapped"] = _rest(written, "", frozenset(_leaves(mapped)))
     return mapped
 
 
@@ -256,9 +295,12 @@ def _metadata(event: dict[str, Any], *, borrowed: bool) -> dict[str, Any]:
 
 
 def _actor(kind: str, event: dict[str, Any]) -> dict[str, Any]:
-    person = text(member(event, "approval"), "decided_by") if kind == APPROVAL_DECIDED else None
+    user = _caller(event)
+    if kind == APPROVAL_DECIDED:
+        # The caller is not who decided: where nobody did, nobody is named.
+        user = {"name": text(member(event, "approval"), "decided_by") or _UNSAID}
     return {
-        "user": {"name": person} if person else _caller(event),
+        "user": user,
         "session": _session(event),
         "app_name": text(event, "agent_id") or _UNSAID,
     }
