@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +9,8 @@ from tests.support.records import RUN, T0, answered, asked, blocked, decided, en
 
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.ocsf import CLASSES, MAX_OPEN, MAX_WORD, Starts, ocsf_event
-from thoughtgate.core.record import Record
+from thoughtgate.core.ocsf import CLASSES, FIELDS, MAX_OPEN, MAX_WORD, Starts, ocsf_event
+from thoughtgate.core.record import CALL_DECISION, Record
 
 REQUIRED = {
     0: (),
@@ -256,6 +257,47 @@ def test_what_is_remembered_of_calls_is_bounded() -> None:
     assert starts.said({**last, "call": {"call_id": "c1"}})
     long = {**event["call"], "call_id": "long", "principal": "x" * (MAX_WORD + 1)}
     assert not starts.said({**event, "call": long})
+
+
+def rows() -> set[tuple[str, str]]:
+    """Return every path of the table of fields, with the class that alone has it."""
+    found = set()
+    for row, _ in FIELDS:
+        paths, _, only = row.partition(" (")
+        first, *others = paths.split(", ")
+        parent = first.rpartition(".")[0]
+        whole = [first, *(f"{parent}{path}" if path[0] == "." else path for path in others)]
+        found |= {(path, only.rstrip(")")) for path in whole}
+    return found
+
+
+def paths(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give the paths of an OCSF event, each as the table may have it."""
+    for path, _ in leaves({**event, "unmapped": "anything"}):
+        row = re.sub(r"\.\d+\.", "[].", re.sub(r"\.\d+$", "", path))
+        one = str(event["class_uid"])
+        yield row, one if (row, one) in rows() else ""
+
+
+def told_events() -> list[dict[str, Any]]:
+    """Every event as it is exported, and those with members that few have."""
+    failed = {"class": "tool", "kind": "k", "message": "no", "code": -1}
+    others = [ended("c", status="ERROR", error=failed)]
+    timeless = ocsf_event({"type": "run_start"}, T0)
+    assert timeless is not None
+    return [*(mapped(record) for record in [*every_event(), *others]), timeless]
+
+
+def test_every_path_of_an_event_is_in_the_table_and_the_other_way_round() -> None:
+    assert {path for event in told_events() for path in paths(event)} == rows()
+
+
+def test_the_severities_are_those_that_the_table_tells() -> None:
+    found = {record.type: mapped(record)["severity_id"] for record in every_event()}
+    told = dict(FIELDS)["severity_id"].split("; ")
+    for severity, part in (3, told[1]), (4, told[2]):
+        types = {kind for kind in found if f"`{kind}`" in part}
+        assert types == {kind for kind in found if found[kind] == severity} - {CALL_DECISION}
 
 
 def test_an_unknown_type_is_a_base_event_with_everything_kept() -> None:
