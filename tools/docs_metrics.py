@@ -19,6 +19,7 @@ The caps: {", ".join(f"{cap} values of `{label}`" for label, cap in CAPS.items()
 At most {MAX_TRACKED:,} calls in flight are remembered.
 `thoughtgate_stdio_…` exists where the agent side is stdio.
 A metric marked *late* appears when it is first used.
+Every other metric is named from the start with its `HELP` and `TYPE`, and has a series for each combination of labels that was counted; one without labels, and one whose label's values are listed, begins at 0.
 
 """
 
@@ -53,6 +54,8 @@ def render() -> str:
     lines = ["| metric | kind | labels | meaning |", "|---|---|---|---|"]
     for metric in METRICS:
         labels = ", ".join(f"`{label}`" for label in metric.labels) or "-"
+        if metric.values:
+            labels += f": {', '.join(f'`{value}`' for value in metric.values)}"
         late = " *Late.*" if metric.late else ""
         lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help}{late} |")
     return HEAD + "\n".join(lines) + "\n" + TAIL

@@ -124,5 +124,6 @@ def test_an_unknown_name_is_a_decision_and_nothing_upstream(tmp_path: Path, prof
 
     assert answer.messages[0]["error"]["data"]["kind"] == "not_exposed"
     assert 'thoughtgate_decisions_total{gate="visibility",outcome="deny"} 1.0' in metrics
-    assert "mcp_upstream_requests_total{" not in metrics
+    assert 'mcp_upstream_requests_total{status="error"} 0.0' in metrics
+    assert "thoughtgate_upstream_requests_total{" not in metrics
     assert [span.name for span in receiver.spans] == ["mcp.request"]

@@ -86,8 +86,8 @@ def test_metrics_of_the_shims_arrive_at_the_service(machine: Machine) -> None:
 
         wait_for(lambda: 'server_id="sample"' in metrics(), what="the shim's metrics")
         text = metrics()
-        assert "thoughtgate_stdio_messages_total" in text
-        assert "thoughtgate_stdio_governance_decisions_total" in text
+        assert "thoughtgate_stdio_messages_total{" in text
+        assert "thoughtgate_stdio_governance_decisions_total{" in text
         assert "thoughtgate_stdio_active_servers 1.0" in text
         assert run.finish() == 0
 

@@ -14,7 +14,7 @@ from tests.support.records import (
 
 from thoughtgate.core.record import Record, frame_refused, message_seen
 from thoughtgate.telemetry import metrics as module
-from thoughtgate.telemetry.metric_table import HTTP
+from thoughtgate.telemetry.metric_table import HTTP, METRICS, STDIO
 from thoughtgate.telemetry.metrics import Metrics
 
 
@@ -141,6 +141,51 @@ def test_on_http_the_stdio_family_does_not_exist() -> None:
     assert "thoughtgate_stdio_" not in text
     assert "thoughtgate_zombie_execution_prevented_total" not in text
     assert "mcp_requests_total" in text
+
+
+@pytest.mark.parametrize("transport", [STDIO, HTTP])
+def test_every_metric_that_is_not_late_is_named_before_anything_is_counted(transport: str) -> None:
+    text = Metrics(transport).render().decode()
+    found = {family.name: family for family in text_string_to_metric_families(text)}
+    there = [one for one in METRICS if not one.late and (transport == STDIO or not one.stdio)]
+    assert set(found) == {one.name.removesuffix("_total") for one in there}
+    for metric in there:
+        family = found[metric.name.removesuffix("_total")]
+        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        assert f"# TYPE {metric.name} {metric.kind}\n" in text
+
+
+def test_a_metric_whose_label_has_few_values_begins_at_zero_for_each() -> None:
+    metrics = Metrics()
+    few = [metric for metric in METRICS if metric.values]
+    assert len(few) == 4
+    for metric in few:
+        (label,) = metric.labels
+        for value in metric.values:
+            assert metrics.registry.get_sample_value(metric.name, {label: value}) == 0
+
+
+def test_the_values_that_a_metric_begins_with_are_those_that_are_counted() -> None:
+    outcomes = ("approved", "rejected", "timeout", "withdrawn")
+    metrics = fed(
+        *(answered(outcome, outcome=outcome) for outcome in outcomes),
+        *(decided(one, action=one) for one in ("ALLOW", "HOLD", "BLOCK", "THROTTLE")),
+        *(ended(one, status=one) for one in ("OK", "ERROR", "TIMEOUT", "CANCELLED")),
+        *(Record("policy_changed", T0, "", "0", {"policy": {"loaded": one}}) for one in (0, 1)),
+    )
+    text = metrics.render().decode()
+    found = {
+        metric.name: {line.split('"')[1] for line in text.splitlines() if metric.name + "{" in line}
+        for metric in METRICS
+        if metric.values
+    }
+    for metric in METRICS:
+        if metric.values:
+            assert found[metric.name] == set(metric.values)
+            samples = (
+                sample(metrics, metric.name, **{metric.labels[0]: one}) for one in metric.values
+            )
+            assert all(samples), metric.name
 
 
 def test_everything_rendered_can_be_scraped() -> None:

@@ -23,6 +23,8 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
     late: bool = False
     """Appears when it is first used: some drivers have no such number."""
+    values: tuple[str, ...] = ()
+    """Every value of its only label, where these are few: each is there from the start."""
 
     @property
     def stdio(self) -> bool:
@@ -41,17 +43,17 @@ METRICS: Final = (
     # Requirement of the HTTP side (seed 004, NFR-001).
     Metric("mcp_requests_total", "counter", "Requests answered; a refusal is an error.", ("method", "status")),
     Metric("mcp_request_duration_seconds", "histogram", "From request to answer, held time included.", ("method",), _SECONDS),
-    Metric("mcp_upstream_requests_total", "counter", "Calls forwarded, by how they ended.", ("status",)),
+    Metric("mcp_upstream_requests_total", "counter", "Calls forwarded, by how they ended.", ("status",), values=("success", "error", "timeout")),
     Metric("mcp_upstream_duration_seconds", "histogram", "From forwarding to answer.", (), _SECONDS),
     Metric("mcp_connections_active", "gauge", "Agent connections open now.", late=True),
     Metric("mcp_batch_size_histogram", "histogram", "Messages in a batch.", (), _BATCHES, late=True),
-    Metric("thoughtgate_blocking_approval_total", "counter", "Held calls, by what became of them.", ("result",)),
+    Metric("thoughtgate_blocking_approval_total", "counter", "Held calls, by what became of them.", ("result",), values=("approved", "rejected", "timeout", "client_disconnected")),
     Metric("thoughtgate_blocking_approval_duration_seconds", "histogram", "From asking a person to the answer.", (), _WAITS),
     Metric("thoughtgate_zombie_execution_prevented_total", "counter", "Held calls not made because the caller had gone.", late=True),
     # Our own.
     Metric("thoughtgate_requests_total", "counter", "Calls ended: success, error or refused.", ("method", "tool_name", "status")),
     Metric("thoughtgate_decisions_total", "counter", "Verdicts, by the gate that had the last word.", ("gate", "outcome")),
-    Metric("thoughtgate_rule_matches_total", "counter", "Verdicts of rules.", ("action",)),
+    Metric("thoughtgate_rule_matches_total", "counter", "Verdicts of rules.", ("action",), values=("forward", "approve", "deny", "throttle")),
     Metric("thoughtgate_cedar_evaluations_total", "counter", "Verdicts of Cedar.", ("decision", "policy_id")),
     Metric("thoughtgate_errors_total", "counter", "Calls that did not end well.", ("error_type", "method")),
     Metric("thoughtgate_frames_refused_total", "counter", "Frames refused.", ("direction", "check")),
@@ -64,7 +66,7 @@ METRICS: Final = (
     Metric("thoughtgate_request_payload_size_bytes", "histogram", "Sizes of requests and answers.", ("direction", "method"), _SIZES),
     Metric("thoughtgate_calls_in_flight", "gauge", "Calls without an end yet."),
     Metric("thoughtgate_agent_connections_total", "counter", "Agents accepted or turned away.", ("method", "outcome")),
-    Metric("thoughtgate_config_load_total", "counter", "Config files loaded, or refused.", ("status",)),
+    Metric("thoughtgate_config_load_total", "counter", "Config files loaded, or refused.", ("status",), values=("success", "error")),
     Metric("thoughtgate_record_events_total", "counter", "Events put on the record.", ("type",)),
     Metric("thoughtgate_uptime_seconds", "gauge", "How long the process has run."),
     Metric("thoughtgate_build_info", "gauge", "Always 1; the version is a label.", ("version",)),

@@ -141,13 +141,15 @@ class Metrics:
             events.AGENT_AUTH_REJECTED: self._rejected,
             events.POLICY_CHANGED: self._policy_changed,
         }
+        self._first = frozenset(
+            metric.name
+            for metric in METRICS
+            if not metric.late and (self._stdio or not metric.stdio)
+        )
+        """Metrics that are there before anything is counted."""
         for metric in METRICS:
-            if metric.labels or metric.late or (metric.stdio and not self._stdio):
-                continue
-            if metric.kind == "histogram":
-                self._spreads[metric.name,] = _empty(metric)
-            else:
-                self._numbers[metric.name,] = 0.0
+            if metric.name in self._first:
+                self._begin(metric)
         self.set("thoughtgate_build_info", 1, __version__)
         self.registry.register(_Scrape(self))
 
@@ -184,25 +186,25 @@ class Metrics:
         spread[-1] += value * times
 
     def families(self) -> Iterator[Family]:
-        """Give everything counted so far, as Prometheus groups it."""
+        """Give everything counted so far, as Prometheus groups it; what is not yet, by name."""
         self._pour()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
         self.set("thoughtgate_calls_in_flight", len(self._calls))
-        made: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for (name, *labels), value in list(self._numbers.items()):
-            metric = _BY_NAME[name]
-            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            if name not in made:
-                made[name] = kind(name, metric.help, labels=metric.labels)
-            made[name].add_metric(labels, value)
-        spreads: dict[str, HistogramMetricFamily] = {}
-        for (name, *labels), spread in list(self._spreads.items()):
-            metric = _BY_NAME[name]
-            if name not in spreads:
-                spreads[name] = HistogramMetricFamily(name, metric.help, labels=metric.labels)
-            spreads[name].add_metric(labels, _buckets(metric, spread), spread[-1])
-        yield from made.values()
-        yield from spreads.values()
+        numbers, spreads = list(self._numbers.items()), list(self._spreads.items())
+        names = self._first | {key[0] for key, _ in (*numbers, *spreads)}
+        shown = [metric for metric in METRICS if metric.name in names]
+        plain = {one.name: _plain(one) for one in shown if one.kind != "histogram"}
+        for (name, *labels), value in numbers:
+            plain[name].add_metric(labels, value)
+        wide = {
+            one.name: HistogramMetricFamily(one.name, one.help, labels=one.labels)
+            for one in shown
+            if one.kind == "histogram"
+        }
+        for (name, *labels), spread in spreads:
+            wide[name].add_metric(labels, _buckets(_BY_NAME[name], spread), spread[-1])
+        yield from plain.values()
+        yield from wide.values()
 
     def bounded(self, label: str, value: str) -> str:
         """Return a label's value, or ``__other__`` when it already has as many as it may."""
@@ -215,6 +217,17 @@ class Metrics:
             return OTHER
         seen.add(value)
         return value
+
+    def _begin(self, metric: Metric) -> None:
+        """Set a metric to zero for the labels that are known from the start."""
+        for label in metric.values:
+            self._numbers[metric.name, label] = 0.0
+        if metric.labels:
+            return
+        if metric.kind == "histogram":
+            self._spreads[metric.name,] = _empty(metric)
+        else:
+            self._numbers[metric.name,] = 0.0
 
     # What is counted now and poured later.
 
@@ -433,6 +446,11 @@ class _Scrape(Collector):
     def collect(self) -> Iterator[Family]:
         """Give everything counted so far."""
         return self._metrics.families()
+
+
+def _plain(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    return kind(metric.name, metric.help, labels=metric.labels)
 
 
 def _empty(metric: Metric) -> list[float]:
