@@ -38,10 +38,11 @@ With the extra `thoughtgate[otel]` and `telemetry.otlp.endpoint`, spans and log 
 | span | kind | what it is |
 |---|---|---|
 | `mcp.request` | server | one gated request, from its arrival to its end; the verdict is an event on it |
-| `mcp.upstream` | client | the part that the server took |
+| `mcp.upstream` | client | the part that the server took; none for a call that was not sent |
 | `thoughtgate.approval` | internal | the time a person took |
 
 Attributes: `method`, `correlation_id`, `task_augmented`, `mcp.method.name`, `mcp.session.id`, `mcp.resource.uri`, `mcp.result.is_error`, `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.prompt.name`, `network.transport`, `error.type`, `rpc.response.status_code`, and `thoughtgate.*` for server, principal, gate, rule and outcome.
+`mcp.result.is_error` is there when there was a result.
 Arguments and results are never exported.
 W3C trace context is taken from `traceparent`, in the HTTP headers or in `params._meta`; a malformed one begins a new trace. `tracestate` and `baggage` go on as they came.
 A forwarded call carries the context of its `mcp.upstream` span to the server: in `params._meta.traceparent`, and over HTTP in the header `traceparent` as well.

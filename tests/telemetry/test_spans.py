@@ -1,4 +1,5 @@
 import sys
+from typing import Any
 
 import pytest
 from tests.support.audit_cli import sample_events
@@ -93,8 +94,41 @@ def test_a_refusal_has_no_upstream_and_its_kind_as_error() -> None:
         assert attributes(request)["error.type"] == "governance_denied"
         assert attributes(request)["rpc.response.status_code"] == "-32014"
         assert attributes(request)["mcp.resource.uri"] == "read_file"
+        assert "mcp.result.is_error" not in attributes(request)
         assert request.status.code == 2
         assert not request.parent_span_id
+
+
+def test_a_call_that_was_allowed_and_not_sent_has_no_upstream() -> None:
+    with otlp_receiver() as receiver:
+        tracer = Tracer(receiver.endpoint)
+        tracer.observe(started("c"))
+        tracer.observe(decided("c"))
+        tracer.observe(ended("c", status="ERROR", error=blocked("not_exposed")))
+        tracer.close()
+        assert [span.name for span in receiver.spans] == ["mcp.request"]
+        assert attributes(receiver.spans[0])["error.type"] == "not_exposed"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, False),
+        ({"is_error": True}, True),
+        ({"status": "TIMEOUT", "error": {"class": "timeout", "kind": "k"}}, None),
+        ({"status": "ERROR", "error": {"class": "upstream_error", "kind": "k"}}, None),
+    ],
+)
+def test_only_of_a_result_is_it_told_whether_it_is_an_error(
+    facts: dict[str, Any], said: bool | None
+) -> None:
+    with otlp_receiver() as receiver:
+        tracer = Tracer(receiver.endpoint)
+        for record in (started("c"), decided("c"), ended("c", **facts)):
+            tracer.observe(record)
+        tracer.close()
+        assert attributes(receiver.span("mcp.request")).get("mcp.result.is_error") is said
+        assert receiver.span("mcp.upstream")
 
 
 def test_events_are_logs_tied_to_their_spans_and_without_arguments() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from thoughtgate import __version__
 from thoughtgate.core import record as events
 from thoughtgate.core.record import Record
+from thoughtgate.core.tally import POLICY_BLOCK
 from thoughtgate.errors import UsageError
 
 if TYPE_CHECKING:
@@ -190,12 +191,17 @@ class Tracer:
         if traced is None:
             return
         error = body.get("error") or {}
-        if body["status"] != events.OK or body.get("is_error"):
+        if error.get("class") == POLICY_BLOCK:
+            # Allowed, and then not sent all the same: a span that never ends is never exported.
+            traced.upstream = None
+        says_error = body.get("is_error") is True
+        if body["status"] != events.OK or says_error:
             kind = error.get("kind") or error.get("class") or "tool_error"
             for span in (traced.request, traced.upstream):
                 if span is not None:
                     self._otlp.fail(span, kind, error.get("code"))
-        traced.request.set_attribute("mcp.result.is_error", body.get("is_error") is True)
+        if body["status"] == events.OK or says_error:
+            traced.request.set_attribute("mcp.result.is_error", says_error)
         traced.close(_ns(record.at))
 
 
