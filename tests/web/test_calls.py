@@ -33,6 +33,42 @@ def test_a_search_narrows(client: Client, record: Path) -> None:
     assert ident not in client.get("/calls?text=zzzzzz").text
 
 
+@pytest.mark.parametrize("word", ["block", "BLOCK", "Block", "+block+"])
+def test_a_verdict_is_found_in_whatever_case(client: Client, record: Path, word: str) -> None:
+    text = client.get(f"/calls?decision={word}").text
+
+    assert "run-1.3" in text
+    assert "run-1.2" not in text
+    assert '<option value="BLOCK" selected>' in text
+
+
+def test_a_status_and_a_span_are_found_in_whatever_case(client: Client, record: Path) -> None:
+    assert "run-1.3" in client.get("/calls?status=error").text
+    text = client.get("/calls?since=2H&decision=").text
+
+    assert "No call passes" in text
+    assert '<option value="2h" selected>2h' in text
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ("decision=deny", "decision is one of allow, hold, block, throttle, not deny"),
+        ("status=%3Cb%3E", "status is one of ok, error, timeout, cancelled, not &lt;b&gt;"),
+        ("since=soon", "since is a span of time such as 15m, 1h or 7d, not soon"),
+        ("tool=" + "x" * 201, "tool has at most 200 characters"),
+    ],
+)
+def test_an_unknown_word_is_named_and_finds_nothing(
+    client: Client, record: Path, query: str, fault: str
+) -> None:
+    text = client.get(f"/calls?{query}").text
+
+    assert fault in text
+    assert "run-1." not in text
+    assert "No call passes" not in text
+
+
 @pytest.mark.parametrize(
     "query",
     [

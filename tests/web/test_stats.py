@@ -27,5 +27,17 @@ def test_a_time_without_calls_says_so(client: Client, tmp_path: Path) -> None:
     assert "No call in this time" in client.get("/stats?span=1h").text
 
 
-def test_an_odd_span_is_a_day(client: Client) -> None:
-    assert 'href="/stats?span=1d" aria-current="true"' in client.get("/stats?span=eternity").text
+def test_a_span_is_a_day_unless_it_is_said_in_whatever_case(client: Client) -> None:
+    for query, span in (("", "1d"), ("?span=", "1d"), ("?span=7D", "7d")):
+        text = client.get(f"/stats{query}").text
+        assert f'href="/stats?span={span}" aria-current="true"' in text
+
+
+def test_an_odd_span_is_named_and_nothing_is_summed_up(client: Client, tmp_path: Path) -> None:
+    now = time.time()
+    write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
+    text = client.get("/stats?span=%3Cb%3E").text
+
+    assert "span is one of 1h, 1d, 7d, 30d, not &lt;b&gt;" in text
+    assert "Calls over time" not in text
+    assert "aria-current" not in text.partition('class="tabs"')[2].partition("</p>")[0]

@@ -14,6 +14,8 @@ SPANS: Final = {
     "7d": ("7 days", 7 * 86_400.0),
     "30d": ("30 days", 30 * 86_400.0),
 }
+MAX_WORD: Final = 200
+"""Characters of a span that are told back."""
 
 
 class StatsPage:
@@ -24,10 +26,9 @@ class StatsPage:
 
     def page(self, request: Request) -> Response:
         """Serve the sums of a span of time."""
-        chosen = request.query_params.get("span", "1d")
-        chosen = chosen if chosen in SPANS else "1d"
+        chosen = request.query_params.get("span", "").strip().lower()[:MAX_WORD] or "1d"
         now = self._site.desk.clock()
-        stats = self._site.record.stats(now - SPANS[chosen][1], now)
+        stats = self._site.record.stats(now - SPANS[chosen][1], now) if chosen in SPANS else {}
         charts = {}
         if stats.get("calls") or stats.get("frames_refused"):
             charts = {
