@@ -32,8 +32,11 @@ from thoughtgate.wire.quick import read_quickly
 ROOT: Final = Path(__file__).parent.parent
 HOST: Final = "127.0.0.1"
 CONNECTIONS: Final = 32
-COST_CONNECTIONS: Final = 4
+FEW: Final = 4
 """Few enough that no proxy can spread its own overhead over many requests in one turn."""
+KEPT: Final = "nginx, connections kept"
+"""nginx told to keep its upstream connections and to log nothing: the least that it can cost."""
+TWO_WORKERS: Final = "gate, 2 workers"
 ROUNDS: Final = 5
 IDLE: Final = 10_000
 PATIENCE_S: Final = 30.0
@@ -45,44 +48,54 @@ def measure(*, quick: bool) -> Iterable[Figure]:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         place = Path(name)
         upstream = stack.enter_context(_upstream(place))
-        variants = [_gate(stack, place, upstream, "gate", _rules(100))]
-        for peer in (_nginx, _python_proxy, _node_proxy):
+        variants = [
+            _gate(stack, place, upstream, "gate", _rules(100)),
+            _gate(stack, place, upstream, TWO_WORKERS, _rules(100), workers=2),
+        ]
+        for peer in (_nginx, _kept_nginx, _python_proxy, _node_proxy):
             found = peer(stack, place, upstream)
             if isinstance(found, Variant):
                 variants.append(found)
             else:
                 print(f"http: {found}", file=sys.stderr)
-        costs = _in_turns(variants, calls, COST_CONNECTIONS)
-        speeds = _in_turns(variants, calls, CONNECTIONS)
-        yield from compared(variants, costs, speeds)
+        few = _in_turns(variants, calls, FEW)
+        many = _in_turns(variants, calls, CONNECTIONS)
+        yield from compared(few, many)
         yield from _flat(stack, place, upstream, calls, quick=quick)
         yield from held(variants[0], 1_000 if quick else IDLE)
     yield parse_and_route(2_000 if quick else 20_000)
 
 
-def compared(
-    variants: list[Variant], costs: dict[str, list[Load]], speeds: dict[str, list[Load]]
-) -> Iterable[Figure]:
-    """Hold the gate against the others."""
-    cpu = {one.name: statistics.median(load.cpu_us for load in costs[one.name]) for one in variants}
+def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterable[Figure]:
+    """Hold the gate against the others, over few and over many connections."""
+    for name, loads in many.items():
+        yield Figure(f"CPU a call at {CONNECTIONS} connections, {name}", _cost(loads), "µs")
+    for name in ("nginx", KEPT):
+        if name in many:
+            bar = 3.0 if name == "nginx" else None
+            ratio = _cost(many["gate"]) / _cost(many[name])
+            yield Figure(f"CPU a governed call / {name}", ratio, "times", bar)
+            ratio = _cost(few["gate"]) / _cost(few[name])
+            yield Figure(f"the same at {FEW} connections / {name}", ratio, "times")
     rate = {
-        one.name: statistics.median(load.per_second for load in speeds[one.name])
-        for one in variants
+        name: statistics.median(load.per_second for load in loads) for name, loads in many.items()
     }
-    for name, value in cpu.items():
-        yield Figure(f"CPU a call, {name}", value, "µs")
-    if "nginx" in cpu:
-        yield Figure("CPU a governed call / nginx", cpu["gate"] / cpu["nginx"], "times", 3.0)
     for name, value in rate.items():
         yield Figure(f"calls a second at {CONNECTIONS} connections, {name}", value, "/s")
     for name, bar in (("mcp-proxy (PyPI)", 10.0), ("mcp-proxy (npm)", 5.0)):
         if name in rate:
-            yield Figure(
-                f"throughput / {name}", rate["gate"] / rate[name], "times", bar, at_least=True
-            )
-    gate = [value for load in costs["gate"] for value in load.latencies_ms]
+            ratio = rate["gate"] / rate[name]
+            yield Figure(f"throughput / {name}", ratio, "times", bar, at_least=True)
+            if TWO_WORKERS in rate:
+                ratio = rate[TWO_WORKERS] / rate[name]
+                yield Figure(f"throughput with 2 workers / {name}", ratio, "times")
+    gate = [value for load in few["gate"] for value in load.latencies_ms]
     yield Figure("latency p50, gate", percentile(gate, 0.5), "ms")
     yield Figure("latency p99, gate", percentile(gate, 0.99), "ms", 10.0)
+
+
+def _cost(loads: list[Load]) -> float:
+    return statistics.median(load.cpu_us for load in loads)
 
 
 def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
@@ -119,9 +132,8 @@ def _flat(
     few = _gate(stack, place, upstream, "1 rule", _rules(1))
     lots = _gate(stack, place, upstream, f"{many} rules", _rules(many))
     uvloop.run(_list_tools(lots.url, 1_000))
-    found = _in_turns([few, lots], calls, COST_CONNECTIONS)
-    cost = {name: statistics.median(load.cpu_us for load in loads) for name, loads in found.items()}
-    ratio = cost[lots.name] / cost[few.name]
+    found = _in_turns([few, lots], calls, FEW)
+    ratio = _cost(found[lots.name]) / _cost(found[few.name])
     yield Figure(f"CPU a call, {many} rules and 1,000 tools / 1 rule", ratio, "times", 2.0)
 
 
@@ -169,8 +181,13 @@ def _upstream(place: Path) -> Iterator[str]:
         yield f"http://{HOST}:{port}/mcp"
 
 
-def _gate(
-    stack: contextlib.ExitStack, place: Path, upstream: str, name: str, rules: str
+def _gate(  # noqa: PLR0917 - told in the order it is set up
+    stack: contextlib.ExitStack,
+    place: Path,
+    upstream: str,
+    name: str,
+    rules: str,
+    workers: int = 1,
 ) -> Variant:
     port = _free_port()
     folder = place / name.replace(" ", "-")
@@ -184,9 +201,10 @@ def _gate(
     )
     environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(folder / "state")}
     command = [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", "-c", str(config)]
-    command += ["--listen", f"{HOST}:{port}"]
+    command += ["--listen", f"{HOST}:{port}", "--workers", str(workers)]
     process = stack.enter_context(_running(command, port, env=environ, stderr=subprocess.DEVNULL))
-    return Variant(name, f"http://{HOST}:{port}/mcp", (process.pid,))
+    pids = (process.pid,) if workers == 1 else _children(process.pid)
+    return Variant(name, f"http://{HOST}:{port}/mcp", pids)
 
 
 def _rules(count: int) -> str:
@@ -195,12 +213,29 @@ def _rules(count: int) -> str:
 
 
 def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    """As its manual shows ``proxy_pass``: a connection a request, and an access log."""
+    address = upstream.removeprefix("http://").removesuffix("/mcp")
+    return _run_nginx(stack, place, "nginx", f"location / {{ proxy_pass http://{address}; }}")
+
+
+def _kept_nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    address = upstream.removeprefix("http://").removesuffix("/mcp")
+    pool = f"upstream up {{ server {address}; keepalive 64; keepalive_requests 1000000; }}"
+    location = (
+        "access_log off; location / { proxy_pass http://up; proxy_http_version 1.1;"
+        'proxy_set_header Connection ""; }'
+    )
+    return _run_nginx(stack, place, KEPT, location, pool)
+
+
+def _run_nginx(
+    stack: contextlib.ExitStack, place: Path, name: str, location: str, pool: str = ""
+) -> Variant | str:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
         return "nginx is left out: it is not installed"
-    port, folder = _free_port(), place / "nginx"
+    port, folder = _free_port(), place / name.replace(" ", "-")
     folder.mkdir()
-    address = upstream.removeprefix("http://").removesuffix("/mcp")
     temporary = "".join(
         f"{kind}_temp_path {folder}/{kind};"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -209,14 +244,16 @@ def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant |
     config.write_text(
         f"worker_processes 1; daemon off; pid {folder}/pid; error_log {folder}/error;"
         "events { worker_connections 4096; }"
-        f"http {{ access_log off; keepalive_requests 1000000; {temporary}"
-        f"upstream up {{ server {address}; keepalive 64; keepalive_requests 1000000; }}"
-        f"server {{ listen {HOST}:{port}; location / {{ proxy_pass http://up;"
-        'proxy_http_version 1.1; proxy_set_header Connection ""; } } }'
+        f"http {{ access_log {folder}/access; keepalive_requests 1000000; {temporary} {pool}"
+        f"server {{ listen {HOST}:{port}; {location} }} }}"
     )
     process = stack.enter_context(_running([program, "-c", str(config)], port))
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return Variant("nginx", f"http://{HOST}:{port}/mcp", tuple(int(pid) for pid in children))
+    return Variant(name, f"http://{HOST}:{port}/mcp", _children(process.pid))
+
+
+def _children(pid: int) -> tuple[int, ...]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return tuple(map(int, children))
 
 
 def _python_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:

@@ -14,8 +14,7 @@ from tests.support.http_upstream import HttpUpstream, text_result
 @pytest.mark.requirement("NFR-P1")
 def test_the_added_latency_and_the_cost_have_bars() -> None:
     loads = {name: [Load(1000.0, 50.0, [1.0, 2.0])] for name in ("gate", "nginx")}
-    variants = [Variant(name, "", ()) for name in loads]
-    figures = {figure.name: figure for figure in compared(variants, loads, loads)}
+    figures = {figure.name: figure for figure in compared(loads, loads)}
     assert figures["latency p99, gate"].bar == 10.0
     assert figures["CPU a governed call / nginx"].bar == 3.0
     assert figures["CPU a governed call / nginx"].value == 1.0
