@@ -14,6 +14,8 @@ from thoughtgate.wire.frame import (
     MAX_METHOD,
     MAX_NUMBER_ID,
     UNREAD,
+    _read_any,
+    _read_plain,
     escape_separators,
     find_id,
     is_deeper_than,
@@ -424,3 +426,38 @@ def test_checks_that_leave_the_shape_unknown_are_listed() -> None:
     assert {"raw_cr", "too_large", "duplicate_key"} <= UNREAD
     assert isinstance(read_message({}, b""), Fault)
     assert issubclass(Oversized, bytes)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"jsonrpc": st.sampled_from(["2.0", "1.0", 2])},
+        optional={
+            "id": st.sampled_from(
+                [1, 0, -1, True, None, "a", 1.5, MAX_NUMBER_ID, MAX_NUMBER_ID + 1]
+            ),
+            "method": st.sampled_from(["tools/call", "", 5, None, "x" * (MAX_METHOD + 1)]),
+            "params": st.one_of(
+                st.sampled_from([None, [], "x", {"name": "a"}, {"Name": "a"}]),
+                st.dictionaries(
+                    st.sampled_from(["name", "NAME", "arguments", "uri", "_meta", "ref", "x"]),
+                    st.sampled_from([1, "a", {}, {"Name": "b"}]),
+                    max_size=3,
+                ),
+            ),
+            "result": st.just({}),
+            "error": st.just({}),
+            "ID": st.just(1),
+        },
+    )
+)
+@settings(max_examples=500, deadline=None)
+def test_what_is_read_at_once_is_read_the_same_as_slowly(body: dict[str, Any]) -> None:
+    plain = _read_plain(body, b"raw")
+    assert plain is None or plain == _read_any(body, b"raw")
+
+
+def test_a_call_and_its_result_are_read_at_once() -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x"}}
+    assert _read_plain(call, b"raw") == Message(REQUEST, 1, "tools/call", call, b"raw")
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert _read_plain(answer, b"raw") == Message(RESPONSE, 1, "", answer, b"raw")

@@ -11,8 +11,9 @@ calls is counted once by what it is, and poured into the metrics when somebody l
 import math
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -77,38 +78,6 @@ class _Held:
         self.channel = channel
 
 
-class _Start(NamedTuple):
-    """A kind of start."""
-
-    server: str
-    method: str
-    size: int
-
-
-class _Verdict(NamedTuple):
-    """A kind of verdict."""
-
-    server: str
-    gate: str
-    action: str
-    rule: str
-    """Where Cedar had the last word: the policy."""
-    is_enforced: bool
-
-
-class _Answer(NamedTuple):
-    """A kind of end: an answer to a call that waited for nobody."""
-
-    server: str
-    method: str
-    tool: str
-    latency_ms: int
-    size: int
-
-
-_Kind: TypeAlias = str | _Start | _Verdict | _Answer
-
-
 class Metrics:
     """The metrics of one process, in a registry of their own."""
 
@@ -121,8 +90,15 @@ class Metrics:
         """Histograms by name and labels: a count for each bucket, the last for all above, the sum."""
         self._began = time.monotonic()
         self._seen: dict[str, set[str]] = {label: set() for label in CAPS}
-        self._unpoured: dict[_Kind, int] = {}
-        """Events that are not in the metrics yet, by their kind."""
+        # What is not in the metrics yet.
+        self._events: Counter[str] = Counter()
+        """Events by type."""
+        self._starts: Counter[tuple[str, str, int]] = Counter()
+        """Calls that began, by server, method and size."""
+        self._verdicts: Counter[tuple[str, str, str, str, bool]] = Counter()
+        """By server, gate, action, the policy where Cedar had the last word, and whether enforced."""
+        self._answers: Counter[tuple[str, str, str, int, int]] = Counter()
+        """Answers to calls that waited for nobody, by server, method, tool, milliseconds and size."""
         self._calls: dict[str, str | _Held] = {}
         """Calls under way: the method, or more of one that people were asked about."""
         self._states: dict[str, str] = {}
@@ -156,8 +132,7 @@ class Metrics:
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
         kind = record.type
-        unpoured = self._unpoured
-        unpoured[kind] = unpoured.get(kind, 0) + 1
+        self._events[kind] += 1
         observer = self._observers.get(kind)
         if observer is not None:
             observer(record)
@@ -231,49 +206,41 @@ class Metrics:
 
     # What is counted now and poured later.
 
-    def _count(self, kind: _Kind) -> None:
-        unpoured = self._unpoured
-        unpoured[kind] = unpoured.get(kind, 0) + 1
-        if len(unpoured) > MAX_UNPOURED:
-            self._pour()
-
     def _pour(self) -> None:
-        unpoured, self._unpoured = self._unpoured, {}
-        for kind, times in unpoured.items():
-            if type(kind) is str:
-                self.add("thoughtgate_record_events_total", times, kind)
-            elif type(kind) is _Start:
-                self._pour_start(kind, times)
-            elif type(kind) is _Verdict:
-                self._pour_verdict(kind, times)
-            elif type(kind) is _Answer:
-                self._pour_answer(kind, times)
+        for kind, times in self._events.items():
+            self.add("thoughtgate_record_events_total", times, kind)
+        for (server, method, size), times in self._starts.items():
+            name = "thoughtgate_request_payload_size_bytes"
+            self.take(name, size, "inbound", method, times=times)
+            self._pass(server, events.AGENT_TO_SERVER, method, times)
+        for (server, gate, action, policy, enforced), times in self._verdicts.items():
+            self._decide(gate, action, policy, times)
+            self._govern(server, action, enforced=enforced, times=times)
+        for (server, method, tool, latency_ms, size), times in self._answers.items():
+            self._end(method, tool, "success", latency_ms, size, times)
+            self._forward(server, "success", latency_ms / 1000, times)
+            self._pass(server, events.SERVER_TO_AGENT, method, times)
+        for counts in (self._events, self._starts, self._verdicts, self._answers):
+            counts.clear()
 
-    def _pour_start(self, start: _Start, times: int) -> None:
-        name = "thoughtgate_request_payload_size_bytes"
-        self.take(name, start.size, "inbound", start.method, times=times)
-        self._pass(start.server, events.AGENT_TO_SERVER, start.method, times)
-
-    def _pour_verdict(self, verdict: _Verdict, times: int) -> None:
-        outcome = _OUTCOMES.get(verdict.action, OTHER)
-        self.add("thoughtgate_decisions_total", times, verdict.gate, outcome)
-        if verdict.gate == "rules":
+    def _decide(self, gate: str, action: str, policy: str, times: int) -> None:
+        """A call was judged."""
+        outcome = _OUTCOMES.get(action, OTHER)
+        self.add("thoughtgate_decisions_total", times, gate, outcome)
+        if gate == "rules":
             self.add("thoughtgate_rule_matches_total", times, outcome)
-        if verdict.gate == "cedar":
-            policy = self.bounded("policy_id", verdict.rule)
-            word = "deny" if verdict.action == "BLOCK" else "allow"
+        if gate == "cedar":
+            word = "deny" if action == "BLOCK" else "allow"
+            policy = self.bounded("policy_id", policy)
             self.add("thoughtgate_cedar_evaluations_total", times, word, policy)
+
+    def _govern(self, server: str, action: str, *, enforced: bool, times: int) -> None:
+        """A call through a shim was judged."""
         if self._stdio:
-            server = self.bounded("server_id", verdict.server)
-            profile = "production" if verdict.is_enforced else "development"
+            server, outcome = self.bounded("server_id", server), _OUTCOMES.get(action, OTHER)
+            profile = "production" if enforced else "development"
             name = "thoughtgate_stdio_governance_decisions_total"
             self.add(name, times, server, outcome, profile)
-
-    def _pour_answer(self, answer: _Answer, times: int) -> None:
-        server, method, tool, latency_ms, size = answer
-        self._end(method, tool, "success", latency_ms, size, times)
-        self._forward(server, "success", latency_ms / 1000, times)
-        self._pass(server, events.SERVER_TO_AGENT, method, times)
 
     def _pass(self, server: str, direction: str, method: str, times: int) -> None:
         """A message passed a shim."""
@@ -311,13 +278,16 @@ class Metrics:
         self._calls[call["call_id"]] = method
         if len(self._calls) > MAX_TRACKED:
             del self._calls[next(iter(self._calls))]
-        self._count(_Start(record.server, method, call["bytes_in"]))
+        self._starts[record.server, method, call["bytes_in"]] += 1
+        if len(self._starts) > MAX_UNPOURED:
+            self._pour()
 
     def _decided(self, record: Record) -> None:
         decision = record.body["decision"]
         gate = decision["gate"]
-        rule = (decision["rule_id"] or "") if gate == "cedar" else ""
-        self._count(_Verdict(record.server, gate, decision["action"], rule, decision["enforced"]))
+        policy = (decision["rule_id"] or "") if gate == "cedar" else ""
+        kind = (record.server, gate, decision["action"], policy, decision["enforced"])
+        self._verdicts[kind] += 1
 
     def _ended(self, record: Record) -> None:
         body = record.body
@@ -327,8 +297,10 @@ class Metrics:
         if tool not in self._seen["tool_name"]:
             tool = self.bounded("tool_name", tool)
         if body["status"] == events.OK and type(tracked) is str and "error" not in body:
-            answer = _Answer(record.server, tracked, tool, body["latency_ms"], body["bytes_out"])
-            self._count(answer)
+            kind = (record.server, tracked, tool, body["latency_ms"], body["bytes_out"])
+            self._answers[kind] += 1
+            if len(self._answers) > MAX_UNPOURED:
+                self._pour()
         else:
             self._ended_otherwise(record, tracked, tool)
 

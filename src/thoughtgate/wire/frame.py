@@ -63,6 +63,10 @@ _JUDGED: Final = {
     "notifications": frozenset({"resourceSubscriptions"}),
 }
 """Members that a verdict depends on: those of params, and those of its members by name."""
+_REQUEST: Final = frozenset({"jsonrpc", "id", "method", "params"})
+_RESULT: Final = frozenset({"jsonrpc", "id", "result"})
+_PLAIN_PARAMS: Final = frozenset({"name", "arguments", "uri", "_meta"})
+"""Members that have no members to look at."""
 _FOLDED: Final = {
     place: frozenset(name.casefold() for name in names) for place, names in _JUDGED.items()
 }
@@ -181,10 +185,34 @@ def read_frame(line: bytes) -> Message | Fault:
 
 def read_message(body: Any, raw: bytes) -> Message | Fault:
     """Tell what kind of JSON-RPC message a parsed value is."""
-    if not isinstance(body, dict):
-        if isinstance(body, list):
+    if type(body) is not dict:
+        if type(body) is list:
             return Fault("invalid_request", "batches are not accepted here", "batch")
         return Fault("invalid_request", "the message is not an object", "not_an_object")
+    return _read_plain(body, raw) or _read_any(body, raw)
+
+
+def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
+    """Read what almost every frame is, a call or its result, at once; None for all others."""
+    ident = body.get("id")
+    if (
+        type(ident) is not int
+        or not -MAX_NUMBER_ID <= ident <= MAX_NUMBER_ID
+        or body.get("jsonrpc") != "2.0"
+    ):
+        return None
+    if body.keys() == _RESULT:
+        return Message(RESPONSE, ident, "", body, raw)
+    if body.keys() != _REQUEST:
+        return None
+    method, params = body["method"], body["params"]
+    is_plain = type(params) is dict and params.keys() <= _PLAIN_PARAMS
+    if not is_plain or type(method) is not str or len(method) > MAX_METHOD:
+        return None
+    return Message(REQUEST, ident, method, body, raw)
+
+
+def _read_any(body: dict[str, Any], raw: bytes) -> Message | Fault:
     ident = body.get("id")
     method = body.get("method")
     wrong = _ambiguity(body) or _bad_envelope(body, ident, method)
@@ -234,22 +262,14 @@ def _has_variant(members: Any, place: str) -> bool:
     if type(members) is not dict:
         return False
     exact, folded = _JUDGED[place], _FOLDED[place]
-    return not members.keys() <= exact and any(
-        key not in exact and key.casefold() in folded for key in members
-    )
+    return any(key not in exact and key.casefold() in folded for key in members)
 
 
 def _bad_envelope(body: dict[str, Any], ident: Any, method: Any) -> _Wrong | None:
     if body.get("jsonrpc") != "2.0":
         check = "wrong_version" if "jsonrpc" in body else "missing_version"
         return "invalid_request", 'jsonrpc must be "2.0"', check
-    is_plain = type(ident) is int and -MAX_NUMBER_ID <= ident <= MAX_NUMBER_ID
-    if (
-        not is_plain
-        and "id" in body
-        and _answer_to(ident) is None
-        and (ident is not None or "method" in body)
-    ):
+    if "id" in body and _answer_to(ident) is None and (ident is not None or "method" in body):
         reason = (
             f"an id is an integer of at most 53 bits or a string of at most {MAX_ID} characters"
         )
