@@ -94,8 +94,13 @@ def sign(key: bytes, chain: str, *, closing: bool) -> str:
 
 
 def is_signed(key: bytes, body: dict[str, Any]) -> bool:
-    """Tell whether a checkpoint's signature is the key's own."""
+    """Tell whether a checkpoint's signature is the key's own, of the lines it says that it covers.
+
+    Whether these are the lines before it, the chain tells.
+    """
     said, chain = body.get("signature"), body.get("covers")
+    if body.get("algorithm") != ALGORITHM or body.get("key_id") != key_id(key):
+        return False
     if type(said) is not str or type(chain) is not str or not said.isascii():
         return False
     return hmac.compare_digest(said, sign(key, chain, closing=body.get("closing") is True))

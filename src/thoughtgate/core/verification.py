@@ -9,6 +9,7 @@ the line that the next writer closed it off with.
 
 import hashlib
 import json
+import re
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -45,6 +46,9 @@ NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURREN
 
 MAX_FINDINGS: Final = 10_000
 """A file that is broken throughout is told to be so by then."""
+
+_CHAIN: Final = re.compile(rf"[0-9a-f]{{{len(GENESIS)}}}")
+"""What is longer or shorter could be made to begin in the middle of a line."""
 
 _TIME_LENGTH: Final = len("2026-01-31T12:00:00.000Z")
 
@@ -148,11 +152,12 @@ class Verifier:
             self._file = line.file
             anew = expected_chain(covered, GENESIS) == stated
             self._enter(line, event, follows_genesis=anew)
-        expected = expected_chain(covered, self._chain)
+        before, expected = self._chain, expected_chain(covered, self._chain)
         if expected != stated and self._instead:
             # The line before had only its chain edited; this one still follows from the true one.
             instead = expected_chain(covered, self._instead)
-            expected = instead if instead == stated else expected
+            if instead == stated:
+                before, expected = self._instead, instead
         if self._skipped:
             self._account_for_skipped(event, follows=expected == stated)
         if expected != stated:
@@ -160,6 +165,7 @@ class Verifier:
             self._part += 1
         else:
             self._check_number(line, event)
+            self._check_origin(line, event, before)
         self._instead = "" if expected == stated else expected
         self._chain = stated
         if stated == self._anchor:
@@ -213,7 +219,7 @@ class Verifier:
             return
         said = _member(event, "record")
         previous = said.get("previous_chain")
-        if type(previous) is not str or previous == self._chain:
+        if type(previous) is not str or not _CHAIN.fullmatch(previous) or previous == self._chain:
             return
         if self._lines == 1:
             text = (
@@ -267,6 +273,18 @@ class Verifier:
             self._find(line, REMOVED, text)
         else:
             self._find(line, MOVED, f"number {seq} of run {stream[0]} was there before")
+
+    def _check_origin(self, line: Line, event: dict[str, Any], before: str) -> None:
+        """Find a checkpoint of other lines than those before it, or of nobody who wrote one."""
+        if event.get("type") != CHECKPOINT:
+            return
+        stream, _ = _place(event)
+        if _member(event, "checkpoint").get("covers") != before:
+            text = "the checkpoint is for other lines than those before it: they were rewritten"
+            self._find(line, SIGNATURE, f"{text}, or it was moved here")
+        elif not self._part and stream not in self._sequences:
+            text = f"the checkpoint is none of run {stream[0]}, which wrote nothing before it"
+            self._find(line, SIGNATURE, text)
 
     def _learn(self, line: Line, event: dict[str, Any]) -> None:
         stream, seq = _place(event)
