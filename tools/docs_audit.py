@@ -38,11 +38,13 @@ Some findings are notes and no faults, because the record itself, or a gate that
 Without a key, the chain proves that no line was changed on its own; whoever can rewrite the whole file can make a new chain, and a tail that is cut off at a line's end goes unnoticed once its gate has ended (an unfinished run is noted).
 A tail that is cut off while its gate runs is found without a key, once the gate writes again: each writer numbers its lines (`seq`), and one that finds the file shorter than it left it tells the operator, goes on, and says so in a `record_gap` event with `record.cut_bytes`. Both are the fault `removed`.
 With a key (`audit.sign_key_env` names the variable that holds it) the writer signs a `checkpoint` with the first events that it writes, every {CHECKPOINT_EVERY} lines, with events that come {CHECKPOINT_S:g} s or more after its last one, and one when it closes: {ALGORITHM} over the chain so far.
-`audit verify --key-env NAME` then finds a rewritten file and a missing tail.
+`audit verify --key-env NAME` then finds whatever was rewritten before the last checkpoint, and a missing tail, with one exception: a record that was cut right behind an earlier closing checkpoint looks like one that ended there, so the whole runs that came after it can be taken away unseen (a run that was still open beside them is the note `open_run`). Only an anchor finds that.
+What the last checkpoint says of itself beside `covers` and `closing`, such as its time, is vouched for by the next one.
+A signature does not name its file: a whole record in the place of another is found only when the keys, or an anchor, differ.
 While a gate of the same state directory writes the file, the lines after its last checkpoint are the note `being_written`; the chain is checked there as everywhere.
 Without such a gate they are the fault `truncated`, until a next run signs over them: its writer was killed, runs elsewhere, or the tail is gone.
 The note rests on what the gate says of itself in the state directory: for proof against somebody who can write there, verify again when the gate has ended, or with an anchor.
-Or keep the `head` that `audit verify` prints somewhere else and give it back later as `--anchor`.
+An anchor is the `head` that `audit verify` prints, kept somewhere else and given back later as `--anchor`: it must still be there, so nothing up to it was rewritten or cut off, with a key or without.
 
 ### What it survives
 

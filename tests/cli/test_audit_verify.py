@@ -233,3 +233,9 @@ def test_no_running_gate_accounts_for_a_current_file_that_is_gone(tmp_path: Path
     path.unlink()
     report = verify_record(path, key=KEY.encode(), being_written=True)
     assert [one.kind for one in report.findings if one.is_fault] == ["truncated"]
+
+
+def test_its_help_says_what_only_an_anchor_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    told = " ".join(command(capsys, "audit", "verify", "--help").out.split())
+    assert "except whole runs missing at the end" in told
+    assert "Only an anchor kept elsewhere finds that" in told

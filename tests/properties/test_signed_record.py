@@ -228,3 +228,14 @@ def test_a_beginning_that_is_no_chain_is_not_followed(tmp_path: Path) -> None:
     closed, _ = seal(body, swallowed)
     report = verify(path, [[closed[:-1], *lines]])
     assert report.findings[0].is_fault
+
+
+def test_whole_runs_missing_at_the_end_are_found_by_an_anchor_alone(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    (lines,) = signed_record(path)
+    head = verify(path, [lines]).head
+    closing = [at for at in checkpoints(lines) if b'"closing":true' in lines[at]]
+    assert len(closing) == 3
+    for at in closing[:-1]:
+        assert verify(path, [lines[: at + 1]]).is_sound
+        assert not verify_record(path, key=KEY, anchor=head).is_sound

@@ -63,7 +63,9 @@ def verify_command(
 
     Exit code 0 when it is sound, 1 when it is not, 2 when it cannot be read. Without a key
     a rewriter of the whole file and a tail cut off after its gate ended go unnoticed; signed
-    checkpoints, or an anchor kept elsewhere, find both. What a gate that runs here has not signed yet is
+    checkpoints find both, except whole runs missing at the end: a record cut right behind an
+    earlier closing checkpoint looks like one that ended there. Only an anchor kept elsewhere
+    finds that, and it finds the others too. What a gate that runs here has not signed yet is
     a note.
     """
     if anchor is not None and not _CHAIN.fullmatch(anchor):
