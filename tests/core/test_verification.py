@@ -342,9 +342,34 @@ def test_each_writer_of_a_file_counts_its_own_lines() -> None:
 def test_an_edited_number_is_named_at_its_line_and_no_other() -> None:
     lines = signed_record()
     lines[6] = lines[6].replace(b'"seq":7,', b'"seq":70,')
-    assert [line for _, line in places(verify(lines, KEY))] == [7]
+    report = verify(lines, KEY)
+    assert places(report) == [("edited", 7)]
+    assert report.findings[0].message.endswith("number 7 stood here, not 70")
     lines[6] = lines[6].replace(b'"seq":70,', b'"seq":2,')
-    assert [line for _, line in places(verify(lines, KEY))] == [7]
+    assert places(verify(lines, KEY)) == [("edited", 7)]
+
+
+def test_a_line_edited_in_number_and_chain_is_not_taken_for_a_gap() -> None:
+    lines = signed_record()
+    lines[6] = lines[6].replace(b'"seq":7,', b'"seq":900,')[:-66] + b"0" * 64 + b'"}'
+    assert places(verify(lines, KEY)) == [("edited", 7), ("edited", 8)]
+
+
+def test_an_edited_number_leaves_later_faults_as_they_are() -> None:
+    lines = signed_record()
+    lines[6] = lines[6].replace(b'"seq":7,', b'"seq":900,')
+    del lines[20:22]
+    report = verify(lines, KEY)
+    assert places(report) == [("edited", 7), ("removed", 21)]
+    assert report.findings[1].message == "2 or more lines before this one are gone (run run-1)"
+
+
+def test_a_number_that_no_other_line_confirms_is_not_trusted() -> None:
+    lines, _ = sealed(call(1))
+    lines[2] = lines[2].replace(b'"seq":3,', b'"seq":900,', 1)
+    [finding] = verify(lines).findings
+    assert finding.message.startswith("897 or more lines before this one are gone (run run-1)")
+    assert finding.message.endswith("unless its number was edited")
 
 
 def test_what_a_writer_saw_cut_off_is_a_fault() -> None:

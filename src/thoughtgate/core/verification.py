@@ -52,6 +52,9 @@ _CHAIN: Final = re.compile(rf"[0-9a-f]{{{len(GENESIS)}}}")
 
 _TIME_LENGTH: Final = len("2026-01-31T12:00:00.000Z")
 
+_UNLESS_EDITED: Final = ", unless its number was edited"
+"""Said of a line after which its writer wrote no other that would tell."""
+
 NOT_UTF8: Final = "not UTF-8"
 HALF_PAIR: Final = "half of a surrogate pair in an id"
 NO_OBJECT: Final = "not a JSON object"
@@ -101,6 +104,15 @@ class Verification(NamedTuple):
         return not any(finding.is_fault for finding in self.findings)
 
 
+class _Suspect(NamedTuple):
+    """A line that does not follow, and has another number than its writer's next."""
+
+    finding: int
+    """Where among the findings it is."""
+    due: int
+    seq: int
+
+
 class Verifier:
     """Takes the lines of a record in their order."""
 
@@ -129,6 +141,8 @@ class Verifier:
         self._file = ""
         self._last = Line(file, 0, b"")
         self._sequences: dict[tuple[str, str], int] = {}
+        self._suspects: dict[tuple[str, str], _Suspect] = {}
+        """Lines whose number, if it is their own, says why they do not follow."""
         self._due: dict[tuple[str, str], tuple[int, int]] = {}
         """The number that each writer's next line has, and the part of the record it holds in."""
         self._part = 0
@@ -160,9 +174,9 @@ class Verifier:
                 before, expected = self._instead, instead
         if self._skipped:
             self._account_for_skipped(event, follows=expected == stated)
+        self._settle(event)
         if expected != stated:
-            self._find(line, *self._reason(event))
-            self._part += 1
+            self._suspect(line, event)
         else:
             self._check_number(line, event)
             self._check_origin(line, event, before)
@@ -245,6 +259,30 @@ class Verifier:
         self._skipped = []
         self._skipped_hash = hashlib.sha256()
 
+    def _suspect(self, line: Line, event: dict[str, Any]) -> None:
+        """Find a line that does not follow; its writer's next one may tell more."""
+        stream, seq = _place(event)
+        due = self._sequences.get(stream, 0) + 1
+        if seq != due and len(self._findings) < MAX_FINDINGS:
+            self._suspects[stream] = _Suspect(len(self._findings), due, seq)
+        self._find(line, *self._reason(event))
+        self._part += 1
+
+    def _settle(self, event: dict[str, Any]) -> None:
+        """Tell by its writer's next line whether the number of a line that did not follow is its own."""
+        stream, seq = _place(event)
+        suspect = self._suspects.pop(stream, None)
+        if suspect is None:
+            return
+        found = self._findings[suspect.finding]
+        if seq == suspect.due + 1:
+            text = f"this line is not what was written: number {suspect.due} stood here, not {suspect.seq}"
+            self._findings[suspect.finding] = found._replace(kind=EDITED, message=text)
+            self._sequences[stream] = suspect.due
+        elif seq == suspect.seq + 1:
+            settled = found.message.removesuffix(_UNLESS_EDITED)
+            self._findings[suspect.finding] = found._replace(message=settled)
+
     def _reason(self, event: dict[str, Any]) -> tuple[str, str]:
         """Say why a line may not follow, going by its place in its run."""
         stream, seq = _place(event)
@@ -252,10 +290,12 @@ class Verifier:
         if seq > last + 1:
             return (
                 REMOVED,
-                f"{seq - last - 1} or more lines before this one are gone (run {stream[0]})",
+                f"{seq - last - 1} or more lines before this one are gone (run {stream[0]})"
+                + _UNLESS_EDITED,
             )
         if 0 < seq <= last:
-            return MOVED, f"this line stood earlier, or is a copy (run {stream[0]}, sequence {seq})"
+            text = f"this line stood earlier, or is a copy (run {stream[0]}, sequence {seq})"
+            return MOVED, text + _UNLESS_EDITED
         return EDITED, "this line, or what stood right before it, is not what was written"
 
     def _check_number(self, line: Line, event: dict[str, Any]) -> None:
