@@ -23,6 +23,7 @@ from tests.support.waiting import wait_for
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.record import Record, message_seen
 from thoughtgate.errors import StoreError
+from thoughtgate.stores import record_reader
 from thoughtgate.stores.ledger import Ledger, ledger_path
 from thoughtgate.stores.ledger_queries import CallFilter, count_traffic, find_calls, find_runs
 from thoughtgate.stores.record import RecordWriter
@@ -182,6 +183,22 @@ def test_faulty_lines_are_named_and_the_rest_is_taken(tmp_path: Path) -> None:
     got = ledger.ingest(path)
     assert got.faults == ((str(path), 4, "not a JSON object"),)
     assert got.events == 4
+    ledger.close()
+
+
+def test_a_line_of_which_only_the_beginning_is_read_is_passed_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = tmp_path / "audit.jsonl"
+    write_run(record, 2)
+    monkeypatch.setattr(record_reader, "MAX_LINE", 4000)
+    record.write_bytes(b"x" * 9000 + b"\n" + record.read_bytes())
+    ledger = Ledger(ledger_path(record))
+    first = ledger.ingest(record)
+    assert (first.events, [line for _, line, _ in first.faults]) == (8, [1])
+    write_run(record, 1, run=Run("run-2"))
+    second = ledger.ingest(record)
+    assert (second.events, [line for _, line, _ in second.faults]) == (5, [1])
     ledger.close()
 
 

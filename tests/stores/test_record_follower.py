@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.records import write_run
 
+from thoughtgate.stores import record_reader
 from thoughtgate.stores.record_follower import Follower
 
 
@@ -69,6 +71,20 @@ def test_only_the_end_of_a_long_file_is_read_and_no_half_line(tmp_path: Path) ->
     with record.open("a") as stream:
         stream.write(line(50))
     assert numbers(follower.read()) == [50]
+
+
+def test_it_reads_on_behind_a_line_of_which_only_the_beginning_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_reader, "MAX_LINE", 300)
+    record = tmp_path / "audit.jsonl"
+    record.write_text(line(1, 1000) + line(2))
+    follower = Follower(record)
+    assert list(follower.read())[1]["number"] == 2
+
+    with record.open("a") as stream:
+        stream.write(line(3))
+    assert numbers(follower.read()) == [3]
 
 
 def test_older_files_are_read_first_when_asked_for(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.records import write_run
 
+from thoughtgate.core.envelope import Run
+from thoughtgate.core.verification import FOREIGN, TOO_LONG
 from thoughtgate.errors import StoreError
 from thoughtgate.stores import record_reader
 from thoughtgate.stores.record_reader import (
@@ -42,16 +44,53 @@ def test_a_record_that_is_not_there_is_an_error_with_its_name(tmp_path: Path) ->
         list(read_lines(tmp_path))
 
 
-def test_a_line_without_end_is_read_in_bounded_pieces(
+def test_a_line_of_any_length_is_one_line_of_which_the_beginning_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record_reader, "MAX_LINE", 1000)
     monkeypatch.setattr(record_reader, "_CHUNK", 400)
     path = tmp_path / "audit.jsonl"
-    path.write_bytes(b"a" * 2500 + b"\nb\n")
+    path.write_bytes(b"a" * 2500 + b"\nb\n" + b"c" * 1700)
     lines = list(read_lines(path))
-    assert [len(line.data) for line in lines] == [1000, 1000, 100, 1]
-    assert not lines[0].ended
+    assert [(len(line.data), line.left_out) for line in lines] == [
+        (1000, 1500),
+        (1, 0),
+        (1000, 700),
+    ]
+    assert [line.number for line in lines] == [1, 2, 3]
+    assert [line.ended for line in lines] == [True, True, False]
+    assert sum(line.size for line in lines) == path.stat().st_size
+    assert [entry.fault for entry in read_record(path)] == [TOO_LONG, "not a JSON object", TOO_LONG]
+
+
+def test_what_stands_behind_a_line_of_the_greatest_length_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 1)
+    lines = path.read_bytes().splitlines()
+    longest = max(lines, key=len)
+    monkeypatch.setattr(record_reader, "MAX_LINE", len(longest))
+    assert verify_record(path).is_sound
+    at = lines.index(longest)
+    lines[at] += b" and more"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    found = [(finding.kind, finding.line) for finding in verify_record(path).findings]
+    assert found[0] == (FOREIGN, at + 1)
+
+
+def test_a_torn_line_that_became_longer_than_any_is_not_taken_for_the_one_closed_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 1)
+    torn = b'{"v":' + b"x" * 5000
+    path.write_bytes(path.read_bytes() + torn)
+    write_run(path, 1, run=Run("run-2"))
+    monkeypatch.setattr(record_reader, "MAX_LINE", len(torn))
+    assert verify_record(path).is_sound
+    path.write_bytes(path.read_bytes().replace(torn, torn + b"!"))
+    assert not verify_record(path).is_sound
 
 
 def test_reading_may_begin_in_the_middle(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ _UNLESS_EDITED: Final = ", unless its number was edited"
 NOT_UTF8: Final = "not UTF-8"
 HALF_PAIR: Final = "half of a surrogate pair in an id"
 NO_OBJECT: Final = "not a JSON object"
+TOO_LONG: Final = "longer than any line of the record"
 
 
 class Line(NamedTuple):
@@ -70,6 +71,13 @@ class Line(NamedTuple):
     """Without its line end."""
     ended: bool = True
     """False for a last line without a line end."""
+    left_out: int = 0
+    """Bytes at its end that were not read: no line of the record is so long."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes of its file it takes, with its line end."""
+        return len(self.data) + self.left_out + self.ended
 
 
 class Finding(NamedTuple):
@@ -154,7 +162,8 @@ class Verifier:
 
     def feed(self, line: Line) -> None:
         """Look at the next line."""
-        sealed = stated_chain(line.data) if line.data.startswith(b"{") else None
+        whole = line.data.startswith(b"{") and not line.left_out
+        sealed = stated_chain(line.data) if whole else None
         event = parse_event(line.data) if sealed is not None else None
         if sealed is None or event is None:
             self._skip(line)
@@ -247,8 +256,9 @@ class Verifier:
 
     def _account_for_skipped(self, event: dict[str, Any], *, follows: bool) -> None:
         said = _member(event, "record")
-        digest = self._skipped_hash.hexdigest()
-        if event.get("type") == RECORD_REPAIRED and follows and said.get("torn_sha256") == digest:
+        is_torn = said.get("torn_sha256") == self._skipped_hash.hexdigest()
+        is_torn = is_torn and not any(line.left_out for line in self._skipped)
+        if event.get("type") == RECORD_REPAIRED and follows and is_torn:
             self._find(
                 self._skipped[0], REPAIRED, "a killed writer's line, closed off by the next writer"
             )
@@ -430,6 +440,8 @@ def _is_text(value: Any) -> bool:
 
 def _aside(line: Line) -> str:
     """Return the reason that a line cannot be read, where it is not plain to see."""
+    if line.left_out:
+        return f" ({TOO_LONG})"
     fault = "" if parse_event(line.data) is not None else unreadable(line.data)
     return f" ({fault})" if fault in {NOT_UTF8, HALF_PAIR} else ""
 

@@ -273,7 +273,7 @@ class _Batch:
     def take(self, line: Line) -> None:
         """Fold one line in, or note why it cannot be."""
         self.count += 1
-        self.offset += len(line.data) + 1
+        self.offset += line.size
         self.lines = line.number
         self.chain = ""
         if not line.data:

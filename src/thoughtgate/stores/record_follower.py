@@ -42,7 +42,7 @@ class Follower:
                 self._tail_bytes = 0
             for line in read_lines(file, self._offset, self._number):
                 if line.ended:
-                    self._offset += len(line.data) + 1
+                    self._offset += line.size
                     self._number = line.number
                     if not cut:
                         yield line

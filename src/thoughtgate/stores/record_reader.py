@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.envelope import CONTRACT
 from thoughtgate.core.verification import (
     CURRENT_GONE,
+    TOO_LONG,
     Finding,
     Line,
     Verification,
@@ -64,27 +65,37 @@ def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
     Raises:
         StoreError: the file cannot be read.
     """
+    name = str(file)
     try:
         with file.open("rb") as stream:
             stream.seek(offset)
-            rest = b""
+            rest, left_out = b"", 0
             while chunk := stream.read(_CHUNK):
-                *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+                *lines, last = chunk.split(b"\n")
                 for data in lines:
                     number += 1
-                    yield Line(str(file), number, data)
-                if len(rest) > MAX_LINE:
-                    number += 1
-                    yield Line(str(file), number, rest[:MAX_LINE], ended=False)
-                    rest = b""
+                    rest, left_out = _longer(rest, left_out, data)
+                    yield Line(name, number, rest, left_out=left_out)
+                    rest, left_out = b"", 0
+                rest, left_out = _longer(rest, left_out, last)
             if rest:
-                yield Line(str(file), number + 1, rest, ended=False)
+                yield Line(name, number + 1, rest, ended=False, left_out=left_out)
     except OSError as error:
         raise StoreError(f"{file}: the record cannot be read: {error.strerror}") from error
 
 
+def _longer(data: bytes, left_out: int, more: bytes) -> tuple[bytes, int]:
+    """Add to a line what is read of it; return it, and how much of it is left out."""
+    room = MAX_LINE - len(data)
+    if len(more) > room:
+        return data + more[:room], left_out + len(more) - room
+    return data + more, left_out
+
+
 def read_entry(line: Line) -> Entry:
     """Turn a line into an event, or say why it is none."""
+    if line.left_out:
+        return Entry(line, {}, TOO_LONG)
     event = parse_event(line.data)
     if event is None:
         return Entry(line, {}, unreadable(line.data) if line.ended else "cut short")
