@@ -3,18 +3,20 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.commands import thoughtgate
-from tests.support.records import RUN, call
+from tests.support.records import RUN, call, write_run
 from tests.support.waiting import wait_for
 
-from thoughtgate.cli.audit_tail import told
-from thoughtgate.core.envelope import Envelope
+from thoughtgate.cli.audit_tail import Wanted, events_of, told
+from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record import RecordWriter
 from thoughtgate.stores.record_file import rotated_files
+from thoughtgate.stores.record_reader import read_record
 
 
 def test_the_newest_events_are_shown_without_ungated_messages(
@@ -87,6 +89,43 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
     ends = [line for line in seen if '"tool_call_end"' in line]
     assert len(ends) == 39
     assert len(rotated_files(path)) > 3
+
+
+def rotated_record(tmp_path: Path) -> Path:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 20, rotate_bytes=4000, keep=100)
+    assert len(rotated_files(path)) > 3
+    return path
+
+
+def test_the_newest_events_come_from_the_files_put_aside_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = rotated_record(tmp_path)
+    every = [entry.event for entry in read_record(path)]
+
+    def shown(count: int) -> list[dict[str, Any]]:
+        flags = ("--record", str(path), "--json", "-n", str(count))
+        out = command(capsys, "audit", "tail", *flags).out
+        return [json.loads(line) for line in out.splitlines()]
+
+    assert shown(0) == []
+    assert shown(1) == every[-1:]
+    assert shown(25) == every[-25:]
+    assert shown(1000) == every
+    path.unlink()
+    left = [entry.event for entry in read_record(path)]
+    assert shown(25) == left[-25:]
+
+
+def test_a_followed_record_begins_with_what_was_put_aside(tmp_path: Path) -> None:
+    path = rotated_record(tmp_path)
+    every = [entry.event for entry in read_record(path)]
+    wanted = Wanted({}, None, "", "", every=True)
+    events = events_of(path, wanted, 25, follow=True)
+    assert [next(events) for _ in range(25)] == every[-25:]
+    write_run(path, 1, run=Run("run-2"))
+    assert next(events)["run_id"] == "run-2"
 
 
 def test_a_file_full_of_other_things_is_not_remembered_line_by_line(

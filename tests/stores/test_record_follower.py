@@ -96,6 +96,25 @@ def test_older_files_are_read_first_when_asked_for(tmp_path: Path) -> None:
     assert numbers(Follower(record).read()) == [2]
 
 
+def test_it_names_the_files_before_the_first_that_it_read(tmp_path: Path) -> None:
+    record, aside = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.000001"
+    aside.write_text(line(1))
+    record.write_text(line(2))
+    follower = Follower(record)
+    assert follower.older() == []
+    assert numbers(follower.read()) == [2]
+    assert follower.older() == [aside]
+
+    record.rename(tmp_path / "audit.jsonl.000002")
+    record.write_text(line(3))
+    assert numbers(follower.read()) == [3]
+    assert follower.older() == [aside]
+
+    everything = Follower(record, rotated=True)
+    assert numbers(everything.read()) == [1, 2, 3]
+    assert everything.older() == []
+
+
 def test_what_was_put_aside_is_no_news_when_the_current_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     write_run(path, 20, rotate_bytes=4_000, keep=100)

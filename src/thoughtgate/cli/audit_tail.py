@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -30,11 +30,12 @@ from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.folding import event_time, member, number, text
 from thoughtgate.core.record import MESSAGE, TOOLS_LIST
+from thoughtgate.core.verification import Line
 from thoughtgate.errors import UsageError
 from thoughtgate.policy.globs import Glob
 from thoughtgate.stores.ledger import MAX_FAULTS
 from thoughtgate.stores.record_follower import Follower
-from thoughtgate.stores.record_reader import read_entry
+from thoughtgate.stores.record_reader import read_entry, read_lines
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -122,22 +123,29 @@ class Wanted:
 
 
 def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
-    """Give the last events of the newest file, and when following those that come.
+    """Give the last events of the record, and when following those that come.
 
     Lines that are no events are named on stderr.
     """
-    reader = Follower(path if follow else existing_files(path)[-1])
-    newest: deque[dict[str, Any]] = deque(maxlen=count)
-    newest.extend(_accepted(reader, wanted))
+    files = [] if follow else existing_files(path)
+    current = path if follow or path in files else files[-1]
+    reader = Follower(current)
+    newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
+    # Listed only now: a file put aside while the current one was read must not be missed.
+    for file in reversed(reader.older() if current == path else files[:-1]):
+        if len(newest) == count:
+            break
+        before = deque(_accepted(read_lines(file), wanted), maxlen=count - len(newest))
+        newest.extendleft(reversed(before))
     yield from newest
     while follow:
-        yield from _accepted(reader, wanted)
+        yield from _accepted(reader.lines(), wanted)
         time.sleep(_POLL_S)
 
 
-def _accepted(reader: Follower, wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _accepted(lines: Iterable[Line], wanted: Wanted) -> Iterator[dict[str, Any]]:
     faults = list[tuple[str, int, str]]()
-    for line in reader.lines():
+    for line in lines:
         if not line.data:
             continue
         entry = read_entry(line)

@@ -21,6 +21,7 @@ class Follower:
         self._path = path
         self._from_start = rotated or not path.exists()
         self._tail_bytes = 0 if self._from_start else tail_bytes
+        self._first_inode = 0
         self._inode = 0
         self._offset = 0
         self._number = 0
@@ -35,6 +36,7 @@ class Follower:
         for file in self._files():
             status = file.stat()
             cut = False
+            self._first_inode = self._first_inode or status.st_ino
             if status.st_ino != self._inode:
                 self._inode, self._offset, self._number = status.st_ino, 0, 0
                 if self._tail_bytes and status.st_size > self._tail_bytes:
@@ -48,14 +50,23 @@ class Follower:
                         yield line
                     cut = False
 
+    def older(self) -> list[Path]:
+        """Return the files that were put aside before the first one it read, oldest first."""
+        files, known = self._known()
+        return files[: known.index(self._first_inode)] if self._first_inode in known else []
+
     def _files(self) -> list[Path]:
         if not self._path.is_file():
             return []  # not there yet, or gone: what was put aside is no news
-        try:
-            files = record_files(self._path)
-            known = [file.stat().st_ino for file in files]
-        except (StoreError, FileNotFoundError):
-            return []  # removed at this very moment
+        files, known = self._known()
         if self._inode in known:
             return files[known.index(self._inode) :]
         return files if self._from_start else files[-1:]
+
+    def _known(self) -> tuple[list[Path], list[int]]:
+        """Return the files of the record that are there now, and what tells them apart."""
+        try:
+            files = record_files(self._path)
+            return files, [file.stat().st_ino for file in files]
+        except (StoreError, FileNotFoundError):
+            return [], []  # removed at this very moment
