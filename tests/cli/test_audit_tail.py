@@ -1,6 +1,7 @@
 import json
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,17 @@ def test_a_line_is_coloured_for_a_terminal() -> None:
     event = {"type": "tool_call_decision", "decision": {"action": "BLOCK"}, "call": {}}
     assert "\x1b[31mBLOCK" in told(event, coloured=True)
     assert "\x1b" not in told({**event, "server_name": "\x1b[2J"})
+
+
+def test_a_terminal_is_coloured_unless_the_operator_wants_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(sample_record(tmp_path))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[31mBLOCK" in command(capsys, "audit", "tail", "--record", path).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in command(capsys, "audit", "tail", "--record", path).out
 
 
 def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from thoughtgate.cli.audit_query import (
     chosen,
     printable,
 )
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples, is_without_colour
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.folding import event_time, member, number, text
 from thoughtgate.core.record import MESSAGE, TOOLS_LIST
@@ -82,7 +82,7 @@ def tail_command(
         kind,
         every=every or kind == MESSAGE,
     )
-    coloured = sys.stdout.isatty() and not json_
+    coloured = sys.stdout.isatty() and not json_ and not is_without_colour()
     for event in events_of(place.record, wanted, lines, follow=follow):
         line = json.dumps(event) if json_ else told(event, coloured=coloured)
         sys.stdout.write(line + "\n")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.options import JsonOption, command_app, examples, is_without_colour
 from thoughtgate.errors import EXIT_FAILURE
 from thoughtgate.runtime.demo import Outcome, answer_by_script, run_demo
 from thoughtgate.runtime.demo_script import FILTERED
@@ -83,7 +83,8 @@ def _tell(outcome: Outcome) -> None:
     from rich.text import Text
 
     # A pipe has no width; the table is made for people all the same.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    console = Console(highlight=False, width=width, no_color=is_without_colour())
     console.print("What the agent tried, and what became of it:")
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("call", "verdict", "why", "what the agent was told"):

@@ -1,5 +1,6 @@
 """Options that several commands share, so that they are spelled and explained the same."""
 
+import os
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -39,6 +40,11 @@ def command_app(help_text: str | None = None, epilog: str | None = None) -> type
 def examples(*commands: str) -> str:
     """Return the closing part of a help text; the first character keeps its lines as they are."""
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
+
+
+def is_without_colour() -> bool:
+    """Tell whether the operator wants no colour anywhere (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 def counted(number: int, word: str) -> str:
