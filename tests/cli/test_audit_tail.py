@@ -103,6 +103,21 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
     assert len(rotated_files(path)) > 3
 
 
+def test_a_followed_record_that_is_not_there_yet_is_waited_for_aloud(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nope.jsonl"
+    wanted = Wanted({}, None, "", "", every=True)
+    events = events_of(path, wanted, 5, follow=True)
+    writing = threading.Timer(0.3, write_run, (path, 1))
+    writing.start()
+    assert next(events)["type"] == "run_start"
+    writing.join()
+    assert capsys.readouterr().err == f"waiting for {path}\n"
+    next(events_of(path, wanted, 5, follow=True))
+    assert capsys.readouterr().err == ""
+
+
 def rotated_record(tmp_path: Path) -> Path:
     path = tmp_path / "audit.jsonl"
     write_run(path, 20, rotate_bytes=4000, keep=100)

@@ -125,8 +125,10 @@ class Wanted:
 def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
     """Give the last events of the record, and when following those that come.
 
-    Lines that are no events are named on stderr.
+    Lines that are no events, and a file that is not there yet, are named on stderr.
     """
+    if follow and not path.is_file():
+        sys.stderr.write(f"waiting for {path}\n")
     files = [] if follow else existing_files(path)
     current = path if follow or path in files else files[-1]
     reader = Follower(current)
