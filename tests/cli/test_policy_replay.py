@@ -1,7 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.audit_cli import command, sample_record
+from tests.support.records import RUN, T0, blocked, call, decided, ended, started
+
+from thoughtgate.core.envelope import Envelope, render_time
+from thoughtgate.core.record import NOWHERE
+from thoughtgate.stores.record import RecordWriter
 
 CANDIDATE = """\
 schema: 1
@@ -67,3 +73,39 @@ def test_a_candidate_that_is_wrong_exits_1(
     done = command(capsys, "policy", "replay", "-c", str(path))
     assert done.code == 1
     assert "rulez" in done.err
+
+
+def test_what_no_server_offers_is_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, path = tmp_path / "audit.jsonl", tmp_path / "open.yaml"
+    nobody: dict[str, Any] = {"server": NOWHERE, "tool": "nothing"}
+    writer = RecordWriter(record, Envelope(RUN))
+    writer.write(call(1))
+    writer.write([started("run-1.2", **nobody), decided("run-1.2", **nobody, action="BLOCK")])
+    writer.write([ended("run-1.2", **nobody, status="ERROR", error=blocked())])
+    writer.close()
+    path.write_text("schema: 1\ndefault: forward\n")
+    flags = ("-c", str(path), "--record", str(record), "--fail-on-flip")
+    done = command(capsys, "policy", "replay", *flags)
+    assert done.code == 0
+    assert "1 call replayed, 0 decisions changed" in done.out
+    assert "1 call left out: no server offers what was called" in done.out
+    listed = command(capsys, "policy", "replay", *flags, "--json")
+    assert (listed.json["calls"], listed.json["left_out"]) == (1, 1)
+
+
+def test_limits_count_a_run_from_its_beginning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, path = tmp_path / "audit.jsonl", tmp_path / "few.yaml"
+    writer = RecordWriter(record, Envelope(RUN))
+    for number in (1, 2, 3):
+        writer.write(call(number))
+    writer.close()
+    path.write_text("schema: 1\ndefault: forward\nlimits: [{id: few, budget: 2}]\n")
+    since = render_time(T0 + 3)
+    flags = ("-c", str(path), "--record", str(record), "--since", since, "--json")
+    done = command(capsys, "policy", "replay", *flags)
+    assert done.json["calls"] == 1
+    assert [flip["after"] for flip in done.json["flips"]] == ["THROTTLE"]

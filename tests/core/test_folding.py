@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.audit_cli import sample_events
-from tests.support.records import RUN, T0, call
+from tests.support.records import RUN, T0, answered, call
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.folding import (
@@ -52,7 +52,18 @@ def test_rows_have_only_columns_that_exist() -> None:
 
 
 def test_order_does_not_matter() -> None:
-    assert folded(call(1)).calls == folded(call(1)[::-1]).calls
+    envelope = Envelope(RUN)
+    events = [json.loads(envelope.wrap(record) + b"}") for record in call(1)]
+    forwards, backwards = Folded(), Folded()
+    for event, other in zip(events, reversed(events), strict=True):
+        forwards.add(event)
+        backwards.add(other)
+    assert forwards.calls == backwards.calls
+
+
+def test_a_row_says_where_its_events_stand_in_the_run() -> None:
+    (row,) = folded([*call(1)[:2], answered("run-1.1"), call(1)[2]]).calls.values()
+    assert (row["start_event"], row["approval_event"], row["end_event"]) == (1, 3, 4)
 
 
 @pytest.mark.parametrize(

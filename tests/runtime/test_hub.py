@@ -7,10 +7,10 @@ import pytest
 from tests.support.hub import sample
 from tests.support.hub_parts import governed, join, load, make_hub
 
+from thoughtgate.core.record import NOWHERE
 from thoughtgate.errors import PeerError
 from thoughtgate.policy.policy import Policy
 from thoughtgate.runtime.hub import hide_nowhere
-from thoughtgate.runtime.hub_gate import NOWHERE
 
 SERVERS = {"one": sample(), "two": sample(isolation="session"), "off": sample(enabled=False)}
 

@@ -98,6 +98,8 @@ def test_events_in_any_order_and_twice_give_the_same_rows(tmp_path: Path) -> Non
         ledger.ingest(path)
         rows.append(find_calls(ledger.connection, CallFilter()))
         ledger.close()
+    for row in rows[0] + rows[1]:  # written in another order, events have other numbers
+        del row["start_event"], row["end_event"]
     assert rows[0] == rows[1]
 
 

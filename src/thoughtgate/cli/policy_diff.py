@@ -16,6 +16,7 @@ from thoughtgate.cli.options import JsonOption, examples
 from thoughtgate.cli.policy_replay import recorded_calls
 from thoughtgate.config.settings import Settings, WorkflowSettings
 from thoughtgate.core.comparison import Target, compare
+from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 
@@ -44,7 +45,8 @@ def diff_command(
     Tools are probed that either config names and, with --record, that were ever called.
     """
     before, after = _load(old), _load(new)
-    observed = [Target(*one.call[:3]) for one in recorded_calls(record, "", "")] if record else []
+    calls = recorded_calls(record, "", "") if record else ()
+    observed = [Target(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
     changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
         *_approvals(before.settings, after.settings),

@@ -19,6 +19,7 @@ from thoughtgate.cli.audit_place import (
 )
 from thoughtgate.cli.audit_query import printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
@@ -50,13 +51,15 @@ def replay_command(
     The record is the one of the default config, or --record; -c names the candidate.
     """
     loaded = load_configuration(config, os.environ, str(Path.cwd()))
-    calls = list(recorded_calls(record, since, until))
-    outcomes = list(replay(calls, loaded.policy))
+    start, end = span(since, until)
+    calls = _whole_runs(record, start, end)
+    outcomes = [one for one in replay(calls, loaded.policy) if one.recorded.at >= start]
+    unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
     flips = flips_of(outcomes)
     if json_:
-        write_json(_as_json(outcomes, flips, loaded.policy.version))
+        write_json(_as_json(outcomes, flips, unowned, loaded.policy.version))
     else:
-        for line in _told(outcomes, flips):
+        for line in _told(outcomes, flips, unowned):
             sys.stdout.write(line + "\n")
     if all_ and flips:
         raise typer.Exit(1)
@@ -67,16 +70,33 @@ def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[Reco
     start, end = span(since, until)
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
+    yield from _calls_of(rows)
+
+
+def _whole_runs(record: Path | None, start: float, end: float) -> list[RecordedCall]:
+    """Return the calls of a time, and those before it in the same runs: limits counted these too."""
+    with open_ledger(find_place(record, None)) as ledger:
+        rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
+        if start:
+            for run in {row["run_id"] for row in rows if row["run_id"]}:
+                rows += find_calls(ledger.connection, CallFilter(run=run, until=start, limit=0))
+    return sorted(_calls_of(rows), key=lambda one: one.at)
+
+
+def _calls_of(rows: list[dict[str, Any]]) -> Iterator[RecordedCall]:
     for row in reversed(rows):
         recorded = recorded_call(row)
         if recorded is not None:
             yield recorded
 
 
-def _as_json(outcomes: list[Outcome], flips: list[Flip], version: str) -> dict[str, Any]:
+def _as_json(
+    outcomes: list[Outcome], flips: list[Flip], unowned: int, version: str
+) -> dict[str, Any]:
     return {
         "policy_version": version,
         "calls": len(outcomes),
+        "left_out": unowned,
         "flipped": sum(flip.calls for flip in flips),
         "uncertain": sum(bool(outcome.uncertain) for outcome in outcomes),
         "note": REDACTED_NOTE,
@@ -89,9 +109,11 @@ def _as_json(outcomes: list[Outcome], flips: list[Flip], version: str) -> dict[s
     }
 
 
-def _told(outcomes: list[Outcome], flips: list[Flip]) -> Iterable[str]:
+def _told(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
     flipped = sum(flip.calls for flip in flips)
     yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
+    if unowned:
+        yield f"{counted(unowned, 'call')} left out: no server offers what was called"
     for flip in flips:
         word = "tighter" if flip.tightens else "LOOSER"
         doubt = f", {flip.uncertain} uncertain" if flip.uncertain else ""

@@ -83,6 +83,9 @@ CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
     CallMember("is_error", "boolean", "the tool's result says `isError`"),
     CallMember("result_preview", "string", "only in records of an earlier version"),
     CallMember("ended_at", "time", "`ts` of `tool_call_end`"),
+    CallMember("start_event", "integer", "`seq` of `tool_call_start`"),
+    CallMember("approval_event", "integer", "`seq` of `approval_decided`"),
+    CallMember("end_event", "integer", "`seq` of `tool_call_end`"),
 )
 """Every member of a call's object, in order; each but the first two may be null."""
 

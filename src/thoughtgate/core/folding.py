@@ -36,7 +36,8 @@ CALL_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("executes", "INTEGER"), ("votes", "TEXT"), ("status", "TEXT"), ("latency_ms", "INTEGER"),
     ("bytes_out", "INTEGER"), ("error_class", "TEXT"), ("error_kind", "TEXT"),
     ("error_code", "INTEGER"), ("error_message", "TEXT"), ("is_error", "INTEGER"),
-    ("result_preview", "TEXT"), ("ended_at", "REAL"),
+    ("result_preview", "TEXT"), ("ended_at", "REAL"), ("start_event", "INTEGER"),
+    ("approval_event", "INTEGER"), ("end_event", "INTEGER"),
 )  # fmt: skip
 """The members of a call's row, with their SQLite types."""
 
@@ -126,6 +127,7 @@ def _start(folded: Folded, event: dict[str, Any]) -> None:
     row["bytes_in"] = number(call, "bytes_in")
     row["number"] = number(call, "seq")
     row["started_at"] = event_time(event)
+    row["start_event"] = number(event, "seq")
 
 
 def _decision(folded: Folded, event: dict[str, Any]) -> None:
@@ -156,6 +158,7 @@ def _answered(folded: Folded, event: dict[str, Any]) -> None:
     row["approval_channel"] = text(said, "channel")
     row["approval_reason"] = text(said, "reason")
     row["approval_at"] = event_time(event)
+    row["approval_event"] = number(event, "seq")
     row["executes"] = int(said.get("executes") is True)
     row["votes"] = _votes(said)
 
@@ -182,6 +185,7 @@ def _end(folded: Folded, event: dict[str, Any]) -> None:
     row["is_error"] = int(event.get("is_error") is True)
     row["result_preview"] = text(member(event, "preview"), "result_preview")
     row["ended_at"] = event_time(event)
+    row["end_event"] = number(event, "seq")
     if error:
         row["error_class"] = text(error, "class")
         row["error_kind"] = text(error, "kind")

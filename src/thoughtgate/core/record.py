@@ -30,6 +30,9 @@ ERROR: Final = "ERROR"
 TIMEOUT: Final = "TIMEOUT"
 CANCELLED: Final = "CANCELLED"
 
+NOWHERE: Final = "(none)"
+"""The server id on record for calls that name no server; no config can hold it."""
+
 MAX_NAME: Final = 512
 """Characters of a method or tool name that the record keeps; names are the peers' to choose."""
 

@@ -1,18 +1,33 @@
 """Replay: what another policy would have said of the calls on record.
 
-The same engine judges as in the gate. The record shows arguments with secrets masked and
-long ones cut, and does not hold what servers say of their tools; where a verdict could
-hang on one of these, the outcome is marked as uncertain and says on what.
+The same engine judges as in the gate, and counts for each run alone, as its gate did: a
+call when it goes on, which for a held one is when a person lets it, and how it went when
+it ends. The record shows arguments with secrets masked and long ones cut, and does not
+hold what servers say of their tools; where a verdict could hang on one of these, the
+outcome is marked as uncertain and says on what.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, Call, Condition, Verdict
+from thoughtgate.core.record import ERROR, MAX_NAME, NOWHERE
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    FORWARD,
+    POLICY,
+    PRODUCTION,
+    RESOURCE,
+    Call,
+    Condition,
+    Verdict,
+)
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.policy.redaction import MASK
+from thoughtgate.policy.uris import other_spellings
+from thoughtgate.wire.methods import LISTEN
 
 ALLOW_WORD: Final = "ALLOW"
 HOLD_WORD: Final = "HOLD"
@@ -24,6 +39,20 @@ STRICTNESS: Final = {ALLOW_WORD: 0, HOLD_WORD: 1, THROTTLE_WORD: 2, BLOCK_WORD: 
 
 MAX_EXAMPLES: Final = 3
 """Calls named for each kind of change."""
+
+TICK_S: Final = 0.002
+"""The record's times are whole milliseconds: what limits tell apart more finely, it cannot."""
+
+LOST_CALLS: Final = "calls of its run are not on record, and limits may have counted them"
+SEVERAL_NAMED: Final = f"{LISTEN} may name several things, and the record shows one of them"
+
+
+class Moment(NamedTuple):
+    """When the gate took note of something."""
+
+    event: int
+    """The place among the events of its run; 0 when it is not known."""
+    at: float
 
 
 class RecordedCall(NamedTuple):
@@ -38,6 +67,25 @@ class RecordedCall(NamedTuple):
     """The call was made and did not go well; breakers count these."""
     cut: bool
     """The arguments on record are not all of them."""
+    run: str = ""
+    """The run and its writer: what one gate counted together."""
+    number: int = 0
+    """1, 2, 3... among the calls of the run; 0 when it is not known."""
+    start_event: int = 0
+    """The place of its start among the events of its run."""
+    approved: Moment | None = None
+    """When a held call was let go on; None when it was not."""
+    ended: Moment | None = None
+    """When the gate heard how it went; None when it never did, or had refused it."""
+    observed: bool = False
+    """The development profile let it go on, whatever the gates said."""
+    promised: bool = False
+    """It was held because its caller had been told that a person decides."""
+
+    @property
+    def went_on(self) -> bool:
+        """The call was sent on without waiting for anybody."""
+        return self.observed or self.decision == ALLOW_WORD
 
 
 class Outcome(NamedTuple):
@@ -91,23 +139,158 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         session=row.get("session") or "",
         args_hash=row.get("args_hash") or "",
     )
-    failed = row.get("status") in {"ERROR", "TIMEOUT"} and row.get("error_class") != "policy_block"
-    cut = bool(row.get("truncated")) or not whole
-    return RecordedCall(str(row.get("call_id")), call, at, decision, failed, cut)
+    refused = row.get("error_class") == "policy_block"
+    failed = not refused and (row.get("status") == ERROR or bool(row.get("is_error")))
+    return RecordedCall(
+        str(row.get("call_id")),
+        call,
+        at,
+        decision,
+        failed,
+        cut=bool(row.get("truncated")) or not whole,
+        run=f"{row.get('run_id')} {row.get('writer')}",
+        number=row.get("number") or 0,
+        start_event=row.get("start_event") or 0,
+        approved=_moment(row, "approval") if row.get("executes") else None,
+        ended=None if refused else _moment(row, "end"),
+        observed=row.get("enforced") == 0,
+        promised=decision == HOLD_WORD and row.get("gate") == "approval",
+    )
 
 
-def replay(calls: Iterable[RecordedCall], policy: Policy) -> Iterator[Outcome]:
-    """Judge recorded calls, in the order they were made, limits included."""
-    limits = LimitState(policy.limits)
+def replay(calls: Iterable[RecordedCall], policy: Policy) -> list[Outcome]:
+    """Judge recorded calls, limits included, each run in the order its gate saw things happen.
+
+    What no server offered has no outcome: every policy refuses it.
+    """
+    runs: dict[str, list[RecordedCall]] = {}
     for recorded in calls:
-        call, at = recorded.call, recorded.at
-        verdict = evaluate(call, policy, at)
-        if verdict.action != DENY:
-            verdict = limits.check(call, at) or verdict
-        if verdict.action == FORWARD:
-            limits.commit(call, at)
-            (limits.failed if recorded.failed else limits.succeeded)(call, at)
-        yield Outcome(recorded, verdict, outcome_word(verdict), uncertainty(recorded, policy))
+        runs.setdefault(recorded.run, []).append(recorded)
+    outcomes = [outcome for found in runs.values() for outcome in _replay_run(found, policy)]
+    return sorted(outcomes, key=lambda outcome: outcome.recorded.at)
+
+
+def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[Outcome]:
+    steps: list[tuple[Moment, RecordedCall, str]] = []
+    for recorded in calls:
+        steps.append((Moment(recorded.start_event, recorded.at), recorded, "begin"))
+        if recorded.approved is not None:
+            steps.append((recorded.approved, recorded, "approve"))
+        if recorded.ended is not None:
+            steps.append((recorded.ended, recorded, "end"))
+    run = _Run(policy)
+    for moment, recorded, step in sorted(steps, key=lambda one: one[0]):
+        if step == "approve":
+            run.approve(recorded, moment.at)
+        elif step == "end":
+            run.end(recorded, moment.at)
+        elif recorded.call.server == NOWHERE:
+            run.pass_over(recorded)
+        else:
+            yield run.begin(recorded)
+
+
+class _Run:
+    """What the gate of one run would have counted."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._limits = LimitState(policy.limits)
+        self._forwarded: dict[str, int] = {}
+        self._open: set[str] = set()
+        """Calls that were not refused, and have not ended."""
+        self._counted: set[str] = set()
+        self._last = 0
+        self._unseen = ""
+        """Why the counts may be too low; empty when they are right."""
+
+    def pass_over(self, recorded: RecordedCall) -> None:
+        """Notice whether calls are missing before this one."""
+        if recorded.number > self._last + 1:
+            self._unseen = LOST_CALLS
+        self._last = max(self._last, recorded.number)
+
+    def begin(self, recorded: RecordedCall) -> Outcome:
+        """Judge a call, and count it if it goes on."""
+        self.pass_over(recorded)
+        session = recorded.call.session
+        call = recorded.call._replace(session_calls=self._forwarded.get(session, 0))
+        verdict = self._judge(recorded, call)
+        word = outcome_word(verdict)
+        doubt = uncertainty(recorded, self._policy) or self._doubt(recorded.decision, word)
+        # What happened then is the best guess where nothing is certain, and what follows hangs on it.
+        if recorded.went_on if doubt else self._goes_on(recorded, verdict):
+            self._open.add(recorded.call_id)
+            self._count(recorded, recorded.at)
+        elif doubt or verdict.action == APPROVE:
+            self._open.add(recorded.call_id)
+        return Outcome(recorded, verdict, word, doubt)
+
+    def approve(self, recorded: RecordedCall, at: float) -> None:
+        """Count a held call that a person let go on."""
+        if recorded.call_id in self._open and recorded.call_id not in self._counted:
+            self._count(recorded, at)
+
+    def end(self, recorded: RecordedCall, at: float) -> None:
+        """Tell the breakers how a call went."""
+        if recorded.call_id in self._open:
+            self._open.remove(recorded.call_id)
+            told = self._limits.failed if recorded.failed else self._limits.succeeded
+            told(recorded.call, at)
+
+    def _judge(self, recorded: RecordedCall, call: Call) -> Verdict:
+        verdict = _evaluate(call, self._policy, recorded.at)
+        if verdict.action == DENY:
+            return verdict
+        verdict = self._limited(recorded, call) or verdict
+        if recorded.promised and verdict.action == FORWARD:
+            return verdict._replace(action=APPROVE, gate="approval")
+        return verdict
+
+    def _limited(self, recorded: RecordedCall, call: Call) -> Verdict | None:
+        """Ask the limits; where a tick decides, what was said then is right."""
+        throttled = recorded.decision == THROTTLE_WORD
+        earlier = self._limits.check(call, recorded.at - TICK_S)
+        verdict = self._limits.check(call, recorded.at)
+        if verdict is None:
+            return earlier if throttled else None
+        if verdict.retry_after_s <= TICK_S and not throttled:
+            return self._limits.check(call, recorded.at + TICK_S)
+        return verdict
+
+    def _doubt(self, before: str, after: str) -> str:
+        """Say why counts that are too low could have changed a verdict."""
+        if before == after or not self._unseen:
+            return ""
+        cedar = self._policy.cedar
+        counts = THROTTLE_WORD in {before, after} or (
+            cedar is not None and cedar.looks_at("session")
+        )
+        return self._unseen if counts else ""
+
+    def _goes_on(self, recorded: RecordedCall, verdict: Verdict) -> bool:
+        if verdict.action == FORWARD or self._policy.profile != PRODUCTION:
+            return True
+        # A person who is asked now is taken to let go on what went on then.
+        return verdict.action == APPROVE and recorded.went_on
+
+    def _count(self, recorded: RecordedCall, at: float) -> None:
+        call = recorded.call
+        self._counted.add(recorded.call_id)
+        self._limits.commit(call, at)
+        self._forwarded[call.session] = self._forwarded.get(call.session, 0) + 1
+        if call.method == LISTEN:
+            self._unseen = self._unseen or SEVERAL_NAMED
+
+
+def _evaluate(call: Call, policy: Policy, at: float) -> Verdict:
+    """Return what the gates say, of a resource under each of its spellings."""
+    verdict = evaluate(call, policy, at)
+    if call.kind == RESOURCE:
+        for spelling in other_spellings(call.name):
+            other = evaluate(call._replace(name=spelling), policy, at)
+            verdict = max(verdict, other, key=lambda one: STRICTNESS[outcome_word(one)])
+    return verdict
 
 
 def outcome_word(verdict: Verdict) -> str:
@@ -145,8 +328,17 @@ def flips_of(outcomes: Iterable[Outcome]) -> list[Flip]:
 def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
     """Say on what that is not on record the verdict could hang; empty when on nothing."""
     call = recorded.call
+    if len(call.name) >= MAX_NAME:
+        return "the name on record is cut"
+    if call.method == LISTEN:
+        return SEVERAL_NAMED
     if not policy.visibility.allows(call.server, call.kind, call.name):
         return ""
+    return _rules_doubt(recorded, policy)
+
+
+def _rules_doubt(recorded: RecordedCall, policy: Policy) -> str:
+    call = recorded.call
     hidden = recorded.cut or _holds_mask(call.arguments)
     for rule in policy.rules.candidates(call.server, call.kind, call.name):
         if rule.annotations:
@@ -155,10 +347,20 @@ def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
             if recorded.cut or _holds_mask(_value_at(condition, call.arguments)):
                 return f"{rule.id} looks at {'.'.join(condition.path)}, which is masked or cut"
         if rule.accepts(call):
-            asks_cedar = rule.action == POLICY
-            return "Cedar sees arguments that are masked or cut" if asks_cedar and hidden else ""
-    asks_cedar = policy.default == POLICY
-    return "Cedar sees arguments that are masked or cut" if asks_cedar and hidden else ""
+            return _cedar_doubt(policy, hidden=hidden) if rule.action == POLICY else ""
+    return _cedar_doubt(policy, hidden=hidden) if policy.default == POLICY else ""
+
+
+def _cedar_doubt(policy: Policy, *, hidden: bool) -> str:
+    for member in ("annotations", "claims"):
+        if policy.cedar is not None and policy.cedar.looks_at(member):
+            return f"Cedar looks at {member}, which are not on record"
+    return "Cedar sees arguments that are masked or cut" if hidden else ""
+
+
+def _moment(row: Mapping[str, Any], what: str) -> Moment | None:
+    at = row.get("ended_at" if what == "end" else "approval_at")
+    return None if at is None else Moment(row.get(f"{what}_event") or 0, at)
 
 
 def _arguments(preview: Any) -> tuple[dict[str, Any], bool]:

@@ -113,6 +113,10 @@ class CedarEngine:
         notes = [self._notes[reason] for reason in reasons]
         return _decision(notes, result.diagnostics.errors, permitted=result.allowed)
 
+    def looks_at(self, member: str) -> bool:
+        """Tell whether a policy may look at a member of the context."""
+        return self._needs.wants(member)
+
     def _entities_of(self, call: Call) -> "cedarpy.Entities":
         key = (call.server, call.kind, call.name)
         known = self._entities.get(key)

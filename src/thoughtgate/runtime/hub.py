@@ -15,6 +15,7 @@ from thoughtgate.core.catalogue import NOTHING, Offer
 from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record import (
+    NOWHERE,
     SERVER_EXITED,
     SERVER_STARTED,
     SERVER_TO_AGENT,
@@ -31,7 +32,7 @@ from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.hub_channel import HIDDEN, Carried, Channel
 from thoughtgate.runtime.hub_client import Client
-from thoughtgate.runtime.hub_gate import NOWHERE, HubGate
+from thoughtgate.runtime.hub_gate import HubGate
 from thoughtgate.runtime.hub_lists import AT_ONCE, HubLists, Own
 from thoughtgate.runtime.hub_notices import HubNotices
 from thoughtgate.runtime.hub_relay import ServerRelay

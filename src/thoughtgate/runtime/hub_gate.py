@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, PersonAnswered, Withdraw
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, TaskMade
 from thoughtgate.core.judge import Question, Ruling
-from thoughtgate.core.record import Record
+from thoughtgate.core.record import NOWHERE, Record
 from thoughtgate.core.session import CALLER_GONE
 from thoughtgate.errors import RecordError
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.1
 """How often open calls are looked over for timeouts, and people's answers are looked for."""
-
-NOWHERE: Final = "(none)"
-"""The server id on record for calls that name no server; no config can hold it."""
 
 STOPPING: Final = "the gate is stopping"
 

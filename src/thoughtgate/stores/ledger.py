@@ -19,7 +19,7 @@ from thoughtgate.core.verification import Line
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """A ledger of another version is thrown away and filled again."""
 
 BATCH_LINES: Final = 30_000
