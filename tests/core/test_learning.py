@@ -4,6 +4,7 @@ from tests.support.records import T0
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
 from thoughtgate.core.learning import observe, propose
+from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.replay import RecordedCall, replay
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import Policy
@@ -68,6 +69,14 @@ def test_the_proposal_explains_itself() -> None:
     assert '#   "files": tool "wipe_disk", 1 call' in text
     assert "# 2 calls, 1 refused" in text
     assert "# 1 call, 1 held for a person" in text
+
+
+def test_what_no_server_offered_is_told_but_no_server_is_made_of_it() -> None:
+    nowhere = Call(NOWHERE, "tool", "nothing", {})
+    calls = [*CALLS, recorded("x", "BLOCK")._replace(call=nowhere)]
+    text = propose(observe(calls, STARTER), "")
+    assert set(policy_of(text).visibility.servers) == {"files"}
+    assert '#   "(none)": tool "nothing", 1 call' in text
 
 
 def test_nothing_seen_gives_a_config_that_denies_everything() -> None:

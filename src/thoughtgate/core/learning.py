@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.replay import BLOCK_WORD, HOLD_WORD, THROTTLE_WORD, RecordedCall
 from thoughtgate.policy.call import APPROVE, DENY, TOOL
 from thoughtgate.policy.policy import Policy, evaluate
@@ -50,7 +51,7 @@ def observe(calls: Iterable[RecordedCall], cautious: Policy) -> list[Seen]:
 def propose(seen: Iterable[Seen], since: str) -> str:
     """Return a config that lets through what was observed and nothing else."""
     listed = list(seen)
-    servers = sorted({one.server for one in listed if one.server})
+    servers = sorted({one.server for one in listed if one.server not in {"", NOWHERE}})
     lines = [
         "# Proposed from what was observed" + (f" since {since}" if since else "") + ".",
         "# Review every line: this shows what was used, not what should be allowed.",
