@@ -29,8 +29,10 @@ def test_the_record_is_where_the_config_says(
     config.write_text(
         "schema: 1\ndefault: deny\naudit: {file: here.jsonl, sign_key_env: AUDIT_KEY}\n"
     )
+    state = tmp_path / "state"
     monkeypatch.setenv("AUDIT_KEY", "k")
-    assert find_place(None, str(config)) == (tmp_path / "here.jsonl", b"k", True)
+    monkeypatch.setenv("THOUGHTGATE_STATE_DIR", str(state))
+    assert find_place(None, str(config)) == (state / "here.jsonl", b"k", True)
     assert find_place(tmp_path / "x", str(config)) == (tmp_path / "x", b"k", True)
     assert find_place(tmp_path / "x", None) == (tmp_path / "x", b"", True)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.audit_cli import command
 from tests.support.wraps import Machine
 
 from thoughtgate.runtime.run_file import RunFile, write_run_file
@@ -28,6 +29,19 @@ def test_a_healthy_machine_is_told_so(machine: Machine) -> None:
     assert "WRONG" not in done.stdout
     for check in ("program", "command", "state", "config", "record", "wraps"):
         assert f"  {check}: " in done.stdout
+
+
+def test_a_record_that_the_config_names_is_in_the_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, state = tmp_path / "thoughtgate.yaml", tmp_path / "state"
+    config.write_text("schema: 1\ndefault: deny\naudit: {file: here.jsonl}\n", "utf-8")
+    monkeypatch.setenv("THOUGHTGATE_STATE_DIR", str(state))
+
+    found = command(capsys, "doctor", "-c", str(config), "--json").json
+
+    told = {one["check"]: one["message"] for one in found}
+    assert told["record"] == str(state / "here.jsonl")
 
 
 def test_a_wrong_config_is_named_with_its_command(machine: Machine) -> None:

@@ -24,7 +24,9 @@ def test_the_flag_goes_before_the_config_and_the_config_before_the_default(tmp_p
     named = _load(tmp_path, BASE + "audit: {file: here.jsonl}\n")
 
     assert record_place(named, "/state", "/x/y") == "/x/y"
-    assert record_place(named, "/state") == str(tmp_path / "here.jsonl")
+    assert record_place(named, "/state") == "/state/here.jsonl"
+    elsewhere = _load(tmp_path, BASE + "audit: {file: /logs/here.jsonl}\n")
+    assert record_place(elsewhere, "/state") == "/logs/here.jsonl"
     assert record_place(_load(tmp_path), "/state") == "/state/audit.jsonl"
     assert record_place(_load(tmp_path, BASE + "audit: {sink: stderr}\n"), "/s") == "stderr"
     starter = load_configuration(None, {"HOME": str(tmp_path)}, str(tmp_path))

@@ -112,16 +112,14 @@ def open_tasks(state: str, gate: str) -> TaskStore:
 
 
 def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
-    """Return where the record goes: the flag, else the config, else the state directory."""
+    """Return where the record goes: the flag, else what the config says, in the state directory."""
     chosen = loaded.settings.audit
     if audit:
         return audit
     if chosen.sink != "file":
         return chosen.sink
-    if chosen.file:
-        base = Path(loaded.path).parent if loaded.path is not None else Path(state)
-        return str(base / chosen.file)
-    return str(Path(state, RECORD_FILE))
+    # Never beside the config: that may be a folder in which the agent writes.
+    return str(Path(state, chosen.file or RECORD_FILE))
 
 
 def announced_record(loaded: Loaded, state: str, audit: str = "") -> str:
