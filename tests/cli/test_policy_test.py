@@ -94,3 +94,17 @@ def test_a_file_that_cannot_be_read_is_named(
     odd = command(capsys, "policy", "test", str(tmp_path / "bytes.yaml"), "-c", str(config))
     assert odd.code == 1
     assert "UTF-8" in odd.err
+
+
+@pytest.mark.parametrize(("text", "told"), [("", "the file is empty"), ("- 1\n", "must hold keys")])
+def test_a_file_without_expectations_is_told_how_they_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    file = tmp_path / "expectations.yaml"
+    file.write_text(text)
+    done = command(capsys, "policy", "test", str(file))
+    assert done.code == 1
+    assert told in done.err
+    assert "tests: [{" in done.err
+    assert "init" not in done.err
+    assert "schema" not in done.err

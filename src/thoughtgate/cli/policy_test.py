@@ -28,6 +28,7 @@ _KEYS: Final = frozenset(
     | {"gate", "rule", "workflow"}
 )
 _ACTIONS: Final = (FORWARD, DENY, APPROVE)
+_EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
 _METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 
 
@@ -89,7 +90,8 @@ def load_expectations(file: Path) -> list[Expectation]:
         raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(file))]) from None
     except UnicodeError:
         raise ConfigError([Problem("", "is not UTF-8 text", str(file))]) from None
-    document = parse(text, file=str(file))
+    hint = f"write expectations, such as '{_EXAMPLE}'"
+    document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
     entries = document.data.get("tests")
     if not isinstance(entries, list) or not entries or document.data.keys() != {"tests"}:
         message = (

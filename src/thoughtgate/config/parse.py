@@ -14,6 +14,9 @@ FORMATS: Final[Mapping[str, Callable[[str, str], Document]]] = {
     "toml": parse_toml,
 }
 
+BEGIN_HINT: Final = "run 'thoughtgate init' for a starting point"
+"""What to do about a config that is empty."""
+
 _SUFFIXES: Final = {".toml": "toml", ".json": "json", ".jsonc": "json"}
 
 
@@ -23,8 +26,17 @@ def format_of(file: str) -> str:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), "yaml")
 
 
-def parse(text: str, *, file: str, format_: str | None = None) -> Document:
-    """Read a config text.
+def parse(
+    text: str,
+    *,
+    file: str,
+    format_: str | None = None,
+    hint: str = BEGIN_HINT,
+    example: str = "schema: 1",
+) -> Document:
+    """Read a config text, or another of its formats.
+
+    ``hint`` is what to do about an empty one, ``example`` how one that is not may begin.
 
     Raises:
         ConfigError: the text is empty, too large, or not of its format.
@@ -33,7 +45,7 @@ def parse(text: str, *, file: str, format_: str | None = None) -> Document:
         raise syntax_error(f"larger than {MAX_BYTES} bytes", file)
     document = FORMATS[format_ or format_of(file)](text, file)
     if document.data is None:
-        raise syntax_error("the file is empty; run 'thoughtgate init' for a starting point", file)
+        raise syntax_error(f"the file is empty; {hint}", file)
     if not isinstance(document.data, dict):
-        raise syntax_error("must hold keys and values, such as 'schema: 1'", file, 1)
+        raise syntax_error(f"must hold keys and values, such as '{example}'", file, 1)
     return document
