@@ -118,3 +118,49 @@ def test_no_record_and_no_directory_are_told_as_before(
     done = command(capsys, "audit", "query", "--record", str(tmp_path / "none" / "audit.jsonl"))
     assert done.code == 2
     assert "there is no record here" in done.err
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x7fELF\x00\n\xff\n", b'{"name": 1}', b"schema: 1\nrules: []\n"]
+)
+@pytest.mark.parametrize(
+    "asked", [("audit", "query"), ("audit", "stats"), ("audit", "show", ".1"), ("policy", "learn")]
+)
+def test_a_file_that_is_no_record_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...], content: bytes
+) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    done = command(capsys, *asked, "--record", str(path))
+    assert done.code == 2
+    assert f"{path}: this is no record" in done.err
+    assert done.out == ""
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_record_without_a_line_yet_is_a_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.touch()
+    done = command(capsys, "audit", "query", "--record", str(path), "--json")
+    assert (done.code, done.json) == (0, [])
+
+
+def test_one_event_among_rubbish_makes_a_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    path.write_bytes(b"rubbish\n" + path.read_bytes())
+    done = command(capsys, "audit", "query", "--record", str(path), "--json")
+    assert len(done.json) == 3
+    assert f"{path}:1: " in done.err
+
+
+def test_a_ledger_that_is_damaged_is_made_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    ledger_path(path).write_bytes(b"no database" * 1000)
+    done = command(capsys, "audit", "query", "--record", str(path), "--json")
+    assert (done.code, len(done.json)) == (0, 3)

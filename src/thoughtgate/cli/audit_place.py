@@ -21,8 +21,8 @@ from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import record_place
 from thoughtgate.runtime.state import state_directory
-from thoughtgate.stores.ledger import Ledger, ledger_path
-from thoughtgate.stores.record_reader import GONE, record_files
+from thoughtgate.stores.ledger import MAX_FAULTS, Ledger, ledger_path
+from thoughtgate.stores.record_reader import GONE, read_entry, read_lines, record_files
 
 RecordOption: TypeAlias = Annotated[
     Path | None,
@@ -106,8 +106,27 @@ def existing_files(record: Path) -> list[Path]:
     return files
 
 
+def _require_events(record: Path, files: list[Path]) -> None:
+    """Refuse a file that is somebody else's; a record without a line yet is none.
+
+    Raises:
+        StoreError: there are lines, and none of them is an event.
+    """
+    faults = list[tuple[str, int, str]]()
+    for line in (line for file in files for line in read_lines(file) if line.data):
+        fault = read_entry(line).fault
+        if not fault:
+            return
+        if len(faults) < MAX_FAULTS:
+            faults.append((line.file, line.number, fault))
+    if faults:
+        warn_of_faults(faults)
+        raise StoreError(f"{record}: this is no record: no line of it is an event")
+
+
 def _ledger(place: Place, stack: ExitStack) -> Ledger:
-    existing_files(place.record)  # before anything is made
+    # Before anything is made.
+    _require_events(place.record, existing_files(place.record))
     if place.ledger:
         try:
             return Ledger(ledger_path(place.record))
