@@ -57,7 +57,7 @@ RECORD_COMMANDS = {
 def halved_record(directory: Path) -> Path:
     """A sealed line with half of a surrogate pair as its run, between sound lines."""
     path = sample_record(directory)
-    line, _ = seal('{"v":"1.0","type":"run_start","run_id":"\\ud800","seq":1', GENESIS)
+    line, _ = seal(b'{"v":"1.0","type":"run_start","run_id":"\\ud800","seq":1', GENESIS)
     with path.open("ab") as file:
         file.write(line)
     writer = RecordWriter(path, Envelope(RUN))

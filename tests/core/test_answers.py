@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.core.answers import is_shown, outcome_of, says_error
+from thoughtgate.core.answers import has_failed, is_shown, outcome_of, says_error
 from thoughtgate.core.record import ERROR, OK
 
 
@@ -41,3 +41,19 @@ def test_an_entry_without_a_readable_name_is_not_shown() -> None:
     assert not is_shown({"name": "secret"}, "name", hidden)
     assert not is_shown({"name": 5}, "name", hidden)
     assert not is_shown("open", "name", hidden)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_error", "failed"),
+    [
+        ("OK", False, False),
+        ("OK", True, True),
+        ("ERROR", False, True),
+        ("TIMEOUT", False, True),
+        ("CANCELLED", False, None),
+    ],
+)
+def test_a_call_that_was_taken_back_says_nothing_of_its_server(
+    status: str, is_error: bool, failed: bool | None
+) -> None:
+    assert has_failed(status, is_error=is_error) is failed

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from thoughtgate.core.record import ERROR, OK
+from thoughtgate.core.record import CANCELLED, ERROR, OK, TIMEOUT
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
@@ -35,3 +35,10 @@ def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
         return False
     name = entry.get(key)
     return type(name) is str and name not in hidden
+
+
+def has_failed(status: str, *, is_error: bool) -> bool | None:
+    """Tell whether a call that went to a server failed; None when its caller took it back."""
+    if status == CANCELLED:
+        return None
+    return is_error or status in {ERROR, TIMEOUT}

@@ -8,6 +8,7 @@ one: the shim that judges by itself, the governance service, the gateway, the hu
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record import (
@@ -16,7 +17,6 @@ from thoughtgate.core.record import (
     CALL_DECISION,
     CALL_END,
     CALL_START,
-    ERROR,
     MAX_NAME,
     TOOLS_LIST,
     Record,
@@ -206,8 +206,9 @@ class Judge:
             return record
         error = record.body.get("error")
         blocked = error is not None and error.get("class") == "policy_block"
-        if not blocked:
-            failed = record.body["status"] == ERROR or record.body.get("is_error") is True
+        is_error = record.body.get("is_error") is True
+        failed = None if blocked else has_failed(record.body["status"], is_error=is_error)
+        if failed is not None:
             told = self._limits.failed if failed else self._limits.succeeded
             told(held.call, record.at)
         return record

@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.record import ERROR, MAX_NAME, NOWHERE
+from thoughtgate.core.answers import has_failed
+from thoughtgate.core.record import MAX_NAME, NOWHERE
 from thoughtgate.policy.call import (
     APPROVE,
     DENY,
@@ -140,19 +141,19 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         args_hash=row.get("args_hash") or "",
     )
     refused = row.get("error_class") == "policy_block"
-    failed = not refused and (row.get("status") == ERROR or bool(row.get("is_error")))
+    failed = has_failed(str(row.get("status")), is_error=bool(row.get("is_error")))
     return RecordedCall(
         str(row.get("call_id")),
         call,
         at,
         decision,
-        failed,
+        bool(failed),
         cut=bool(row.get("truncated")) or not whole,
         run=f"{row.get('run_id')} {row.get('writer')}",
         number=row.get("number") or 0,
         start_event=row.get("start_event") or 0,
         approved=_moment(row, "approval") if row.get("executes") else None,
-        ended=None if refused else _moment(row, "end"),
+        ended=None if refused or failed is None else _moment(row, "end"),
         observed=row.get("enforced") == 0,
         promised=decision == HOLD_WORD and row.get("gate") == "approval",
     )
