@@ -96,10 +96,13 @@ def test_two_observers_see_the_same() -> None:
     first: list[Record] = []
     second: list[Record] = []
     record = started("c")
-    both(first.append, second.append)(record)
-    both(None, second.append)(record)
+    for observer in (both(first.append, second.append), both(None, second.append)):
+        assert observer is not None
+        observer(record)
 
     assert (first, second) == ([record], [record, record])
+    assert both(first.append, None) == first.append
+    assert both(None, None) is None
 
 
 def test_a_server_on_stdio_is_told_the_gates_span(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from thoughtgate.web.happening import tell
 def event(record: Record) -> dict[str, Any]:
     import json
 
-    found: dict[str, Any] = json.loads(Envelope(RUN).wrap(record) + "}")
+    found: dict[str, Any] = json.loads(Envelope(RUN).wrap(record) + b"}")
     return found
 
 

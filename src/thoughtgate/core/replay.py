@@ -147,7 +147,7 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         call,
         at,
         decision,
-        bool(failed),
+        bool(failed) and not refused,
         cut=bool(row.get("truncated")) or not whole,
         run=f"{row.get('run_id')} {row.get('writer')}",
         number=row.get("number") or 0,
