@@ -69,19 +69,10 @@ class Asked(NamedTuple):
     nothing but that they were asked where the first is None."""
 
 
-def sent(asked: Asked, at: float, call_id: str = "", *, redact: bool = False) -> Asked:
+def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    return Asked(
-        None,
-        asked.method,
-        asked.name,
-        asked.at,
-        asked.modern,
-        asked.token,
-        call_id or asked.call_id,
-        redact=redact or asked.redact,
-        alive_at=at,
-    )
+    _, method, name, asked_at, modern, token, *_ = asked
+    return Asked(None, method, name, asked_at, modern, token, call_id, 0.0, 0, redact, at)
 
 
 def traced(message: Message, trace: str) -> Message:

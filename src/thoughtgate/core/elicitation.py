@@ -94,9 +94,11 @@ class KeptPromises:
 class Elicitations:
     """The prompts of one session."""
 
-    __slots__ = ("_asked", "_can_ask", "promises")
+    __slots__ = ("_asked", "_can_ask", "is_used", "promises")
 
     def __init__(self) -> None:
+        self.is_used = False
+        """Whether the client was asked something, or has said what it can be asked."""
         self._can_ask = False
         self._asked: dict[RequestId, tuple[str, RequestId]] = {}
         """Calls by the id of the prompt that asks about them, with the request's own id."""
@@ -111,11 +113,7 @@ class Elicitations:
     def declare(self, capabilities: Any) -> None:
         """Note from what the client can do whether it can show a form."""
         self._can_ask = _shows_forms(capabilities)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the client was asked something, or has said what it can be asked."""
-        return self._can_ask or bool(self._asked) or type(self.promises) is KeptPromises
+        self.is_used = True
 
     def is_asked(self, ident: RequestId | None) -> bool:
         """Tell whether a prompt of this id waits for its answer."""
@@ -126,6 +124,7 @@ class Elicitations:
         if not self._can_ask or not ident.startswith(ID_PREFIX):
             return []
         self._asked[ident] = (call_id, key)
+        self.is_used = True
         params = {"message": text, "requestedSchema": SCHEMA}
         # The method first: whoever carries the frame sees at once that it answers nothing.
         frame = render({"jsonrpc": "2.0", "method": METHOD, "id": ident, "params": params})
@@ -164,6 +163,7 @@ class Elicitations:
             return []
         if self.promises is None:
             self.promises = KeptPromises()
+            self.is_used = True
         state = self.promises.give(ident, method, _bare(params), at + PROMISE_S)
         if not state:
             return []

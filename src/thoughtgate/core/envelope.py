@@ -33,6 +33,15 @@ ENVIRONMENTS: Final = frozenset({"dev", "ci", "prod"})
 dump_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+def dump_bytes(value: Any) -> bytes:
+    """Render JSON as UTF-8, halves of surrogate pairs too, which arguments may hold."""
+    return _encoded(dump_json(value))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
 class Run(NamedTuple):
     """Who records: the identity that every event of a run carries."""
 
@@ -76,10 +85,11 @@ class Envelope:
         """What lines of a type, session and server have in common: before and after the time,
         and after the number."""
 
-    def wrap(self, record: Record, dump: Callable[[Any], bytes] | None = None) -> bytes:
+    def wrap(self, record: Record, dump: Callable[[Any], bytes] = dump_bytes) -> bytes:
         """Return the line of a record but for its chain and the closing brace.
 
-        ``dump`` may be a faster encoder of the same JSON, where one is loaded.
+        ``dump`` may be a faster encoder of the same JSON, where one is loaded; it may refuse
+        odd values with a TypeError.
         """
         self.seq += 1
         kind, at, server, session, body = record
@@ -91,7 +101,11 @@ class Envelope:
         line = b"%b%b%b%d%b" % (parts[0], self._time, parts[1], self.seq, parts[2])
         if not body:
             return line
-        members = dump(body) if dump is not None else _encoded(dump_json(body))
+        try:
+            members = dump(body)
+        except TypeError:
+            # Integers beyond 64 bits and lone surrogates, which arguments may hold.
+            members = dump_bytes(body)
         return b"%b,%b" % (line, members[1:-1])
 
     def _tell_time(self, at: float) -> None:
@@ -110,11 +124,6 @@ class Envelope:
         )
         self._parts[kind, session, server] = parts
         return parts
-
-
-def _encoded(text: str) -> bytes:
-    """Return text as UTF-8, halves of surrogate pairs too, which arguments may hold."""
-    return text.encode("utf-8", "backslashreplace")
 
 
 def _stamp(second: int) -> str:

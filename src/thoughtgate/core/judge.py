@@ -150,10 +150,13 @@ class Judge:
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
         calls = tuple([self._call(question, named) for named in question.named])
-        call, verdict = self._first_objection(question, calls)
+        if len(calls) == 1:
+            call, verdict = calls[0], self._evaluate(calls[0], question.at)
+        else:
+            call, verdict = self._first_objection(question, calls)
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
-        shown = self._unless_observing(verdict)
+        shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
         # A call that goes on is not judged again; large arguments need not stay open as long.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
@@ -296,7 +299,7 @@ class Judge:
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """In the development profile everything goes on, and the record says what would not have."""
-        if self.policy.profile == PRODUCTION or verdict.action == FORWARD:
+        if self.policy.profile == PRODUCTION:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
 

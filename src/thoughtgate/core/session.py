@@ -109,7 +109,7 @@ class Session:
     @property
     def is_untouched(self) -> bool:
         """Nothing that happened has an effect on what comes: as if it were new."""
-        busy = self._abandoned or self._tasked.is_used or self.prompts.is_busy or any(self._tables)
+        busy = self._abandoned or self._tasked.is_used or self.prompts.is_used or any(self._tables)
         return not (busy or self._agent_gone or self._server_gone)
 
     def is_open(self, key: RequestId) -> bool:
@@ -196,8 +196,8 @@ class Session:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
-    def _send_on(self, ident: RequestId, asked: Asked, at: float, **judged: Any) -> None:
-        self._open[ident] = sent(asked, at, **judged)
+    def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
+        self._open[ident] = sent(asked, at, asked.call_id, asked.redact)
         if asked.token is not None:
             self._tokens[asked.token] = ident
 
@@ -375,7 +375,9 @@ class Session:
         closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
-            self._send_on(key, asked, at, call_id=call_id, redact=verdict.redact)
+            self._open[key] = sent(asked, at, call_id, verdict.redact)
+            if asked.token is not None:
+                self._tokens[asked.token] = key
             return [*closed, ToServer(message.raw, key)]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._clerk.denied(key, asked, verdict, at)]

@@ -64,9 +64,8 @@ class Tally:
 
     def count(self, record: Record) -> None:
         """Take one record into account; types that are not counted pass."""
-        counter = _COUNTERS.get(record.type)
-        if counter is not None:
-            counter(self.counts, record.body)
+        if record.type in COUNTED:
+            _COUNTERS[record.type](self.counts, record.body)
 
     def summary(self, started_at: float, at: float) -> dict[str, int]:
         """Return the counts, and how long the run has lasted."""
@@ -125,6 +124,10 @@ _COUNTERS: Final = {
     FRAME_REFUSED: _count_refused,
     MESSAGE: _count_message,
 }
+
+
+COUNTED: Final = frozenset(_COUNTERS)
+"""Types of events that a tally counts."""
 
 
 def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) -> Record:

@@ -46,7 +46,7 @@ from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.quick import read_quickly
 from thoughtgate.wire.replies import render, render_error
-from thoughtgate.wire.revisions import version_in
+from thoughtgate.wire.revisions import META, version_in
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
 
@@ -258,7 +258,8 @@ class Gateway:
             self._feed(post, AgentSent(body or b" ", at, message))
             return
         facts = facts_of(exchange)
-        states_version = version_in(message.body.get("params")) is not None
+        params = message.body.get("params")
+        states_version = params is not None and META in params and version_in(params) is not None
         if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
             return
         entry = None

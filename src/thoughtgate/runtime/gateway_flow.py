@@ -412,9 +412,9 @@ class Flow:
                 TRANSPORT,
                 command.at,
                 command.params,
-                claims=self.claims,
-                trace=self.trace,
-                promised=bool(self.resumes),
+                self.trace,
+                self.claims,
+                bool(self.resumes),
             )
         )
         if self.resumes:

@@ -25,7 +25,7 @@ from thoughtgate.core.record import (
     call_ended,
     frame_refused,
 )
-from thoughtgate.core.tally import Tally, run_ended, run_started
+from thoughtgate.core.tally import COUNTED, Tally, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
@@ -417,7 +417,8 @@ class Governor:
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))
 
     def _put(self, record: Record) -> None:
-        self.tally.count(record)
+        if record.type in COUNTED:
+            self.tally.count(record)
         if self._observe is not None:
             self._observe(record)
         self._queue.append(record)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from thoughtgate.core.envelope import Envelope, dump_json, seal
+from thoughtgate.core.envelope import Envelope, seal
 from thoughtgate.core.evidence import (
     checkpoint,
     record_cut,
@@ -157,7 +157,7 @@ class RecordWriter:
             line, chain = seal(wrap(record_gap(at, self.lost, self._reason)), chain)
             parts.append(line)
         for record in records:
-            line, chain = seal(wrap(record, _dump), chain)
+            line, chain = seal(wrap(record, orjson.dumps), chain)
             parts.append(line)
         self._last_at = records[-1].at if records else at
         if self._sign_key:
@@ -198,12 +198,3 @@ def _without_previews(record: Record) -> Record:
     if type(call) is dict and "preview" in call:
         body["call"] = {**call, "preview": {"truncated": True}}
     return record._replace(body=body)
-
-
-def _dump(body: dict[str, Any]) -> bytes:
-    """Render a body as ``json`` does, several times as fast for all but the oddest values."""
-    try:
-        return orjson.dumps(body)
-    except TypeError:
-        # Integers beyond 64 bits and lone surrogates, which arguments may hold.
-        return dump_json(body).encode("utf-8", "backslashreplace")
