@@ -181,7 +181,7 @@ async def soak(place: Path, calls: int) -> int:
         run = Soak(f"http://{HOST}:{gate_port}/mcp", gate.pid, calls)
         began = time.monotonic()
         await run.run()
-        await asyncio.sleep(6)
+        await asyncio.sleep(20)  # the gate closes what it did not use for some seconds
         leaked = sockets_of(gate.pid) - before
     finally:
         gate.terminate()
@@ -194,7 +194,7 @@ async def soak(place: Path, calls: int) -> int:
     early, late = run.sizes[len(run.sizes) // 10], run.sizes[-1]
     if late > early * GROWTH:
         wrong.append(f"memory grew from {early >> 20} to {late >> 20} MiB")
-    if leaked > WORKERS:
+    if leaked > 0:
         wrong.append(f"{leaked} connections are left")
     if code:
         wrong.append(f"the gate ended with {code}")

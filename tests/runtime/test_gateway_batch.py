@@ -182,3 +182,59 @@ def test_headers_that_repeat_no_message_of_a_batch_do_not_go_on(
     gate.post([call_of("one")], {"mcp-method": "tools/call", "mcp-name": "delete_it"})
     (call,) = upstream.calls()
     assert not {"mcp-method", "mcp-name"} & call.headers.keys()
+
+
+def test_a_batch_with_a_request_that_is_refused_as_a_frame_is_answered(gate: Gate) -> None:
+    nameless = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    found = {one["id"]: one for one in gate.post([nameless, call_of("two", ident=2)]).json}
+    assert found[1]["error"]["code"] == -32602
+    assert found[2]["result"]["content"][0]["text"] == "two"
+    assert [one["id"] for one in gate.post([nameless]).json] == [1]
+
+
+def test_a_batch_has_the_trace_of_its_own_request(gate: Gate) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    gate.post(call_of("one"), headers={"traceparent": trace})
+    gate.post([call_of("two", ident=2)])
+    gate.post([call_of("three", ident=3)], headers={"traceparent": trace})
+    calls = [one["call"] for one in gate.records("tool_call_start")]
+    assert [call.get("traceparent") for call in calls] == [trace, None, trace]
+
+
+def test_what_a_server_says_late_on_a_batch_is_nobody_elses_answer(tmp_path: Path) -> None:
+    late, last = threading.Event(), threading.Event()
+    stray = event({"jsonrpc": "2.0", "id": 1, "result": {"content": ["stray"]}})
+
+    def script(received: Received) -> Reply:
+        if "id" not in received.message:
+            return Reply(parts=[b": opened\n\n", stray], wait=late)
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [received.tool]}}
+        wait = last if received.tool == "two" else None
+        return Reply(parts=[b": opened\n\n", event(answer)], wait=wait)
+
+    with HttpUpstream(script) as upstream, Gate(tmp_path, config_for(upstream.url)) as gate:
+        gate.post([call_of("one"), NOTE])
+        answers: list[Answer] = []
+        other = threading.Thread(target=lambda: answers.append(gate.call("two")))
+        other.start()
+        wait_for(lambda: any(one.tool == "two" for one in upstream.received))
+        late.set()
+        wait_for(lambda: gate.records("frame_refused") or len(gate.records("tool_call_end")) > 1)
+        last.set()
+        other.join(10)
+        assert answers[0].events[-1]["result"]["content"] == ["two"]
+
+
+def test_calls_of_a_batch_whose_caller_left_end_on_the_record(tmp_path: Path) -> None:
+    never = threading.Event()
+
+    def script(received: Received) -> Reply:
+        return Reply(parts=[b": opened\n\n", b""], wait=never)
+
+    listen = "listen: {transport: http, request_timeout: 1s}\n"
+    with HttpUpstream(script) as upstream, Gate(tmp_path, config_for(upstream.url, listen)) as gate:
+        with gate.raw() as connection:
+            connection.sendall(http_post([call_of("one"), call_of("two", ident=2)]))
+            wait_for(lambda: len(upstream.received) > 1)
+        wait_for(lambda: len(gate.records("tool_call_end")) > 1)
+        never.set()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pytest
+import uvloop
 from playwright.sync_api import Browser, Error, sync_playwright
 from tests.support.commands import thoughtgate
 from tests.support.stdio_peer import StdioPeer
@@ -143,7 +144,7 @@ class LocalConsole:
         self._environ = environ
         self._loaded = load_configuration(str(file), environ, str(state))
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+        self._thread = threading.Thread(target=lambda: uvloop.run(self._serve()), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

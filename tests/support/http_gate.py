@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+import uvloop
 from tests.support.waiting import wait_for
 
 from thoughtgate.core.approval import PENDING, Vote
@@ -111,7 +112,7 @@ class Gate:
             await self.proxy.run(self._is_ready)
 
         try:
-            asyncio.run(main())
+            uvloop.run(main())
         except BaseException as error:  # noqa: BLE001  handed to the test's own thread
             self.error = error
         finally:

@@ -5,7 +5,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.transports.heads import MAX_BYTES, MAX_KNOWN, KnownHeads, RequestHead, wrong_head
+from thoughtgate.errors import PeerError
+from thoughtgate.transports import http_client
+from thoughtgate.transports.heads import (
+    MAX_BYTES,
+    MAX_KNOWN,
+    MAX_LINES,
+    KnownHeads,
+    RequestHead,
+    ResponseHead,
+    wrong_head,
+)
+from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.transports.http_server import Exchange, HttpServer, _Connection
 
 PLAIN = b"POST /mcp HTTP/1.1\r\nhost: h\r\ncontent-length: %d\r\n\r\n%b"
@@ -28,6 +39,12 @@ class _Transport:
         self.is_closed = True
 
     abort = close
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
 
 class _Echo:
@@ -150,3 +167,89 @@ def test_known_heads_are_bounded_in_number_and_size() -> None:
 
 def test_a_head_without_host_has_no_place() -> None:
     assert wrong_head(RequestHead(), 10) == 400
+
+
+def test_a_head_of_many_lines_is_not_kept() -> None:
+    heads: KnownHeads[RequestHead] = KnownHeads()
+    heads.learn(
+        b"POST / HTTP/1.1\r\n" + b"x:\r\n" * MAX_LINES + b"\r\n", b"POST ", RequestHead(), b"0"
+    )
+    assert len(heads) == 0
+
+
+class _Heard:
+    """Who waits for a response, and what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.body = b""
+
+    def started(self, head: ResponseHead) -> None:
+        self.told.append((head.status, list(head.headers)))
+
+    def received(self, chunk: bytes) -> None:
+        self.body += chunk
+
+    def ended(self) -> None:
+        self.told.append("ended")
+
+    def failed(self, error: PeerError) -> None:
+        self.told.append(error.kind)
+
+
+def _ask(responses: list[list[bytes]], *, anew: bool = False) -> list[Any]:
+    """Ask once for each response, of one pool or each of a new one; return what came of it."""
+    pool = HttpPool("http://upstream/")
+    came: list[Any] = []
+    for parts in responses:
+        pool = HttpPool("http://upstream/") if anew else pool
+        connection, transport = http_client._Connection(pool), _Transport()
+        connection.connection_made(transport)  # type: ignore[arg-type]  # all of it that is used
+        heard = _Heard()
+        connection.begin(ClientExchange(heard, b"asked"))
+        for part in parts:
+            if not transport.is_closed:
+                connection.data_received(part)
+        came.append((heard.told, heard.body, transport.is_closed))
+    return came
+
+
+_INTERIM = st.sampled_from([b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"])
+_ANSWER_LINES = st.sampled_from(
+    [
+        b"content-type: application/json\r\n",
+        b"connection: close\r\n",
+        b"x: y\n",
+        b"transfer-encoding: chunked\r\n",
+        b"content-length: 2\r\n",
+    ]
+)
+
+
+@st.composite
+def _responses(draw: st.DrawFn) -> list[bytes]:
+    """A response in the packets it comes in."""
+    status = draw(st.sampled_from([b"200 OK", b"202 Accepted", b"204 No Content", b"404 No"]))
+    body = draw(_BODIES)
+    lines = b"".join(draw(st.lists(_ANSWER_LINES, max_size=2)))
+    length = draw(st.sampled_from([b"content-length: %d\r\n" % len(body), b""]))
+    final = b"HTTP/1.1 " + status + b"\r\n" + lines + length + b"\r\n" + body
+    interim = draw(st.lists(_INTERIM, max_size=2))
+    return [*interim, final] if draw(st.booleans()) else [b"".join(interim) + final]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(_responses(), min_size=1, max_size=3))
+def test_responses_are_read_the_same_whether_or_not_their_heads_are_known(
+    responses: list[list[bytes]],
+) -> None:
+    again = responses * 3
+    assert _ask(again) == _ask(again, anew=True)
+
+
+def test_an_interim_response_is_never_taken_for_the_response() -> None:
+    hint = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+    accepted = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\none"
+    came = _ask([[hint, accepted], [hint, answer]])
+    assert [body for _, body, _ in came] == [b"", b"one"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+import uvloop
 from tests.support.http_gate import read_until
 from tests.support.waiting import wait_for
 
@@ -63,7 +64,7 @@ class _Running:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
-        self.thread = threading.Thread(target=lambda: asyncio.run(self._main()), daemon=True)
+        self.thread = threading.Thread(target=lambda: uvloop.run(self._main()), daemon=True)
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -353,3 +354,19 @@ def test_half_a_head_behind_an_answered_request_has_its_time_too() -> None:
         wait_for(lambda: running.handler.held, what="the first request")
         running.do(lambda: running.handler.held[0].respond(204))
         assert b"HTTP/1.1 408" in read_until(one, b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_a_connection_that_comes_as_the_server_ends_is_closed_with_it(turns: int) -> None:
+    async def come_and_end() -> list[socket.socket]:
+        server = HttpServer(_Handler())
+        port = await server.listen("127.0.0.1", 0)
+        clients = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(5)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.drain(0.0)
+        return clients
+
+    for client in uvloop.run(come_and_end()):
+        with client, contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""

@@ -54,7 +54,9 @@ def console(
     loaded = load_configuration(config, environ, str(Path.cwd()))
     state = ensure_directory(state_directory(environ))
     chosen = port or loaded.settings.console.port
-    asyncio.run(_serve(loaded, environ, state, chosen, record, show_json=json_, browse=open_))
+    import uvloop  # only a console that is served pays for it
+
+    uvloop.run(_serve(loaded, environ, state, chosen, record, show_json=json_, browse=open_))
 
 
 async def _serve(

@@ -173,6 +173,8 @@ class Gateway:
         self._flows: dict[Flow, int] = {}
         """Flows with POSTs under way, and how many."""
         self._spares = SpareFlows()
+        self._orphans: set[Flow] = set()
+        """Flows that nobody waits for, with requests that the server may still work on."""
         self._streams: set[OpenStream] = set()
         self._opened = 0
         self._ticks = 0
@@ -331,6 +333,7 @@ class Gateway:
         else:
             messages = split_batch(exchange.body, self.options.max_batch)
         flow = entry.flow if entry is not None else self._passing_flow(who, is_modern=False)
+        flow.trace = facts_of(exchange).trace
         if isinstance(messages, Fault):
             post = Post(self, exchange, flow, key=None, method="", at=at)
             self._feed(post, AgentSent(exchange.body, at, messages))
@@ -455,18 +458,23 @@ class Gateway:
 
     def batch_closed(self, batch: Batch) -> None:
         """A batch is answered or given up."""
-        self._left(batch.flow)
+        self._left(batch.flow, is_spare=False)  # the server may still speak on one of its legs
 
-    def _left(self, flow: Flow) -> None:
+    def _left(self, flow: Flow, *, is_spare: bool = True) -> None:
         self.active -= 1
         left = self._flows.get(flow, 0) - 1
         if left > 0:
             self._flows[flow] = left
-        else:
-            self._flows.pop(flow, None)
-            if flow not in self._entries:
-                self._upstream.forget(flow)
-                self._spares.give(flow)
+            return
+        self._flows.pop(flow, None)
+        if flow in self._entries:
+            return
+        if flow.is_busy:
+            self._orphans.add(flow)
+            return
+        self._upstream.forget(flow)
+        if is_spare:
+            self._spares.give(flow)
 
     def _notify(self, flow: Flow, data: bytes) -> None:
         self._upstream.notify(flow, self._entries.get(flow), data)
@@ -539,8 +547,11 @@ class Gateway:
         self._timer = self._loop.call_later(TICK_S, self._tick)
         self._ticks += 1
         at = now()
-        for flow in list(self._flows):
+        for flow in [*self._flows, *self._orphans]:
             flow.tick(at)
+        for flow in [flow for flow in self._orphans if not flow.is_busy]:
+            self._orphans.discard(flow)
+            self._upstream.forget(flow)
         self.alone.tick(at)
         self.desk.tell(self._governor.tasks.tick(at))
         if self._ticks % EXPIRE_EVERY == 0:

@@ -49,6 +49,8 @@ class Batch:
         self.upstream_session = upstream_session
         self._replies: list[bytes] = []
         self._expected: set[RequestId] = set()
+        self._taken: set[RequestId] = set()
+        """Requests whose answer of the gate's own is on its way."""
         self._held: set[RequestId] = set()
         self._ready: list[tuple[bytes, RequestId | None]] = []
         self._legs: list[Leg] = []
@@ -68,6 +70,10 @@ class Batch:
                     self.flow.callers[ident] = self
             raw = message.raw if isinstance(message, Message) else b"{}"
             self.flow.feed(AgentSent(raw, at, message), self)
+        for ident in self._expected - self._taken:
+            if not self.flow.session.is_open(ident):
+                # It was refused as a frame, by an answer that is nobody's in particular.
+                self.flow.outbox.later(self._forget, ident)
         self.flow.outbox.later(self._fed)
 
     def _fed(self) -> None:
@@ -78,6 +84,8 @@ class Batch:
 
     def take(self, data: bytes, key: RequestId | None) -> None:
         """An answer of the gate's own to one of the messages."""
+        if key is not None:
+            self._taken.add(key)
         self.flow.outbox.later(self._reply, data, key)
 
     def forward(self, data: bytes, key: RequestId | None) -> None:
@@ -146,13 +154,16 @@ class Batch:
             return
         self._replies.append(data)
         if key is not None:
-            self._expected.discard(key)
-            if self.flow.callers.get(key) is self:
-                del self.flow.callers[key]
+            self._forget(key)
             if key in self._held:
                 self._held.discard(key)
                 self._is_refused |= any(mark in data for mark in _REFUSED_BY_PEOPLE)
         self._go_on()
+
+    def _forget(self, key: RequestId) -> None:
+        self._expected.discard(key)
+        if self.flow.callers.get(key) is self:
+            del self.flow.callers[key]
 
     def _go_on(self) -> None:
         """Send what waited for the others, and answer once nothing is expected any more."""

@@ -69,6 +69,7 @@ class HttpUpstream:
     async def _look(self) -> None:
         """Look from time to time whether the server takes connections, while nobody asks it."""
         while True:
+            self._pool.drop_idle()
             self._is_up = await self._pool.probe()
             await asyncio.sleep(LOOK_EVERY_S if self._is_up else RETRY_S)
 

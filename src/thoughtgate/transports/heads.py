@@ -21,6 +21,8 @@ MAX_KNOWN: Final = 1024
 
 MAX_BYTES: Final = 4096
 """Bytes of a head that is kept."""
+MAX_LINES: Final = 34
+"""Lines of a head that is kept: each costs more than its bytes once it is read."""
 
 
 class RequestHead:
@@ -98,13 +100,15 @@ class KnownHeads(Generic[HeadT]):
     def learn(self, data: bytes, begins: bytes, head: HeadT, length: bytes) -> None:
         """Keep a head that was just read from the beginning of ``data``.
 
-        One that has lines which some readers end elsewhere is not kept.
+        One that begins otherwise, is unusually long or has lines which some readers end
+        elsewhere is not kept.
         """
         end = data.find(HEAD_END, 0, MAX_BYTES) + len(HEAD_END)
         raw = data[:end]
         lines = raw.count(b"\r\n")
         if (
             end < len(HEAD_END)
+            or lines > MAX_LINES
             or not raw.startswith(begins)
             or raw.count(b"\n") != lines
             or raw.count(b"\r") != lines

@@ -483,6 +483,8 @@ class _Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        # They begin with this head, which may be an informational one, and with no later one.
+        fresh, self._fresh = self._fresh, b""
         if self._desynced or status in _INFORMATIONAL or len(self._headers) > MAX_HEADERS:
             return
         self._in_head = False
@@ -493,19 +495,19 @@ class _Connection(asyncio.Protocol):
             b"content-length" in names or b"transfer-encoding" in names or status in _BODILESS
         )
         head = ResponseHead(status, self._headers)
-        self._learn(head)
+        self._learn(fresh, head)
         exchange = self._exchange
         if exchange is not None and exchange.receiver is not None:
             exchange.receiver.started(head)
 
-    def _learn(self, head: ResponseHead) -> None:
+    def _learn(self, fresh: bytes, head: ResponseHead) -> None:
         """Keep a head for the next time where its response can be read without the parser."""
-        fresh, self._fresh = self._fresh, b""
         if not fresh or not self._keep_alive or head.status in _BODILESS:
             return
         framing = [one for one in head.headers if one[0] in _FRAMING]
         if len(framing) == 1 and framing[0][0] == b"content-length":
-            self._pool.heads.learn(fresh, b"HTTP/1.1 ", head, framing[0][1])
+            begins = b"HTTP/1.1 %d " % head.status
+            self._pool.heads.learn(fresh, begins, head, framing[0][1])
 
     def _take_known(self, head: ResponseHead, body: bytes) -> None:
         """Take a whole response whose head was read before."""

@@ -77,7 +77,6 @@ class Exchange:
 
     __slots__ = (
         "_connection",
-        "_streaming",
         "also",
         "body",
         "expects_continue",
@@ -86,6 +85,7 @@ class Exchange:
         "headers",
         "is_answered",
         "is_gone",
+        "is_streaming",
         "keep_alive",
         "method",
         "on_gone",
@@ -122,12 +122,8 @@ class Exchange:
         """For the handler: what it found out when the head was here."""
         self.also = b""
         """Rendered headers that every answer carries, whoever gives it."""
-        self._streaming = False
-
-    @property
-    def is_streaming(self) -> bool:
+        self.is_streaming = False
         """Whether the head of a streamed answer was sent."""
-        return self._streaming
 
     @property
     def is_stalled(self) -> bool:
@@ -152,9 +148,9 @@ class Exchange:
 
     def start(self, status: int, headers: bytes = b"") -> None:
         """Begin a streamed answer."""
-        if self.is_answered or self.is_gone or self._streaming:
+        if self.is_answered or self.is_gone or self.is_streaming:
             return
-        self._streaming = True
+        self.is_streaming = True
         parts = [_STATUS_LINES[status], self.also, headers]
         if self.speaks_chunks:
             parts.append(_CHUNKED)
@@ -248,8 +244,10 @@ class HttpServer:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self.emptied.wait()
-        for connection in list(self.connections):
-            connection.abort()
+        for _ in range(4):  # one that was just taken is known only a few turns of the loop later
+            for connection in list(self.connections):
+                connection.abort()
+            await asyncio.sleep(0)
         if self._sweeper is not None:
             self._sweeper.cancel()
 
@@ -439,7 +437,8 @@ class _Connection(asyncio.Protocol):
         fresh, self._fresh = self._fresh, b""
         length = head.headers.get(b"content-length")
         if fresh and length and head.keep_alive and not head.expects_continue:
-            self._server.heads.learn(fresh, b"POST ", head, length)
+            begins = b"POST %b HTTP/1.1\r\n" % head.target
+            self._server.heads.learn(fresh, begins, head, length)
 
     def _take_known(self, head: RequestHead, body: bytes) -> None:
         """Take a whole request whose head was read before."""

@@ -69,8 +69,10 @@ class _Beside:
         self._thread.join(STOP_WITHIN_S)
 
     def _run(self) -> None:
+        import uvloop  # in a thread of its own, like the console
+
         try:
-            asyncio.run(self._serve())
+            uvloop.run(self._serve())
         except ThoughtGateError as error:
             # The gate does its work without a console.
             self._say(f"no console: {error}")
