@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.support.frames import envelope, request
 from tests.support.frames import line as frame
 
@@ -99,3 +100,22 @@ def test_a_clock_that_was_set_back_gives_no_negative_latency() -> None:
 
     assert isinstance(ended, WriteRecord)
     assert ended.record.body["latency_ms"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "blame"),
+    [
+        ("service_unavailable", "policy_block"),
+        ("approval_withdrawn", "policy_block"),
+        ("not_exposed", "policy_block"),
+        ("upstream_connection_failed", "transport"),
+    ],
+)
+def test_what_the_gate_did_not_send_on_is_no_failure_of_the_way(kind: str, blame: str) -> None:
+    record, _ = CLERK.failed(1, ASKED, kind, 2.0)
+
+    assert isinstance(record, WriteRecord)
+    assert (record.record.body["error"]["class"], record.record.body["error"]["kind"]) == (
+        blame,
+        kind,
+    )

@@ -210,7 +210,9 @@ def test_a_shim_that_left_has_its_calls_ended(tmp_path: Path) -> None:
         ("format", "ERROR"),
         ("delete", "CANCELLED"),
     ]
-    assert ends[1]["error"]["class"] == "policy_block"
+    # Only what the shim was told to send may have reached the server; a person still had the last.
+    classes = [one["error"]["class"] for one in ends]
+    assert classes == ["transport", "policy_block", "policy_block"]
 
 
 def test_a_shim_whose_process_ended_is_gone_and_its_server_is_killed(tmp_path: Path) -> None:

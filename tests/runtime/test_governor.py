@@ -10,7 +10,7 @@ from tests.support.shim_bench import Ledger, SlowDesk
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question
-from thoughtgate.core.record import APPROVAL_DECIDED, OK, Record, call_ended
+from thoughtgate.core.record import APPROVAL_DECIDED, ERROR, OK, Record, call_ended
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
@@ -127,12 +127,101 @@ def test_a_judge_that_fails_denies_and_that_is_on_the_record() -> None:
     assert record.body["frame"]["check"] == "judge_failed"
 
 
-def test_what_goes_on_the_record_can_be_observed() -> None:
+def test_what_goes_on_the_record_can_be_observed_once_it_is_written() -> None:
     seen: list[Record] = []
     governor = _governor(observe=seen.append)
     governor.rule(_question())
+    assert seen == []
+    governor.flush()
 
     assert [record.type for record in seen] == ["tool_call_start", "tool_call_decision"]
+
+
+def test_what_draws_traces_sees_a_call_before_it_is_on_the_record() -> None:
+    seen: list[Record] = []
+    governor = _governor()
+    governor.draw = seen.append
+    governor.trace = lambda call_id: f"{call_id}, {len(seen)} seen"
+    ruling = governor.rule(_question())
+
+    assert ruling.verdict.trace == f"{ruling.call_id}, 2 seen"
+
+
+def _flush_in_vain(governor: Governor) -> None:
+    _ledger(governor).broken = True
+    with pytest.raises(RecordError):
+        governor.flush()
+    _ledger(governor).broken = False
+
+
+def _blocked(call_id: str) -> Record:
+    ended = _ended(call_id)
+    error = {"class": "policy_block", "kind": "service_unavailable"}
+    return ended._replace(body={**ended.body, "status": ERROR, "error": error})
+
+
+def test_what_is_lost_is_neither_counted_nor_observed_but_an_end_that_is_written_is() -> None:
+    seen: list[Record] = []
+    governor = _governor(observe=seen.append)
+    lost, told = governor.rule(_question()), governor.rule(_question())
+    _flush_in_vain(governor)
+    governor.note(_blocked(lost.call_id))
+    _flush_in_vain(governor)
+    assert (seen, governor.tally.counts["calls_total"]) == ([], 0)
+    governor.note(_blocked(told.call_id))
+    governor.flush()
+
+    assert [record.type for record in seen] == ["tool_call_end"]
+    counts = governor.tally.counts
+    assert (counts["calls_total"], counts["calls_allowed"], counts["calls_blocked"]) == (1, 0, 1)
+    assert governor._unrecorded == set()
+
+
+def test_a_call_that_began_and_ended_in_what_was_lost_leaves_nothing_behind() -> None:
+    seen: list[Record] = []
+    governor = _governor(observe=seen.append)
+    governor.note(_ended(governor.rule(_question()).call_id))
+    _flush_in_vain(governor)
+
+    assert (seen, governor._unrecorded) == ([], set())
+
+
+def test_what_was_seen_to_begin_is_seen_to_end_though_its_end_is_lost() -> None:
+    seen: list[Record] = []
+    desk = SlowDesk()
+    governor = _governor(desk, observe=seen.append)
+    call_id = _hold(governor)
+    governor.flush()
+    seen.clear()
+    desk.decide(0, approved=True)
+    (ruling,) = governor.settled(2.0)
+    governor.screen("srv", "1", "tools/list", (), 2.0)
+    _flush_in_vain(governor)
+    governor.note(_blocked(call_id))
+    _flush_in_vain(governor)
+
+    assert ruling.records[0].body["approval"]["executes"] is True
+    assert [record.type for record in seen] == [APPROVAL_DECIDED, "tool_call_end"]
+    assert seen[0].body["approval"]["executes"] is False
+
+
+def test_what_goes_on_unrecorded_is_counted_and_observed() -> None:
+    seen: list[Record] = []
+    governor = _governor(on_failure="continue", observe=seen.append)
+    _ledger(governor).broken = True
+    governor.note(_ended(governor.rule(_question()).call_id))
+    governor.flush()
+
+    assert len(seen) == 3
+    assert governor.tally.counts["calls_allowed"] == 1
+
+
+def test_a_task_that_waits_when_the_gate_stops_was_sent_nowhere() -> None:
+    governor = _governor(SlowDesk())
+    governor.suspend(_hold(governor), 2.0)
+    governor.flush()
+
+    assert _ledger(governor).entries[-1][1].body["error"]["class"] == "policy_block"
 
 
 def test_an_unwritable_record_refuses_unless_the_operator_chose_otherwise() -> None:
@@ -272,6 +361,7 @@ def test_a_held_call_that_is_not_on_the_record_is_not_run_whoever_approves(*, en
     _ledger(governor).broken = False
     if ends:
         governor.note(_ended(call_id))
+        governor.flush()
         assert governor._unrecorded == set()
     desk.decide(0, approved=True)
     (ruling,) = governor.settled(2.0)

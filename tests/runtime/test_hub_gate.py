@@ -24,9 +24,13 @@ def test_nothing_is_sent_on_while_the_record_cannot_be_written(tmp_path: Path) -
         pong = hub.ask(request(3, "ping"))
         prlimit(hub.pid, resource.RLIMIT_FSIZE, free)
         after = hub.text(4, "one.echo", {"text": "after"})
+        hub.close_stdin()
+        hub.wait()
+        run_end = hub.records()[-1]
 
     assert refused["error"]["data"]["kind"] == "service_unavailable"
     assert refused["error"]["data"]["server"] == "one"
     assert "unrecorded" not in log.read_text()
     assert pong["result"] == {}
     assert after == "after"
+    assert run_end["run"]["summary"]["calls_allowed"] == 2

@@ -302,6 +302,26 @@ def test_what_cannot_be_recorded_is_refused_and_does_not_reach_the_server(tmp_pa
         assert peer.record()[-1]["type"] == "run_end"
         assert [event["seq"] for event in peer.record()] == list(range(1, len(peer.record()) + 1))
         assert peer.events("record_gap")[0]["record"]["lost"] > 0
+        assert _sums(peer) == {"calls_total": 2, "calls_allowed": 2, "calls_blocked": 0}
+
+
+def test_a_call_whose_end_alone_is_on_the_record_counts_as_blocked(tmp_path: Path) -> None:
+    with ShimPeer(tmp_path) as peer:
+        peer.ask(call(1, "echo", {"text": "a"}))
+        wait_for(lambda: len(peer.events("tool_call_end")) == 1, what="the end on the record")
+        _fill_the_disk(peer)
+        assert "error" in peer.ask(call(2, "echo", {"text": "b"}))
+        _empty_the_disk(peer)
+        peer.finish()
+        errors = [end.get("error", {}).get("class") for end in peer.events("tool_call_end")]
+        assert errors in ([None], [None, "policy_block"])  # the disk may be full for the end too
+        assert _sums(peer)["calls_allowed"] == 1
+        assert _sums(peer)["calls_total"] == len(errors)
+
+
+def _sums(peer: ShimPeer) -> dict[str, int]:
+    summary = peer.events("run_end")[0]["run"]["summary"]
+    return {name: summary[name] for name in ("calls_total", "calls_allowed", "calls_blocked")}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ LATE_FOR_S: Final = 3600.0
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
 """Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
 
+UNSENT: Final = frozenset({"service_unavailable", "approval_withdrawn", "not_exposed"})
+"""Kinds of error that say that the gate itself did not send a request on: no server has seen it."""
+
 
 class Setup(NamedTuple):
     """What a session is told about itself."""
@@ -179,7 +182,8 @@ class Clerk:
             details=details,
         )
         if error is None:
-            error = {"class": "transport", "kind": kind, "message": text or MESSAGES[kind]}
+            blame = "policy_block" if kind in UNSENT else "transport"
+            error = {"class": blame, "kind": kind, "message": text or MESSAGES[kind]}
         return [*self.ended(asked, at, status, len(reply), error), ToAgent(reply, key)]
 
     def ended(

@@ -302,10 +302,11 @@ class Governance:
             self._empty.set()
         at = now()
         for call_id, opened in session.open_calls.items():
-            self._rulings.pop(call_id, None)
+            unsent = self._rulings.pop(call_id, None) is not None
             if self._held.pop(call_id, None) is not None:
+                unsent = True
                 self.governor.withdraw(call_id, "the caller is gone", at)
-            self.governor.note(opened.end(call_id, session, at))
+            self.governor.note(opened.end(call_id, session, at, unsent=unsent))
         session.open_calls.clear()
         self.governor.flush_quietly()
 

@@ -23,7 +23,7 @@ from thoughtgate.runtime.prompt_seals import open_seals
 from thoughtgate.runtime.requirements import sign_key_fault
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.task_desk import Keeper
-from thoughtgate.runtime.tracing import both, open_tracer
+from thoughtgate.runtime.tracing import open_tracer
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
@@ -84,7 +84,7 @@ def open_governor(
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
-        observe=both(observe, tracer.observe) if tracer is not None else observe,
+        observe=observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
         announcer=GateAnnouncer(
@@ -95,7 +95,8 @@ def open_governor(
         ),
     )
     writer.refuses = governor.refuses_unrecorded
-    governor.trace = tracer.outgoing if tracer is not None else None
+    if tracer is not None:
+        governor.draw, governor.trace = tracer.observe, tracer.outgoing
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor
 

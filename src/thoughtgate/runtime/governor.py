@@ -2,8 +2,9 @@
 
 Whatever carries traffic (the shim, the governance service, the gateway, the hub) asks
 here and nowhere else. ``rule``, ``screen`` and ``note`` queue what must be on record;
-``flush`` writes it. A driver sends nothing on before ``flush`` has returned, and when
-``flush`` raises it refuses what it was about to send.
+``flush`` writes it, and what is written is counted and told to who observes. A driver sends
+nothing on before ``flush`` has returned, and when ``flush`` raises it refuses what it was
+about to send.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
 from thoughtgate.core.record import (
     AGENT_TO_SERVER,
+    APPROVAL_DECIDED,
     CALL_DECISION,
     CALL_END,
     CALL_START,
@@ -25,7 +27,7 @@ from thoughtgate.core.record import (
     call_ended,
     frame_refused,
 )
-from thoughtgate.core.tally import COUNTED, Tally, run_ended, run_started
+from thoughtgate.core.tally import COUNTED, POLICY_BLOCK, Tally, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
@@ -179,6 +181,9 @@ class Governor:
         """Called before a call is judged, at most once a second: the rules may have changed."""
         self.seals: PromptSeals | None = None
         """For prompts whose answers may come to another process, or to none that remembers them."""
+        self.draw: Callable[[Record], None] | None = None
+        """Told of every event as it happens, written or not: a call carries its trace, so its spans
+        begin before it is on the record."""
         self.trace: Callable[[str], str] | None = None
         """Returns the trace context of a call that goes to the server, where calls are traced."""
         self._look_at = 0.0
@@ -328,7 +333,7 @@ class Governor:
         held = self.judge.open_call(call_id)
         if held is None:
             return
-        error = {"class": "transport", "kind": "service_unavailable", "message": SUSPENDED}
+        error = {"class": POLICY_BLOCK, "kind": "service_unavailable", "message": SUSPENDED}
         self.note(
             call_ended(
                 at,
@@ -364,8 +369,6 @@ class Governor:
 
     def note(self, record: Record) -> None:
         """Put an event on the record that a session reports."""
-        if self._unrecorded and record.type == CALL_END:
-            self._unrecorded.discard(record.body["call"]["call_id"])
         self._put(self.judge.note(record))
 
     def flush(self) -> None:
@@ -381,12 +384,11 @@ class Governor:
             self._writer.write(queue)
         except RecordError:
             if self.refuses_unrecorded():
-                self._unrecorded |= {
-                    record.body["call"]["call_id"]
-                    for record in queue
-                    if record.type in {CALL_START, CALL_DECISION}
-                }
+                self._lose(queue)
                 raise
+        self._tell(queue)
+        if self._unrecorded:
+            self._unrecorded -= _calls_in(queue, CALL_END)
 
     def refuses_unrecorded(self) -> bool:
         """Tell whether a call that cannot be put on record is refused, as things stand."""
@@ -417,8 +419,41 @@ class Governor:
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))
 
     def _put(self, record: Record) -> None:
-        if record.type in COUNTED:
-            self.tally.count(record)
-        if self._observe is not None:
-            self._observe(record)
+        if self.draw is not None:
+            self.draw(record)
         self._queue.append(record)
+
+    def _tell(self, records: Sequence[Record]) -> None:
+        """Count what happened, and tell who observes."""
+        count, observe = self.tally.count, self._observe
+        for record in records:
+            if record.type in COUNTED:
+                count(record)
+            if observe is not None:
+                observe(record)
+
+    def _lose(self, records: Sequence[Record]) -> None:
+        """Events are lost, and what they allow is refused; what was seen to begin still ends."""
+        self._unrecorded |= _calls_in(records, CALL_START, CALL_DECISION)
+        self._tell(
+            [
+                _not_executed(record)
+                for record in records
+                if record.type in {APPROVAL_DECIDED, CALL_END}
+                and record.body["call"]["call_id"] not in self._unrecorded
+            ]
+        )
+        self._unrecorded -= _calls_in(records, CALL_END)
+
+
+def _calls_in(records: Sequence[Record], *types: str) -> set[str]:
+    """Return the ids of the calls that events of these types are about."""
+    return {record.body["call"]["call_id"] for record in records if record.type in types}
+
+
+def _not_executed(record: Record) -> Record:
+    """Return an event as it went after it was lost: nothing that was approved is run."""
+    if record.type != APPROVAL_DECIDED:
+        return record
+    approval = {**record.body["approval"], "executes": False}
+    return record._replace(body={**record.body, "approval": approval})

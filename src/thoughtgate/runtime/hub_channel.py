@@ -36,7 +36,6 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.session import Session
-from thoughtgate.core.tally import POLICY_BLOCK
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.policy.call import PRODUCTION
@@ -300,10 +299,6 @@ class Channel:
             self.feed(event)
 
     def _note(self, command: WriteRecord) -> None:
-        error = command.record.body.get("error")
-        if error is not None and error.get("kind") == HIDDEN:
-            # What disappeared after its verdict was not sent either.
-            error["class"] = POLICY_BLOCK
         self._gate.note(command.record)
 
     def _begin_task(self, key: RequestId, data: bytes) -> None:

@@ -53,11 +53,16 @@ class OpenCall(NamedTuple):
     refused: str = ""
     """The kind of error when the verdict was a refusal: then no server has seen the call."""
 
-    def end(self, call_id: str, session: "ShimSession", at: float) -> Record:
-        """Return the end of a call whose shim left without a word of it."""
+    def end(
+        self, call_id: str, session: "ShimSession", at: float, *, unsent: bool = False
+    ) -> Record:
+        """Return the end of a call whose shim left without a word of it.
+
+        ``unsent`` says that the shim had not heard yet that the call may be made.
+        """
         kind = self.refused or "service_unavailable"
         error = {
-            "class": "policy_block" if self.refused else "transport",
+            "class": "policy_block" if self.refused or unsent else "transport",
             "kind": kind,
             "message": MESSAGES[kind] if self.refused else "the shim is gone",
         }

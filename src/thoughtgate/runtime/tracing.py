@@ -1,4 +1,4 @@
-"""Traces of a governed run: joins the tracer to whoever else observes the record.
+"""Traces of a governed run, and several observers of its record told as one.
 
 The OpenTelemetry SDK is imported only when the config names a collector. What is still
 queued is exported when the process ends, after the record is closed.
