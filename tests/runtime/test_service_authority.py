@@ -220,6 +220,27 @@ def test_nothing_is_sent_on_while_the_record_cannot_be_written() -> None:
         _drive(authority, [], lambda _: authority.flush())
 
 
+@pytest.mark.parametrize(
+    ("gate", "call_id", "recorded"),
+    [("rules", "r.1", True), ("record", "r.1", False), ("rules", "", False)],
+)
+def test_a_verdict_on_the_record_says_that_it_can_be_written_again(
+    gate: str, call_id: str, recorded: bool
+) -> None:
+    decision = "deny" if gate == "record" else "forward"
+    verdict = json.dumps({"decision": decision, "gate": gate, "call_id": call_id}).encode()
+
+    def answerer(head: bytes, _: bytes) -> bytes:
+        return reply(b"{}", 503) if b"/events" in head else reply(verdict)
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(), "files", "s")
+        authority.record(_seen())
+        _drive(authority, [], lambda _: not authority.flush())
+        _drive(authority, authority.judge(CALL), lambda found: found)
+        assert authority.flush() is recorded
+
+
 def test_events_are_handed_over_before_goodbye() -> None:
     with RawService(lambda _head, _body: reply(b"{}")) as service:
         authority = _open(service.run(), "files", "s")

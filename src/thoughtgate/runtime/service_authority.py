@@ -68,6 +68,9 @@ GONE: Final = "the governance service is gone"
 NOT_RECORDED: Final = 503
 """The service's answer to events that it could not write."""
 
+UNRECORDED: Final = "record"
+"""The gate that the service names when it refuses a call because it could not write its verdict."""
+
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -314,6 +317,9 @@ class ServiceAuthority:
 
     def _verdict(self, reply: dict[str, Any] | None, command: JudgeCall | None = None) -> Verdict:
         decision = reply.get("decision") if reply is not None else None
+        if not self._recording:
+            # Word of the last events may be older than this.
+            self._recording = _is_recorded(reply)
         if reply is not None and decision == "forward":
             if outcome := _text(reply, "outcome"):
                 gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))
@@ -519,6 +525,11 @@ def _heed_nothing(status: int, body: bytes) -> list[Event]:
     """For what is said without waiting for an answer."""
     del status, body
     return []
+
+
+def _is_recorded(reply: dict[str, Any] | None) -> bool:
+    """Tell whether a verdict is on the record, which the service can then write."""
+    return bool(_text(reply, "call_id")) and _text(reply, "gate") != UNRECORDED
 
 
 def _text(reply: dict[str, Any] | None, key: str) -> str:
