@@ -6,12 +6,14 @@ import json
 import os
 import sys
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from thoughtgate.core.events import Event, ServerSent
-from thoughtgate.runtime.gateway_mux import Mux
+from thoughtgate.errors import PeerGone
+from thoughtgate.runtime.gateway_mux import MAX_RESTARTS, Mux
 from thoughtgate.transports.child import ChildCommand
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
@@ -159,5 +161,135 @@ def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
         await _until(flow.heard, 1)
         assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.stop()
+
+    asyncio.run(main())
+
+
+# Starts.
+
+_COUNTED = """
+import os, pathlib, sys
+pathlib.Path(sys.argv[1], str(os.getpid())).touch()
+"""
+
+
+def _counted(starts: Path, program: str) -> Mux:
+    """Return a mux for a program of which every process leaves a file."""
+    starts.mkdir()
+    command = ChildCommand(sys.executable, ("-c", _COUNTED + program, str(starts)), {**os.environ})
+    return Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+
+
+def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        starts = (mux.start() for _ in range(2 * MAX_RESTARTS))
+        assert set(await asyncio.gather(*starts, return_exceptions=True)) == {None}
+        lines = [_Line(_Flow(), 1) for _ in range(3)]
+        for line in lines:
+            mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        for line in lines:
+            await _until(line.flow.heard, 1)
+        assert len(list((tmp_path / "starts").iterdir())) == 1
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        first = asyncio.get_running_loop().create_task(mux.start())
+        second = asyncio.get_running_loop().create_task(mux.start())
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        assert first.cancelled()
+        assert mux.is_up
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        await _until(line.flow.heard, 1)
+        assert len(list((tmp_path / "starts").iterdir())) == 1
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
+    async def main() -> None:
+        command = ChildCommand("/nonexistent/server", (), {})
+        mux = Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+        for _ in range(MAX_RESTARTS):
+            told = await asyncio.gather(*(mux.start() for _ in range(3)), return_exceptions=True)
+            assert {str(one) for one in told} == {
+                "the server could not be started: No such file or directory"
+            }
+        with pytest.raises(PeerGone, match="too often"):
+            await mux.start()
+
+    asyncio.run(main())
+
+
+def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        start = asyncio.get_running_loop().create_task(mux.start())
+        await asyncio.sleep(0)
+        await mux.stop(0)
+        await start
+        assert not mux.is_up
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        assert line.kinds == ["server_not_running"]
+
+    asyncio.run(main())
+
+
+_LEAVES_ITS_OUTPUT = """
+import json, subprocess
+for line in sys.stdin:
+    got = json.loads(line)
+    if got["method"] == "leave":
+        hold = 'for _ in $(seq 500); do [ -e "$0/../go" ] && exit; sleep 0.02; done'
+        subprocess.Popen(["sh", "-c", hold, sys.argv[1]], start_new_session=True)
+        os._exit(1)
+    if got["method"] != "wait":
+        print(json.dumps({"jsonrpc": "2.0", "id": got["id"], "result": {}}), flush=True)
+"""
+
+
+def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _LEAVES_ITS_OUTPUT)
+        await mux.start()
+        left = _Line(_Flow(), 1)
+        mux.send(left, _message("leave", 1))  # type: ignore[arg-type]  # a stand-in
+        async with asyncio.timeout(10):
+            while mux.is_up:  # noqa: ASYNC110  what is waited for has no event
+                await asyncio.sleep(0.005)
+        assert left.kinds == []
+        await mux.start()
+        assert left.kinds == ["upstream_connection_failed"]
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("wait", 1))  # type: ignore[arg-type]  # as above
+        (tmp_path / "go").touch()
+        await asyncio.sleep(0.3)
+        assert line.kinds == []
+        other = _Line(_Flow(), 2)
+        mux.send(other, _message("a", 2))  # type: ignore[arg-type]  # as above
+        await _until(other.flow.heard, 1)
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
+    async def main() -> None:
+        mux = _mux([])
+        flow = _Flow(is_modern=False)
+        for method in ("initialize", "a"):
+            line = _Line(flow, 1)
+            mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
+            assert line.kinds == ["server_not_running"]
 
     asyncio.run(main())

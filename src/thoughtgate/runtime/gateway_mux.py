@@ -5,6 +5,7 @@ that two agents that both ask with id 1 cannot read each other's answers. The ha
 of the older revisions is made once for the process and told to every agent after that.
 """
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -70,6 +71,8 @@ class Mux:
         self._is_shared = is_shared
         self._on_refused = on_refused
         self._child: Child | None = None
+        self._starting: asyncio.Task[None] | None = None
+        """The start under way; there is never more than one."""
         self._count = 0
         self._lines: dict[int, Line] = {}
         self._numbers: dict[tuple[Flow, RequestId], int] = {}
@@ -92,22 +95,45 @@ class Mux:
         return self._child is not None and self._child.is_running
 
     async def start(self) -> None:
-        """Start the process.
+        """Start the process, or wait until it is started for somebody else.
 
         Raises:
             PeerGone: it cannot be started.
         """
         if self.is_up:
             return
-        if self._failures >= MAX_RESTARTS:
-            raise PeerGone("the server ended too often")
-        self._failures += 1
-        child = Child(self._command, on_line=self._took, on_exit=self._ended, watcher=self._watcher)
-        await child.start()
-        self._child = child
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+        # Others may wait for the same start: it goes on when one of them does not.
+        await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
+        try:
+            if self._failures >= MAX_RESTARTS:
+                raise PeerGone("the server ended too often")
+            self._failures += 1
+            if self._child is not None:
+                await self._give_up(self._child)
+            child = Child(
+                self._command,
+                on_line=self._took,
+                on_exit=lambda _code: self._ended(child),
+                watcher=self._watcher,
+            )
+            await child.start()
+            self._child = child
+        finally:
+            self._starting = None
+
+    async def _give_up(self, child: Child) -> None:
+        """Hear no more of a process that has exited but whose output somebody holds open."""
+        await child.stop(0)
+        self._ended(child)
 
     async def stop(self, grace_s: float = 2.0) -> None:
-        """Stop the process."""
+        """Stop the process, also one that is being started."""
+        if self._starting is not None:
+            await asyncio.wait({self._starting})
         child, self._child = self._child, None
         if child is not None:
             await child.stop(grace_s)
@@ -218,9 +244,10 @@ class Mux:
             "capabilities": {},
             "clientInfo": {"name": "thoughtgate", "version": __version__},
         }
-        self._write(
+        if not self._write(
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
-        )
+        ):
+            self._greeting = 0  # No answer will come, and none is to be waited for.
 
     def _when_welcome(self, action: Callable[[], object]) -> None:
         if not self._greeting:
@@ -350,8 +377,9 @@ class Mux:
 
     # Ends.
 
-    def _ended(self, code: int) -> None:
-        del code
+    def _ended(self, child: Child) -> None:
+        if self._child is not None and self._child is not child:
+            return  # Another runs in its place, and whoever waits now waits for that one.
         self._child = None
         self._welcome = None
         self._greeting = 0
