@@ -302,6 +302,29 @@ def test_a_request_without_a_session_is_refused(alone: Gate, log: Path) -> None:
     assert _lines(log) == []
 
 
+def test_a_call_without_a_session_ends_on_the_record_before_its_caller_is_told(
+    alone: Gate,
+) -> None:
+    answer = alone.call("echo")
+    assert answer.error["message"].startswith("this server needs a session")
+    (started,) = alone.records("tool_call_start")
+    (ended,) = alone.records("tool_call_end")
+    assert ended["call"]["call_id"] == started["call"]["call_id"]
+    assert (ended["status"], ended["error"]["kind"]) == ("ERROR", "invalid_request")
+    assert "thoughtgate_calls_in_flight 0" in alone.request("GET", "/metrics").body.decode()
+
+
+def test_a_held_call_without_a_session_ends_when_it_is_approved(alone: Gate, log: Path) -> None:
+    answers: list[Any] = []
+    caller = threading.Thread(target=lambda: answers.append(alone.call("transfer", {"amount": 1})))
+    caller.start()
+    decide(alone, approve=True)
+    caller.join(10)
+    assert b"this server needs a session" in answers[0].body
+    assert [one["status"] for one in alone.records("tool_call_end")] == ["ERROR"]
+    assert _lines(log) == []
+
+
 def test_nothing_without_a_session_starts_a_process(alone: Gate, log: Path) -> None:
     assert alone.post(INITIALIZED).status == 400
     (refused,) = alone.post([call_of("echo"), INITIALIZED]).json

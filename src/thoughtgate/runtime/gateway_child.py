@@ -11,7 +11,9 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from thoughtgate.core.events import NotSent
 from thoughtgate.errors import PeerGone
+from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_alone import Alone
 from thoughtgate.runtime.gateway_batch import Batch
 from thoughtgate.runtime.gateway_flow import Flow, ToolHeaders
@@ -27,6 +29,7 @@ from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.sse import render_event
 
 SHARED: Final = "shared"
+NEEDS_SESSION: Final = "this server needs a session: send initialize first, then its Mcp-Session-Id"
 
 CLOSE_S: Final = 5.0
 """How long starting and stopping processes are waited for at the end."""
@@ -93,8 +96,7 @@ class ChildUpstream:
     def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
         """Send the message of a POST."""
         if not post.session and self._needs_session(post):
-            text = "this server needs a session: send initialize first, then its Mcp-Session-Id"
-            post.refuse(400, render_error(key, "invalid_request", message=text))
+            _Refusal(post, key).make()
             return
         line = ChildLine(post, post.flow, key, self)
         post.leg = line
@@ -224,6 +226,28 @@ def _put(mux: Mux, line: "ChildLine", message: Message) -> None:
         mux.send(line, message)
     else:
         mux.send_notice(line.flow, message)
+
+
+class _Refusal:
+    """A message that came without the session it needs: the call ends, the agent is told why."""
+
+    def __init__(self, post: Post, key: RequestId | None) -> None:
+        self._post = post
+        self._key = key
+
+    def make(self) -> None:
+        """End the call on the record, then answer."""
+        key, flow = self._key, self._post.flow
+        if key is not None:
+            flow.feed(NotSent(key, "invalid_request", now()), self)
+        body = render_error(key, "invalid_request", message=NEEDS_SESSION)
+        flow.outbox.later(self._post.answered, body, 400, JSON)
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """The session's own words say less."""
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """Nothing goes to the server."""
 
 
 class ChildLine:
