@@ -313,9 +313,18 @@ def find_id(line: bytes) -> RequestId | None:
         last = _LAST_ID.search(line[-TAIL:])
         if last is not None:
             found = _ids_in('{"id":' + last.group(1).decode("utf-8", "replace"))
-    if len(found) != 1 or (type(found[0]) is str and "\ufffd" in found[0]):
+    if len(found) != 1 or (type(found[0]) is str and not _is_sure(found[0])):
         return None
     return found[0]
+
+
+def _is_sure(ident: str) -> bool:
+    """Tell whether an id was read without doubt, and can be written again."""
+    try:
+        ident.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\ufffd" not in ident
 
 
 def _ids_in(text: str) -> list[RequestId]:
