@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.support.commands import thoughtgate
 from tests.support.frames import call, initialize, notification, request, result
 from tests.support.http_gate import Gate
 from tests.support.http_hub import ACCEPT, serving_http
+from tests.support.http_upstream import free_port
 from tests.support.hub import odd, sample, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
@@ -99,6 +101,36 @@ def test_bodies_that_are_no_message_are_refused(tmp_path: Path) -> None:
     assert batch.messages[0]["error"]["code"] == -32600
     assert array.status == 400
     assert (put.status, nowhere.status, health.status, stream.status) == (405, 404, 200, 405)
+
+
+def test_a_separate_admin_port_keeps_the_pages_off_the_agents_one(tmp_path: Path) -> None:
+    port = free_port()
+    with serving_http(tmp_path, ONE, listen={"admin_port": port}) as hub:
+        beside = [hub.send("GET", path=path).status for path in ("/metrics", "/ready", "/health")]
+        called = hub.modern(1, "tools/call", {"name": "one.add", "arguments": {"a": 1, "b": 2}})
+        hub.port, agents_port = port, hub.port
+        pages = [hub.send("GET", path=path).status for path in ("/metrics", "/ready", "/health")]
+        elsewhere = [hub.send("GET", path="/mcp").status, hub.send("POST", path="/ready").status]
+        metrics = hub.send("GET", path="/metrics").body.decode()
+        hub.port = agents_port
+
+    assert beside == [404, 404, 200]
+    assert called.status == 200
+    assert pages == [200, 200, 200]
+    assert elsewhere == [404, 405]
+    assert 'mcp_requests_total{method="tools/call",status="success"} 1.0' in metrics
+
+
+def test_an_admin_port_in_use_is_told(tmp_path: Path) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        config = write_config(tmp_path / "c.yaml", ONE, listen={"admin_port": port})
+        command = thoughtgate("serve", "--http", "127.0.0.1:0", "-c", str(config))
+        with StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path)}) as peer:
+            assert peer.wait() != 0
+            wait_for(lambda: f"cannot listen on 127.0.0.1:{port}" in peer.stderr)
 
 
 def test_progress_makes_the_answer_a_stream(tmp_path: Path) -> None:

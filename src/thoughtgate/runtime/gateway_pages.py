@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from thoughtgate.runtime.gateway import Gateway, Page
 from thoughtgate.transports.http_server import Exchange
+
+if TYPE_CHECKING:
+    from thoughtgate.runtime.gateway import Gateway, Page
 
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _TEXT: Final = (
@@ -44,7 +46,7 @@ class Pages:
         self._upstream: Checked | None = None
         self._connections: Callable[[], int] = lambda: 0
 
-    def attach(self, gateway: Gateway, upstream: Checked, connections: Callable[[], int]) -> None:
+    def attach(self, gateway: "Gateway", upstream: Checked, connections: Callable[[], int]) -> None:
         """Tell the pages what they are about."""
         self._gateway = gateway
         self._upstream = upstream
@@ -55,19 +57,19 @@ class Pages:
         if self._meter is not None:
             self._meter.take("mcp_batch_size_histogram", size)
 
-    def routes(self) -> Mapping[bytes, Callable[[], Page]]:
+    def routes(self) -> "Mapping[bytes, Callable[[], Page]]":
         """Return every page."""
         return {b"/health": self.health, b"/ready": self.ready, b"/metrics": self.metrics}
 
-    def public_routes(self) -> Mapping[bytes, Callable[[], Page]]:
+    def public_routes(self) -> "Mapping[bytes, Callable[[], Page]]":
         """Return the pages that stay beside MCP when there is an admin port."""
         return {b"/health": self.health}
 
-    def health(self) -> Page:
+    def health(self) -> "Page":
         """The process is alive."""
         return 200, _JSON, b'{"status":"ok"}'
 
-    def ready(self) -> Page:
+    def ready(self) -> "Page":
         """The gate takes calls and can make them."""
         upstream_up = self._upstream is not None and self._upstream.is_up
         draining = self._gateway is not None and self._gateway.is_draining
@@ -76,7 +78,7 @@ class Pages:
         status = "draining" if draining else "starting"
         return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
 
-    def metrics(self) -> Page:
+    def metrics(self) -> "Page":
         """What the gate counts."""
         meter, gateway = self._meter, self._gateway
         if meter is None:
@@ -86,14 +88,19 @@ class Pages:
             meter.set("thoughtgate_zombie_execution_prevented_total", gateway.desk.prevented)
         return 200, _TEXT, meter.render()
 
-    # As the handler of an admin port.
+
+class AdminPort:
+    """Serves pages on a port of their own."""
+
+    def __init__(self, pages: "Mapping[bytes, Callable[[], Page]]") -> None:
+        self._pages = pages
 
     def opened(self, exchange: Exchange) -> None:
         """Nothing is refused before it is read."""
 
     def completed(self, exchange: Exchange) -> None:
         """Serve a page."""
-        page = self.routes().get(exchange.target.partition(b"?")[0])
+        page = self._pages.get(exchange.target.partition(b"?")[0])
         if page is None:
             exchange.respond(404)
         elif exchange.method != b"GET":

@@ -31,6 +31,7 @@ from thoughtgate.runtime.gateway_head import (
     wrong_place,
     wrong_post,
 )
+from thoughtgate.runtime.gateway_pages import AdminPort
 from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
 from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream, trace_of
@@ -48,6 +49,12 @@ PATHS: Final = (b"/mcp", b"/mcp/v1")
 TRANSPORT: Final = "mcp_http"
 LOOK_S: Final = 5.0
 """How often sessions are looked over for idleness, and streams are kept alive."""
+
+ADMIN_DRAIN_S: Final = 0.5
+"""How long a stop lets a page be read to its end."""
+
+BESIDE_MCP: Final = (b"/health",)
+"""Pages that agents can still reach when there is an admin port."""
 
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
 RETRY_AFTER: Final = b"retry-after: 1\r\n"
@@ -91,12 +98,14 @@ class HttpFront:
         self._sessions: dict[str, HttpSession] = {}
         self._posts: set[HttpPost] = set()
         self._over = asyncio.Event()
-        self._pages: dict[bytes, Callable[[], tuple[int, bytes, bytes]]] = {
+        pages: dict[bytes, Callable[[], tuple[int, bytes, bytes]]] = {
             b"/health": lambda: (200, JSON, b'{"status":"ok"}'),
             b"/ready": self._ready,
             b"/metrics": self._metrics,
         }
         settings = self._listen_settings
+        self._admin = HttpServer(AdminPort(pages)) if settings.admin_port else None
+        self._pages = {path: pages[path] for path in (BESIDE_MCP if self._admin else pages)}
         self._server = HttpServer(
             self, ServerLimits(max_body=settings.max_body, keep_alive_s=settings.keep_alive_s)
         )
@@ -114,12 +123,9 @@ class HttpFront:
             raise ConfigError([Problem("listen.auth", text)])
         if self._keys is not None:
             await self._keys.fetch()
-        try:
-            bound = await self._server.listen(host, port)
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
-            text = f"cannot listen on {host}:{port}: {reason}"
-            raise ThoughtGateError(text) from None
+        bound = await _listen(self._server, host, port)
+        if self._admin is not None:
+            await _listen(self._admin, settings.admin_host, settings.admin_port)
         self._expected = expected_names(host, bound, settings.hosts, settings.origins)
         return bound
 
@@ -137,6 +143,8 @@ class HttpFront:
             session.stream.close()
         self._hub.gate.release()
         await self._server.drain(self._listen_settings.drain_s)
+        if self._admin is not None:
+            await self._admin.drain(ADMIN_DRAIN_S)
         if self._keys is not None:
             await self._keys.close()
 
@@ -375,3 +383,11 @@ class HttpFront:
         if rejection.challenge:
             headers = b"www-authenticate: %b\r\n" % rejection.challenge
         exchange.respond(rejection.status, headers)
+
+
+async def _listen(server: HttpServer, host: str, port: int) -> int:
+    try:
+        return await server.listen(host, port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
+        raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None

@@ -203,6 +203,9 @@ async def _open_http(plan: ServePlan, hub: Hub, principal: str, meter: Metrics |
     bound = await front.listen(host, port)
     hub.resume_tasks()
     _log.info("serving on http://%s:%d/mcp", host, bound)
+    listen = plan.loaded.settings.listen
+    if listen.admin_port:
+        _log.info("admin on http://%s:%d", listen.admin_host, listen.admin_port)
     return front
 
 

@@ -24,7 +24,7 @@ from thoughtgate.runtime.gateway import Gateway, GatewayOptions
 from thoughtgate.runtime.gateway_child import ChildUpstream
 from thoughtgate.runtime.gateway_head import LOOPBACK, expected_names
 from thoughtgate.runtime.gateway_http import HttpUpstream
-from thoughtgate.runtime.gateway_pages import Pages
+from thoughtgate.runtime.gateway_pages import AdminPort, Pages
 from thoughtgate.runtime.gateway_sessions import SessionTable, load_key
 from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
@@ -257,7 +257,7 @@ class HttpProxy:
         server = HttpServer(gateway, _limits(listen))
         pages.attach(gateway, upstream, lambda: len(server.connections))
         gateway.on_batch = pages.batch_came
-        admin = HttpServer(pages) if listen.admin_port else None
+        admin = HttpServer(AdminPort(pages.routes())) if listen.admin_port else None
         try:
             await _start(upstream)
             if keys is not None:
