@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.commands import sample_server, thoughtgate
 from tests.support.http_gate import ACCEPT, call_of, config_for
-from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port, text_result
 from tests.support.proxy_process import ProxyProcess, environment
 from tests.support.stages import port_of, served
 from tests.support.stdio_peer import StdioPeer
@@ -75,6 +75,39 @@ def test_several_workers_share_one_port_and_one_record(tmp_path: Path) -> None:
             assert len(starts) == 2
             assert len(proxy.records("tool_call_end")) == 20
             assert len(proxy.records("run_end")) == 2
+
+
+def _page(port: int, path: str) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+    connection.request("GET", path)
+    body = connection.getresponse().read()
+    connection.close()
+    return body.decode()
+
+
+@pytest.mark.parametrize("admin", [False, True])
+def test_whichever_worker_is_scraped_tells_the_numbers_of_all(tmp_path: Path, admin: bool) -> None:
+    admin_port = free_port() if admin else 0
+    with HttpUpstream(lambda received: text_result(received, "x")) as upstream:
+        listen = f"listen: {{transport: http, admin_port: {admin_port}}}\n"
+        config = _config(tmp_path, config_for(upstream.url, listen))
+        arguments = ["-c", config, "--listen", "127.0.0.1:0", "--workers", "3"]
+        with ProxyProcess(tmp_path, arguments) as proxy:
+            wait_for(lambda: proxy.stderr.count("listening on") == 3, what="all workers")
+            for ident in range(30):
+                assert _post(proxy.port, "echo", ident)[0] == 200
+            counted = 'mcp_requests_total{method="tools/call",status="success"} 30.0'
+            spread = 'mcp_request_duration_seconds_count{method="tools/call"} 30.0'
+
+            def page() -> str:
+                return _page(admin_port or proxy.port, "/metrics")
+
+            wait_for(lambda: counted in page(), what="the numbers of all workers")
+            pages = [page() for _ in range(12)]
+            assert all(counted in one and spread in one for one in pages)
+            assert all(one.count("thoughtgate_build_info{") == 1 for one in pages)
+            assert proxy.stop() == 0
+            wait_for(lambda: not list((tmp_path / "state" / "workers").iterdir()))
 
 
 @pytest.mark.parametrize("extra", [[], ["--workers", "2"]])

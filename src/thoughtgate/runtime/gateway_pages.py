@@ -80,13 +80,17 @@ class Pages:
 
     def metrics(self) -> "Page":
         """What the gate counts."""
-        meter, gateway = self._meter, self._gateway
-        if meter is None:
+        if self._meter is None:
             return 404, _TEXT, b""
-        if gateway is not None:
+        self.refresh()
+        return 200, _TEXT, self._meter.render()
+
+    def refresh(self) -> None:
+        """Have the numbers that no record tells counted as they are now."""
+        meter, gateway = self._meter, self._gateway
+        if meter is not None and gateway is not None:
             meter.set("mcp_connections_active", self._connections())
             meter.set("thoughtgate_zombie_execution_prevented_total", gateway.desk.prevented)
-        return 200, _TEXT, meter.render()
 
 
 class AdminPort:

@@ -33,6 +33,7 @@ from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_shim import json_log, secret_names
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
+from thoughtgate.runtime.proxy_numbers import SharedNumbers
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
@@ -58,6 +59,8 @@ class ProxyPlan:
     environ: Mapping[str, str]
     state: str
     audit: str = ""
+    numbers: str = ""
+    """Where workers leave their numbers for each other; empty when there is only one."""
 
     @property
     def settings(self) -> Settings:
@@ -195,7 +198,9 @@ class HttpProxy:
         """
         plan = self.plan
         meter = Metrics(HTTP) if plan.settings.telemetry.metrics else None
-        pages = Pages(meter)
+        shared = SharedNumbers(meter, plan.numbers) if meter and plan.numbers else None
+        pages = Pages(shared or meter)
+        telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
         governor = open_governor(
@@ -217,7 +222,8 @@ class HttpProxy:
         governor.start(now(), server=plan.server.id, command="proxy")
         status = "FAILED"
         try:
-            await self._serve(governor, pages, on_ready, reuse_port=reuse_port)
+            async with telling:
+                await self._serve(governor, pages, on_ready, reuse_port=reuse_port)
             status = "SUCCEEDED"
         finally:
             if prompt is not None:

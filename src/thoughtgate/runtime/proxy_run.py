@@ -13,10 +13,14 @@ from thoughtgate.errors import ThoughtGateError
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.launch import launch
 from thoughtgate.runtime.proxy import ProxyPlan, run_http
+from thoughtgate.runtime.proxy_numbers import exchange
 from thoughtgate.runtime.proxy_stdio import run_stdio
 
 WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
 """Set for a worker to the port that it shares."""
+
+NUMBERS: Final = "THOUGHTGATE_PROXY_NUMBERS"
+"""Set for a worker to the directory in which all of them leave their numbers."""
 
 
 def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
@@ -30,7 +34,8 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     shared = plan.environ.get(WORKER, "")
     if shared:
         listen = replace(plan.listen, port=int(shared), workers=1)
-        run_http(replace(plan, listen=listen), announce, reuse_port=True)
+        numbers = plan.environ.get(NUMBERS, "")
+        run_http(replace(plan, listen=listen, numbers=numbers), announce, reuse_port=True)
         return 0
     if plan.listen.workers > 1:
         return run_workers(plan, announce)
@@ -42,22 +47,23 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     """Run several processes on one port; when one of them fails, all stop.
 
     Raises:
-        ThoughtGateError: the address cannot be used.
+        ThoughtGateError: the address or the state directory cannot be used.
     """
     held = _reserve(plan.listen.host, plan.listen.port)
     guardian = Guardian()  # ends the workers; their own guardians end what they have started
     try:
-        port = held.getsockname()[1]
-        environ = {**os.environ, WORKER: str(port)}
-        command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
-        workers = {
-            launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
-            for _ in range(plan.listen.workers)
-        }
-        announce(f"{len(workers)} workers on port {port}")
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: _stop(workers))
-        return _wait(workers)
+        with exchange(plan.state) as numbers:
+            port = held.getsockname()[1]
+            environ = {**os.environ, WORKER: str(port), NUMBERS: numbers}
+            command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
+            workers = {
+                launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
+                for _ in range(plan.listen.workers)
+            }
+            announce(f"{len(workers)} workers on port {port}")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: _stop(workers))
+            return _wait(workers)
     finally:
         held.close()
         guardian.dismiss()
