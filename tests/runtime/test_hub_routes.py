@@ -8,6 +8,7 @@ from tests.support.frames import call, request
 from tests.support.http_hub import serving_http
 from tests.support.hub import odd, sample, serving
 from tests.support.otlp_receiver import otlp_receiver
+from tests.support.proxy_process import read_records
 
 
 def complete(ident: int, ref: dict[str, str]) -> dict[str, object]:
@@ -127,3 +128,19 @@ def test_an_unknown_name_is_a_decision_and_nothing_upstream(tmp_path: Path, prof
     assert 'mcp_upstream_requests_total{status="error"} 0.0' in metrics
     assert "thoughtgate_upstream_requests_total{" not in metrics
     assert [span.name for span in receiver.spans] == ["mcp.request"]
+
+
+def test_a_list_that_only_the_judge_saw_is_not_on_record(tmp_path: Path) -> None:
+    with serving_http(tmp_path, {"one": sample()}, telemetry={"metrics": True}) as hub:
+        called = hub.modern(1, "tools/call", {"name": "one.add", "arguments": {"a": 1, "b": 2}})
+        unasked = hub.send("GET", path="/metrics").body.decode()
+        before = read_records(tmp_path, "tools_list")
+        hub.modern(2, "tools/list")
+        asked = hub.send("GET", path="/metrics").body.decode()
+        after = read_records(tmp_path, "tools_list")
+
+    assert called.messages[0]["result"]["content"][0]["text"] == "3"
+    assert 'mcp_requests_total{method="tools/list"' not in unasked
+    assert before == []
+    assert 'mcp_requests_total{method="tools/list"' in asked
+    assert {one["server_name"] for one in after} == {"one", "thoughtgate"}

@@ -128,6 +128,11 @@ class HubGate:
         """Return the names in a list that stay hidden."""
         return self.governor.screen(server, session, method, entries, now())
 
+    def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
+        """Have the judge know what a server says of its tools; no client is shown it."""
+        # Not through the governor, which puts what is shown on the record.
+        self.governor.judge.screen(server, "", "tools/list", entries, now())
+
     def note(self, record: Record) -> None:
         """Put an event on the record."""
         self.governor.note(record)

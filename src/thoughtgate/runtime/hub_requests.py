@@ -275,14 +275,14 @@ class HubRequests:
             self._work(client, ident, self._learn_first(client, message, target, named, modern))
             return
         if supervisor is not None:
-            hub.routes.teach(supervisor, client.id)
+            hub.routes.teach(supervisor)
         self._carry(client, message, target, named.name, modern=modern)
 
     async def _learn_first(
         self, client: Client, message: Message, target: Target, named: Named, modern: bool
     ) -> None:
         hub = self._hub
-        await hub.routes.learn(target, hub.servers[target.server], client.id)
+        await hub.routes.learn(target, hub.servers[target.server])
         self._carry(client, message, target, named.name, modern=modern)
 
     async def _find_owner(

@@ -99,21 +99,21 @@ class HubRoutes:
         method = LIST_OF.get(target.kind)
         return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
 
-    async def learn(self, target: Target, supervisor: Supervisor, session: str) -> None:
+    async def learn(self, target: Target, supervisor: Supervisor) -> None:
         """Fetch a server's list for the judge; a server that cannot tell is judged without."""
         method = LIST_OF[target.kind]
         try:
             await supervisor.offer(method)
         except (PeerError, PeerGone):
             return
-        self.teach(supervisor, session)
+        self.teach(supervisor)
 
-    def teach(self, supervisor: Supervisor, session: str) -> None:
+    def teach(self, supervisor: Supervisor) -> None:
         """Let the judge see what a server says of its tools, once for each list."""
         offer = supervisor.known("tools/list")
         if offer is not None and self._learned.get(supervisor.id) is not offer:
             self._learned[supervisor.id] = offer
-            self._gate.screen(supervisor.id, session, "tools/list", offer.entries)
+            self._gate.learn(supervisor.id, offer.entries)
 
     async def collect_resources(self, supervisors: list[Supervisor]) -> None:
         """Have the lists in memory by which a resource's owner is found."""
