@@ -1,8 +1,20 @@
 """Statuses of answers over HTTP."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from thoughtgate.runtime.hub_post import MAX_WAITING, MAX_WAITING_BYTES, HttpStream, status_of
+from thoughtgate.runtime.hub_post import (
+    MAX_WAITING,
+    MAX_WAITING_BYTES,
+    HttpStream,
+    status_of,
+    with_companions,
+)
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
 
 
 @pytest.mark.parametrize(
@@ -33,3 +45,24 @@ def test_what_is_said_before_a_stream_is_open_waits_within_bounds() -> None:
     stream.close()
 
     assert not stream.is_open
+
+
+def _carried(params: str, *headers: tuple[bytes, bytes]) -> Any:
+    message = read_frame(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params.encode())
+    assert isinstance(message, Message)
+    exchange = cast("Exchange", SimpleNamespace(wire_headers=list(headers)))
+    return with_companions(message, exchange).body["params"]
+
+
+def test_what_the_head_says_beside_the_trace_is_carried_in_the_message() -> None:
+    state, more = (b"tracestate", b"a=1"), (b"tracestate", b"b=2")
+    said = _carried('{"_meta":{"tracestate":"old","kept":1}}', state, more, (b"baggage", b"u=x"))
+
+    assert said == {"_meta": {"tracestate": "a=1,b=2", "baggage": "u=x", "kept": 1}}
+
+
+@pytest.mark.parametrize(
+    ("params", "header"), [("{}", b"\xe9"), ("{}", b""), ('{"_meta":7}', b"u=x")]
+)
+def test_what_cannot_be_carried_changes_nothing(params: str, header: bytes) -> None:
+    assert _carried(params, (b"baggage", header)) == _carried(params)

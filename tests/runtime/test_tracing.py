@@ -161,9 +161,13 @@ def test_a_server_on_http_is_told_in_the_header_and_in_the_message(
     assert mode == "--stdio" or told[0] == PARENT.split("-")[1]
 
 
+BESIDE = {"tracestate": "vendor=1,other=a b", "baggage": "user=alice;p=1,plan=x%20y"}
+"""What travels beside a trace context."""
+
+
 def _ask_on_stdio(hub: Served) -> None:
     hub.open()
-    body = _call(1, traceparent=PARENT, kept=1)
+    body = _call(1, traceparent=PARENT, kept=1, **BESIDE)
     body["params"]["name"] = "one.echo"
     assert "result" in hub.ask(body)
 
@@ -172,13 +176,13 @@ def _ask_in_a_session(hub: HttpHub) -> None:
     session = hub.open_session()
     body = _call(1, kept=1)
     body["params"]["name"] = "one.echo"
-    assert hub.post(body, Mcp_Session_Id=session, traceparent=PARENT).status == 200
+    assert hub.post(body, Mcp_Session_Id=session, traceparent=PARENT, **BESIDE).status == 200
 
 
 def _ask_alone(hub: HttpHub) -> None:
     body = _call(1, kept=1, **envelope())
     body["params"]["name"] = "one.echo"
-    head = {"Mcp_Method": "tools/call", "Mcp_Name": "one.echo", "traceparent": PARENT}
+    head = {"Mcp_Method": "tools/call", "Mcp_Name": "one.echo", "traceparent": PARENT, **BESIDE}
     assert hub.post(body, MCP_Protocol_Version=MODERN_VERSION, **head).status == 200
 
 
@@ -203,6 +207,7 @@ def test_a_stdio_server_of_a_hub_is_told_the_hubs_span(tmp_path: Path, way: str)
     meta = call["params"]["_meta"]
     assert (call["params"]["name"], meta["kept"]) == ("echo", 1)
     assert _span_of(meta["traceparent"]) == told
+    assert {name: meta.get(name) for name in BESIDE} == BESIDE
     assert (told[0], parent) == _span_of(PARENT)
 
 
@@ -215,6 +220,7 @@ def test_an_http_server_of_a_hub_is_told_in_the_header_too(tmp_path: Path, way: 
     trace = call.headers["traceparent"]
     assert _span_of(trace) == told
     assert call.message["params"]["_meta"]["traceparent"] == trace
+    assert {name: call.headers.get(name) for name in BESIDE} == BESIDE
     assert told[0] == PARENT.split("-")[1]
 
 
@@ -282,7 +288,7 @@ def test_without_a_collector_a_hub_adds_no_trace_but_records_the_callers(tmp_pat
     with serving_http(tmp_path, {"one": sample("--log", str(seen))}) as hub:
         _ask_in_a_session(hub)
     (call,) = _calls(seen)
-    assert "traceparent" not in call["params"].get("_meta", {})
+    assert {"traceparent", *BESIDE}.isdisjoint(call["params"].get("_meta", {}))
     assert f'"traceparent":"{PARENT}"' in (tmp_path / "state" / "audit.jsonl").read_text("utf-8")
 
 

@@ -63,6 +63,26 @@ def test_a_server_is_told_of_the_span_it_works_under_and_nobody_else_is() -> Non
         assert (upstream.trace_id.hex(), upstream.span_id.hex()) == (trace, span)
 
 
+@pytest.mark.parametrize(
+    ("kind", "attribute"),
+    [
+        ("tool", "gen_ai.tool.name"),
+        ("resource", "mcp.resource.uri"),
+        ("prompt", "gen_ai.prompt.name"),
+    ],
+)
+def test_both_spans_name_what_the_call_names_by_its_kind(kind: str, attribute: str) -> None:
+    with otlp_receiver() as receiver:
+        tracer = Tracer(receiver.endpoint)
+        tracer.observe(started("c", T0, kind=kind, tool="it"))
+        tracer.observe(decided("c", T0, tool="it"))
+        tracer.observe(ended("c", T0 + 1, tool="it"))
+        tracer.close()
+        for name in ("mcp.request", "mcp.upstream"):
+            said = attributes(receiver.span(name))
+            assert {key for key, value in said.items() if value == "it"} == {attribute}
+
+
 def test_a_persons_thinking_is_a_span_of_its_own() -> None:
     with otlp_receiver() as receiver:
         tracer = Tracer(receiver.endpoint)

@@ -7,12 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.wire.headers import (
+    MAX_COMPANION,
     Mismatch,
     ParamHeader,
     argument_at,
     check_method,
     check_name,
     check_params,
+    companion_headers,
     decode_value,
     encode_value,
     is_mirrored,
@@ -164,3 +166,17 @@ def test_headers_that_repeat_the_body_are_known() -> None:
     assert is_mirrored(b"mcp-param-x")
     assert not is_mirrored(b"mcp-session-id")
     assert not is_mirrored(b"accept")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "a\r\nx: y", "\u00e9", "x" * (MAX_COMPANION + 1), 7, None, ["a"]]
+)
+def test_only_what_can_be_a_header_travels_beside_the_trace(text: Any) -> None:
+    params = {"_meta": {"baggage": text, "tracestate": "vendor=1"}}
+
+    assert companion_headers(params) == [(b"tracestate", b"vendor=1")]
+
+
+@pytest.mark.parametrize("params", [None, [], {}, {"_meta": None}, {"_meta": {}}])
+def test_without_anything_beside_the_trace_there_is_no_header(params: Any) -> None:
+    assert companion_headers(params) == []

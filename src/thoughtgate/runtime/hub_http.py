@@ -34,7 +34,7 @@ from thoughtgate.runtime.gateway_head import (
 from thoughtgate.runtime.gateway_pages import AdminPort
 from thoughtgate.runtime.hub import Hub
 from thoughtgate.runtime.hub_client import Client
-from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream, trace_of
+from thoughtgate.runtime.hub_post import JSON, HttpPost, HttpStream, trace_of, with_companions
 from thoughtgate.runtime.hub_requests import HubRequests
 from thoughtgate.runtime.tasks import spawn
 from thoughtgate.telemetry.metrics import Metrics
@@ -272,7 +272,7 @@ class HttpFront:
         post.on_end = lambda: self._part(client, post)
         exchange.on_gone = post.gone
         self._hub.join(client)
-        self._requests.take(client, message)
+        self._requests.take(client, self._traced(message, exchange))
 
     def _part(self, client: Client, post: HttpPost) -> None:
         self._posts.discard(post)
@@ -322,7 +322,12 @@ class HttpFront:
         post.on_end = lambda: self._answered(session, ident, post)
         # Before 2026-07-28 leaving is not cancelling; but nobody is left to approve for.
         exchange.on_gone = lambda: self._caller_left(session, ident, post)
-        self._requests.take(session.client, message)
+        self._requests.take(session.client, self._traced(message, exchange))
+
+    def _traced(self, message: Message, exchange: Exchange) -> Message:
+        """Have a request carry on what its head says beside the trace, where the gate traces."""
+        traces = self._hub.gate.governor.trace is not None
+        return with_companions(message, exchange) if traces else message
 
     def _answered(self, session: HttpSession, ident: RequestId, post: HttpPost) -> None:
         session.used_at = monotonic()

@@ -7,9 +7,9 @@ from typing import Final
 
 from thoughtgate.runtime.clock import monotonic
 from thoughtgate.transports.http_server import Exchange
-from thoughtgate.wire.headers import TRACE
-from thoughtgate.wire.message import RequestId
-from thoughtgate.wire.revisions import is_traceparent
+from thoughtgate.wire.headers import COMPANIONS, TRACE, is_companion
+from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.revisions import META, is_traceparent
 from thoughtgate.wire.sse import render_event
 
 JSON: Final = b"content-type: application/json\r\n"
@@ -146,6 +146,24 @@ def trace_of(exchange: Exchange) -> str:
     """Return the W3C trace context that a request's head names; empty when it is none."""
     trace = exchange.headers.get(TRACE, b"").decode("latin-1")
     return trace if is_traceparent(trace) else ""
+
+
+def with_companions(message: Message, exchange: Exchange) -> Message:
+    """Return a request with what its head says beside the trace context, where servers find it."""
+    said = {name: _joined(exchange, name.encode()) for name in COMPANIONS}
+    carried = {name: text for name, text in said.items() if is_companion(text)}
+    params = message.body.get("params")
+    meta = params.get(META, {}) if type(params) is dict else None
+    if not carried or type(params) is not dict or type(meta) is not dict:
+        return message
+    body = {**message.body, "params": {**params, META: {**meta, **carried}}}
+    return message._replace(body=body)
+
+
+def _joined(exchange: Exchange, wanted: bytes) -> str:
+    """Return a header that is a list, and so may come in several lines."""
+    lines = [value for name, value in exchange.wire_headers if name == wanted]
+    return b",".join(lines).decode("latin-1")
 
 
 def status_of(data: bytes) -> int:

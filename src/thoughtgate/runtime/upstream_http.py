@@ -20,6 +20,7 @@ from thoughtgate.wire.headers import (
     SESSION,
     VERSION,
     ParamHeader,
+    companion_headers,
     mirrored,
     trace_headers,
 )
@@ -138,14 +139,15 @@ class HttpCarrier:
 
     def _headers(self, body: dict[str, Any]) -> Headers:
         params = body.get("params")
+        traced = [*trace_headers(params), *companion_headers(params)]
         version = version_in(params)
         method = body.get("method")
         if version is not None and type(method) is str and type(params) is dict:
             wanted: tuple[ParamHeader, ...] = ()
             if method == "tools/call" and self._param_headers is not None:
                 wanted = self._param_headers(str(params.get("name")))
-            return [*_ACCEPT, *trace_headers(params), *mirrored(method, params, version, wanted)]
-        return [*_ACCEPT, *trace_headers(params), *self._session_headers()]
+            return [*_ACCEPT, *traced, *mirrored(method, params, version, wanted)]
+        return [*_ACCEPT, *traced, *self._session_headers()]
 
     def _session_headers(self) -> Headers:
         headers: Headers = []

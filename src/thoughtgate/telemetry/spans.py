@@ -38,10 +38,12 @@ _OPERATIONS: Final = {"tools/call": "execute_tool"}
 class _Traced:
     """The spans of one call."""
 
-    __slots__ = ("approval", "request", "upstream")
+    __slots__ = ("approval", "named", "request", "upstream")
 
-    def __init__(self, request: "Span") -> None:
+    def __init__(self, request: "Span", named: str) -> None:
         self.request = request
+        self.named = named
+        """The attribute that holds what the call names."""
         self.upstream: Span | None = None
         self.approval: Span | None = None
 
@@ -120,11 +122,12 @@ class Tracer:
             "thoughtgate.server": record.server,
             "thoughtgate.principal": call["principal"],
         }
-        attributes[_NAMED.get(call["kind"], "gen_ai.tool.name")] = call["tool_name"]
+        named = _NAMED.get(call["kind"], "gen_ai.tool.name")
+        attributes[named] = call["tool_name"]
         trace = call.get("traceparent")
         parent = self._otlp.parent({"traceparent": trace}) if trace else None
         span = self._otlp.start("mcp.request", record.at, attributes, parent)
-        self._open[call["call_id"]] = _Traced(span)
+        self._open[call["call_id"]] = _Traced(span, named)
         if len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)[1].close(_ns(record.at))
 
@@ -152,7 +155,7 @@ class Tracer:
 
     def _forwarded(self, traced: _Traced, record: Record) -> None:
         name = record.body["call"]["tool_name"]
-        attributes = {"thoughtgate.server": record.server, "gen_ai.tool.name": name}
+        attributes = {"thoughtgate.server": record.server, traced.named: name}
         below = self._otlp.below(traced.request)
         traced.upstream = self._otlp.start("mcp.upstream", record.at, attributes, below)
 

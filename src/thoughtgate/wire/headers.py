@@ -10,10 +10,10 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.revisions import traceparent
+from thoughtgate.wire.revisions import META, traceparent
 
 VERSION: Final = b"mcp-protocol-version"
 METHOD: Final = b"mcp-method"
@@ -22,6 +22,11 @@ PARAM: Final = b"mcp-param-"
 SESSION: Final = b"mcp-session-id"
 LAST_EVENT: Final = b"last-event-id"
 TRACE: Final = b"traceparent"
+COMPANIONS: Final = ("tracestate", "baggage")
+"""What W3C lets travel beside a trace context: members of ``_meta``, and headers."""
+
+MAX_COMPANION: Final = 8192
+"""Characters of one; the most that W3C asks anybody to carry."""
 
 NAMED_BY: Final[dict[str, str]] = {
     "tools/call": "name",
@@ -199,6 +204,20 @@ def trace_headers(params: Json) -> list[tuple[bytes, bytes]]:
     """Return the header that repeats the W3C trace context of a request's ``_meta``, if it has one."""
     trace = traceparent(params)
     return [(TRACE, trace.encode())] if trace else []
+
+
+def companion_headers(params: Json) -> list[tuple[bytes, bytes]]:
+    """Return the headers that repeat what travels beside the trace context in a request's ``_meta``."""
+    meta = params.get(META) if type(params) is dict else None
+    if type(meta) is not dict:
+        return []
+    found = [(name, meta.get(name)) for name in COMPANIONS]
+    return [(name.encode(), text.encode()) for name, text in found if is_companion(text)]
+
+
+def is_companion(text: Json) -> TypeGuard[str]:
+    """Tell whether something can be a header beside the trace context."""
+    return type(text) is str and len(text) <= MAX_COMPANION and _PLAIN.fullmatch(text) is not None
 
 
 def is_mirrored(name: bytes) -> bool:
