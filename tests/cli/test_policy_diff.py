@@ -52,7 +52,7 @@ def test_what_loosens_and_what_tightens_is_told(
     ):
         assert part in loosened
     assert "tool read_file: ALLOW -> BLOCK" in tightened
-    assert "approval.ops.remember: True -> False" in tightened
+    assert "approval.ops.remember: true -> false" in tightened
 
 
 def test_the_other_way_round_it_tightens(
@@ -128,3 +128,52 @@ def test_cedar_files_that_change_are_named(
     assert told["cedar a.cedar"] == ("cannot_be_told", "gone")
     assert told["cedar b.cedar"] == ("cannot_be_told", "other text")
     assert told["any other server: any other tool"] == ("tightens", "BLOCK")
+
+
+def test_settings_are_told_as_json_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = diff(tmp_path, capsys, OLD, NEW, "--json").json
+    told = {change["subject"]: (change["before"], change["after"]) for change in changes}
+    assert told["approval.ops.approvers"] == (["kim", "ada"], [])
+    assert told["approval.ops.remember"] == (True, False)
+    assert told["approval.ops.timeout_s"] == (300, 540)
+    out = diff(tmp_path, capsys, OLD, NEW).out
+    assert 'approval.ops.approvers: ["kim", "ada"] -> []' in out
+    assert "approval.ops.timeout_s: 300 -> 540" in out
+
+
+def test_a_guard_beside_the_rules_that_is_gone_fails_a_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = BARE + "audit: {on_failure: continue}\n"
+    done = diff(tmp_path, capsys, BARE, new, "--fail-on-loosen")
+    assert done.code == 1
+    assert done.out == "LOOSENS (1)\n  audit.on_failure: refuse -> continue\n"
+
+
+def test_the_profile_that_only_reports_fails_a_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = BARE + "profile: development\n"
+    done = diff(tmp_path, capsys, BARE, new, "--fail-on-loosen")
+    assert done.code == 1
+    assert "  profile: production -> development\n" in done.out
+
+
+def test_secrets_of_servers_are_not_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = (
+        BARE
+        + "servers: {a: {command: a, args: [--token, first-value], env: {A_TOKEN: one-old-value}}}\n"
+    )
+    new = (
+        BARE
+        + "servers: {a: {command: a, args: [--token, other-value], env: {A_TOKEN: one-new-value}}}\n"
+    )
+    for flags in ((), ("--json",)):
+        done = diff(tmp_path, capsys, old, new, *flags)
+        assert "servers.a.args" in done.out
+        assert "servers.a.env.A_TOKEN" in done.out
+        assert "-value" not in done.out

@@ -1,12 +1,12 @@
 """``thoughtgate policy diff``: what a change of config loosens or tightens."""
 
+import json
 import os
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -14,7 +14,7 @@ from thoughtgate.cli.audit_place import RecordOption, write_json
 from thoughtgate.cli.audit_query import printable
 from thoughtgate.cli.options import JsonOption, examples
 from thoughtgate.cli.policy_replay import recorded_calls
-from thoughtgate.config.settings import Settings, WorkflowSettings
+from thoughtgate.cli.setting_changes import compare_settings
 from thoughtgate.core.comparison import Target, compare
 from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
@@ -49,8 +49,13 @@ def diff_command(
     observed = [Target(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
     changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
-        *_approvals(before.settings, after.settings),
-        *_cedar(before.settings, after.settings),
+        *(
+            change._replace(
+                before=_masked(change.before, before, after),
+                after=_masked(change.after, before, after),
+            )
+            for change in compare_settings(before.settings, after.settings)
+        ),
         *changes,
     ]
     if json_:
@@ -69,52 +74,30 @@ def _load(path: str) -> Loaded:
     return load_configuration(path, os.environ, str(Path.cwd()))
 
 
+def _masked(value: Any, *loaded: Loaded) -> Any:
+    """Return the value of a setting without the secrets that either config knows."""
+    if isinstance(value, dict):
+        # Names such as token_env name no secret here, but the variable of one.
+        return {name: _masked(inner, *loaded) for name, inner in value.items()}
+    for one in loaded:
+        value = one.policy.redactor.mask_value(value)
+    return value
+
+
 def _told(changes: list[Change]) -> Iterable[str]:
     if not changes:
-        yield "no change of what is let through, asked for or refused"
+        yield "no change of what is let through, asked for or refused, nor of any other setting"
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):
         found = [change for change in changes if change.effect == effect]
         if found:
             yield f"{effect.upper().replace('_', ' ')} ({len(found)})"
             for change in found:
-                yield f"  {printable(change.subject)}: {change.before} -> {change.after}"
+                told = f"{change.subject}: {_words(change.before)} -> {_words(change.after)}"
+                yield f"  {printable(told)}"
 
 
-def _approvals(old: Settings, new: Settings) -> Iterable[Change]:
-    for name in sorted(old.approval.keys() & new.approval.keys()):
-        one, other = old.approval[name], new.approval[name]
-        before, after = asdict(one), asdict(other)
-        for field in sorted(before):
-            if before[field] != after[field]:
-                effect = _effect(field, one, other)
-                subject = f"approval.{name}.{field}"
-                yield Change(effect, subject, str(before[field]), str(after[field]))
-
-
-def _cedar(old: Settings, new: Settings) -> Iterable[Change]:
-    """Name Cedar files that came, went or changed; probes show only some of what they decide."""
-    before = {Path(source.file).name: source.text for source in old.cedar}
-    after = {Path(source.file).name: source.text for source in new.cedar}
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
-            words = (
-                "-" if name not in before else "there",
-                "gone" if name not in after else "other text",
-            )
-            yield Change(UNTOLD, f"cedar {name}", *words)
-
-
-def _effect(field: str, old: WorkflowSettings, new: WorkflowSettings) -> str:
-    if field == "required":
-        return TIGHTENS if new.required > old.required else LOOSENS
-    if field == "on_timeout":
-        return LOOSENS if new.on_timeout == "approve" else TIGHTENS
-    if field == "approvers":
-        # An empty list lets everybody decide who can reach the channel.
-        narrower = bool(new.approvers) and (
-            not old.approvers or set(new.approvers) < set(old.approvers)
-        )
-        return TIGHTENS if narrower else LOOSENS
-    if field in {"allow_elicitation", "remember"}:
-        return LOOSENS if getattr(new, field) else TIGHTENS
-    return CHANGES
+def _words(value: Any) -> str:
+    """Return a value for people: text as it is, anything else as in the config."""
+    if value is None or value == "":
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

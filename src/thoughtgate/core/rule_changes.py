@@ -8,7 +8,7 @@ a change that may go either way cannot be told.
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, Condition
 from thoughtgate.policy.globs import Glob
@@ -35,8 +35,9 @@ class Change(NamedTuple):
     effect: str
     """``loosens``, ``tightens``, ``cannot_be_told``, or ``changes`` when it is neither."""
     subject: str
-    before: str
-    after: str
+    before: Any
+    """As JSON has it; words where a thing only came, went or moved."""
+    after: Any
 
 
 class Decision(NamedTuple):
