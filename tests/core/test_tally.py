@@ -16,9 +16,10 @@ from thoughtgate.core.tally import (
     Tally,
     policy_reference,
     run_ended,
+    run_profile,
     run_started,
 )
-from thoughtgate.policy.call import DEVELOPMENT
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 
 
@@ -112,3 +113,8 @@ def test_a_clock_that_went_back_gives_no_negative_duration() -> None:
 
 def test_the_starter_policy_is_named_as_such() -> None:
     assert policy_reference(Policy(starter=True))["policy_id"] == "starter"
+
+
+def test_the_first_record_says_the_profile() -> None:
+    for profile in (PRODUCTION, DEVELOPMENT):
+        assert run_profile(run_started(T0, Policy(profile=profile))) == profile

@@ -8,6 +8,9 @@ from tests.support.audit_cli import sample_events
 from tests.support.records import T0, decided, ended, started
 
 from thoughtgate.core.record import Record, frame_refused
+from thoughtgate.core.tally import run_started
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.policy import Policy
 from thoughtgate.telemetry import logs as module
 from thoughtgate.telemetry.logs import DEBUG, ERROR, INFO, JSON, WARN, Log
 
@@ -85,6 +88,21 @@ def test_what_the_development_profile_would_have_refused_is_logged_as_such(pipe:
     assert rejected["governance_decision"] == "WOULD_REJECT"
     assert rejected["correlation_id"] == "1-f1"
     assert dropped["governance_decision"] == "WOULD_DROP"
+
+
+@pytest.mark.parametrize("profile", [PRODUCTION, DEVELOPMENT])
+def test_what_is_let_through_is_logged_with_the_profile_of_the_run(
+    pipe: Pipe, profile: str
+) -> None:
+    log = Log("shim", form=JSON, descriptor=pipe.writer)
+    log.record(run_started(T0, Policy(profile=profile)))
+    log.record(decided("c1"))
+    log.record(
+        frame_refused(
+            T0, "files", "1", direction="agent_to_server", check="batch", kind="k", size=9
+        )
+    )
+    assert [line["profile"] for line in pipe.objects()] == [profile, profile]
 
 
 def test_methods_are_remembered_of_so_many_open_calls(

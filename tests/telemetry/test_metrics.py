@@ -13,6 +13,9 @@ from tests.support.records import (
 )
 
 from thoughtgate.core.record import Record, frame_refused, message_seen
+from thoughtgate.core.tally import run_started
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.policy import Policy
 from thoughtgate.telemetry import metrics as module
 from thoughtgate.telemetry.metric_table import HTTP, METRICS, STDIO
 from thoughtgate.telemetry.metrics import Metrics
@@ -67,6 +70,13 @@ def test_the_stdio_metrics_count_what_shims_see() -> None:
     assert sample(metrics, "thoughtgate_stdio_active_servers") == 1
     name = "thoughtgate_stdio_approval_latency_seconds_sum"
     assert sample(metrics, name, server_id="files") == 5
+
+
+@pytest.mark.parametrize("profile", [PRODUCTION, DEVELOPMENT])
+def test_what_is_let_through_is_counted_for_the_profile_of_the_run(profile: str) -> None:
+    metrics = fed(run_started(T0, Policy(profile=profile)), *call(1))
+    name = "thoughtgate_stdio_governance_decisions_total"
+    assert sample(metrics, name, server_id="files", decision="forward", profile=profile) == 1
 
 
 @pytest.mark.requirement("S004-NFR-001")

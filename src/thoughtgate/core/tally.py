@@ -21,7 +21,7 @@ from thoughtgate.core.record import (
     TIMEOUT,
     Record,
 )
-from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 
 ENFORCE: Final = "enforce"
@@ -143,6 +143,11 @@ def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) ->
     if facts:
         run["meta"] = facts
     return Record(RUN_START, at, server, "0", {"run": run})
+
+
+def run_profile(started: Record) -> str:
+    """Return the profile of a run from its first record."""
+    return PRODUCTION if started.body["run"]["mode"] == ENFORCE else DEVELOPMENT
 
 
 def run_ended(

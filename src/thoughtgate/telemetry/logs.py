@@ -21,9 +21,12 @@ from thoughtgate.core.record import (
     CALL_END,
     CALL_START,
     FRAME_REFUSED,
+    RUN_START,
     SERVER_EXITED,
     Record,
 )
+from thoughtgate.core.tally import run_profile
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 
 DEBUG: Final = "debug"
@@ -71,6 +74,8 @@ class Log:
         self._redactor = redactor if redactor is not None else Redactor()
         self._descriptor = descriptor
         self._is_cut = False
+        self._profile = PRODUCTION
+        """What the start of the run said."""
         self._methods: dict[str, str] = {}
         """The methods of calls that have not ended: only their start names them."""
 
@@ -93,12 +98,16 @@ class Log:
         """Write what the record says, as far as an operator wants to read it at once."""
         if record.type == CALL_START:
             self._remember(record.body["call"])
+        elif record.type == RUN_START:
+            self._profile = run_profile(record)
         teller = _TELLERS.get(record.type)
         if teller is None:
             return
         level, message, fields = teller(record)
         call_id = fields.get("correlation_id", "")
         fields.setdefault("method", self._methods.get(call_id))
+        if "profile" in fields:
+            fields["profile"] = fields["profile"] or self._profile
         if record.type == CALL_END:
             self._methods.pop(call_id, None)
         self.say(level, message, record.at, server_id=record.server or None, **fields)
@@ -155,7 +164,8 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
         "governance_decision": WOULD_BLOCK if observed else word,
-        "profile": "development" if observed else "production",
+        # What is let through is let through in both.
+        "profile": DEVELOPMENT if observed else None if forwarded else PRODUCTION,
         "gate": decision["gate"],
         "policy_reason": decision["explain"]["summary"] or None,
         "forwarded": forwarded,
@@ -186,7 +196,7 @@ def _frame(record: Record) -> tuple[str, str, dict[str, Any]]:
         "method": frame.get("method"),
         "correlation_id": frame.get("correlation_id"),
         "governance_decision": would if observed else "reject",
-        "profile": "development" if observed else "production",
+        "profile": DEVELOPMENT if observed else None,
         "check": frame["check"],
         "forwarded": observed,
     }

@@ -29,6 +29,8 @@ from prometheus_client.registry import Collector
 from thoughtgate import __version__
 from thoughtgate.core import record as events
 from thoughtgate.core.record import Record
+from thoughtgate.core.tally import run_profile
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
 from thoughtgate.wire import methods
 
@@ -84,6 +86,8 @@ class Metrics:
     def __init__(self, transport: str = STDIO) -> None:
         self.registry = CollectorRegistry()
         self._stdio = transport == STDIO
+        self._profile = PRODUCTION
+        """What the start of the run said."""
         self._numbers: dict[tuple[str, ...], float] = {}
         """Counters and gauges by name and labels: plain numbers, because calls wait for them."""
         self._spreads: dict[tuple[str, ...], list[float]] = {}
@@ -103,6 +107,7 @@ class Metrics:
         """Calls under way: the method, or more of one that people were asked about."""
         self._states: dict[str, str] = {}
         self._observers = {
+            events.RUN_START: self._run_started,
             events.CALL_START: self._started,
             events.CALL_DECISION: self._decided,
             events.CALL_END: self._ended,
@@ -238,7 +243,9 @@ class Metrics:
         """A call through a shim was judged."""
         if self._stdio:
             server, outcome = self.bounded("server_id", server), _OUTCOMES.get(action, OTHER)
-            profile = "production" if enforced else "development"
+            # What is let through is let through in both profiles.
+            enforcing = self._profile if action == "ALLOW" else PRODUCTION
+            profile = enforcing if enforced else DEVELOPMENT
             name = "thoughtgate_stdio_governance_decisions_total"
             self.add(name, times, server, outcome, profile)
 
@@ -403,6 +410,9 @@ class Metrics:
     def _rejected(self, record: Record) -> None:
         method = (record.body.get("agent") or {}).get("method", "none")
         self.add("thoughtgate_agent_connections_total", 1, method, "rejected")
+
+    def _run_started(self, record: Record) -> None:
+        self._profile = run_profile(record)
 
     def _policy_changed(self, record: Record) -> None:
         loaded = (record.body.get("policy") or {}).get("loaded", True)
