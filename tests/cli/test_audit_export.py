@@ -141,3 +141,14 @@ def test_a_last_line_without_its_end_is_left_out_and_named(
     done = command(capsys, "audit", "export", "--record", str(path), "--format", form)
     assert [json.loads(line) for line in done.out.splitlines()] == whole
     assert f"{path}:20: cut short" in done.err
+
+
+def test_a_file_that_is_no_record_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "foreign"
+    path.write_text("a diary\nof somebody\n")
+    done = command(capsys, "audit", "export", "--record", str(path), "--format", "flat")
+    assert done.code == 2
+    assert f"{path}: this is no record" in done.err
+    assert not done.out

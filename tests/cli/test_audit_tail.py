@@ -200,3 +200,14 @@ def test_a_type_that_is_none_of_ours_is_a_usage_error(
     done = command(capsys, "audit", "tail", "--record", path, "--type", "nonsense")
     assert done.code == 2
     assert "tool_call_decision" in done.err
+
+
+def test_a_file_that_is_no_record_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "foreign"
+    path.write_text("a diary\nof somebody\n")
+    done = command(capsys, "audit", "tail", "--record", str(path))
+    assert done.code == 2
+    assert f"{path}: this is no record" in done.err
+    assert not done.out

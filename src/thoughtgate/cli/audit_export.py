@@ -15,6 +15,7 @@ from thoughtgate.cli.audit_place import (
     existing_files,
     find_place,
     open_ledger,
+    require_events,
     span,
     write_csv,
 )
@@ -66,7 +67,7 @@ def export_command(
             calls = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         write_csv(CSV_CALLS, calls)
         return
-    existing_files(place.record)
+    require_events(place.record, existing_files(place.record))
     _export(place.record, _shape(format_, place.record), start, end)
 
 

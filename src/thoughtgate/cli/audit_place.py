@@ -106,7 +106,7 @@ def existing_files(record: Path) -> list[Path]:
     return files
 
 
-def _require_events(record: Path, files: list[Path]) -> None:
+def require_events(record: Path, files: list[Path]) -> None:
     """Refuse a file that is somebody else's; a record without a line yet is none.
 
     Raises:
@@ -126,7 +126,7 @@ def _require_events(record: Path, files: list[Path]) -> None:
 
 def _ledger(place: Place, stack: ExitStack) -> Ledger:
     # Before anything is made.
-    _require_events(place.record, existing_files(place.record))
+    require_events(place.record, existing_files(place.record))
     if place.ledger:
         try:
             return Ledger(ledger_path(place.record))

@@ -14,6 +14,7 @@ from thoughtgate.cli.audit_place import (
     RecordOption,
     existing_files,
     find_place,
+    require_events,
     shown_time,
     warn_of_faults,
 )
@@ -126,10 +127,14 @@ def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterat
     """Give the last events of the record, and when following those that come.
 
     Lines that are no events, and a file that is not there yet, are named on stderr.
+
+    Raises:
+        StoreError: there is no such record, or it has lines and none of them is an event.
     """
     if follow and not path.is_file():
         sys.stderr.write(f"waiting for {path}\n")
     files = [] if follow else existing_files(path)
+    require_events(path, files)
     current = path if follow or path in files else files[-1]
     reader = Follower(current)
     newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
