@@ -213,3 +213,21 @@ def test_no_value_runs_over_into_the_next(fields: dict[str, Any], key: str) -> N
 )
 def test_a_limit_over_no_time_is_refused(limit: dict[str, Any], key: str) -> None:
     assert f"limits[0].{key}" in found({"limits": [limit]})
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "instead"),
+    [
+        (server(url="https://u:p@h/mcp"), "servers.a.url", "; use auth with token_env"),
+        (
+            {"telemetry": {"otlp": {"endpoint": "https://u:p@h:4318"}}},
+            "telemetry.otlp.endpoint",
+            "; use headers",
+        ),
+        (listen(public_url="https://u:p@h"), "listen.public_url", ""),
+    ],
+)
+def test_where_a_password_in_an_address_belongs_is_said(
+    data: dict[str, Any], key: str, instead: str
+) -> None:
+    assert found(data)[key] == f"must not hold a user name or password{instead}"

@@ -141,7 +141,7 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
         secret = bool(server.get("auth")) or "authorization" in map(
             str.lower, _map(server, "headers")
         )
-        yield from _address((*path, "url"), url, secure=secret)
+        yield from _address((*path, "url"), url, secure=secret, credentials="auth with token_env")
     for field in ("timeout", "start_timeout", "connect_timeout"):
         yield from _at_least((*path, field), server.get(field), MIN_TIMEOUT_S)
     yield from _handed_over(path, server)
@@ -169,8 +169,11 @@ def _at_least(path: Path, value: Any, least_s: float) -> Found:
         yield path, f"must be at least {least_s:g}s (got {value!r})"
 
 
-def _address(path: Path, url: str, *, secure: bool) -> Found:
-    """Check a URL; one that carries a secret must be https, but for loopback."""
+def _address(path: Path, url: str, *, secure: bool, credentials: str = "") -> Found:
+    """Check a URL; one that carries a secret must be https, but for loopback.
+
+    ``credentials`` names the setting that a user name and password belong in, if there is one.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -179,7 +182,8 @@ def _address(path: Path, url: str, *, secure: bool) -> Found:
     if parts.scheme not in {"http", "https"} or not host or port == 0 or not _URL.fullmatch(url):
         yield path, "must be an http:// or https:// URL with a host"
     elif parts.username is not None or parts.password is not None:
-        yield path, "must not hold a user name or password; use auth with token_env"
+        instead = f"; use {credentials}" if credentials else ""
+        yield path, f"must not hold a user name or password{instead}"
     elif secure and parts.scheme == "http" and not is_loopback(host):
         yield path, "must be https:// where a secret is sent to another machine"
 
@@ -379,4 +383,5 @@ def _places(data: dict[str, Any]) -> Found:
         yield ("tasks", "ttl"), "must not be longer than max_ttl"
     endpoint = _map(_map(data, "telemetry"), "otlp").get("endpoint")
     if isinstance(endpoint, str) and endpoint:
-        yield from _address(("telemetry", "otlp", "endpoint"), endpoint, secure=False)
+        path: Path = ("telemetry", "otlp", "endpoint")
+        yield from _address(path, endpoint, secure=False, credentials="headers")

@@ -51,9 +51,18 @@ MAX_VALUE: Final = 2000
 MAX_CALLS: Final = 10_000
 """Calls between their start and their end whose methods are remembered; the oldest are forgotten."""
 
+_WARNED_OF: Final = frozenset({FRAME_REFUSED, AGENT_AUTH_REJECTED, SERVER_EXITED})
+"""Types of events that are worth a warning whatever they say."""
+
 WOULD_BLOCK: Final = "WOULD_BLOCK"
 WOULD_REJECT: Final = "WOULD_REJECT"
 WOULD_DROP: Final = "WOULD_DROP"
+
+
+def level_of(kind: str, action: str) -> str:
+    """Return the level of an event, by its type and, of a verdict, the action."""
+    refused = kind == CALL_DECISION and action != "ALLOW"
+    return WARN if refused or kind in _WARNED_OF else INFO
 
 
 class Log:
@@ -170,8 +179,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "policy_reason": decision["explain"]["summary"] or None,
         "forwarded": forwarded,
     }
-    level = INFO if word == "forward" else WARN
-    return level, "call judged", fields
+    return level_of(record.type, decision["action"]), "call judged", fields
 
 
 def _ended(record: Record) -> tuple[str, str, dict[str, Any]]:

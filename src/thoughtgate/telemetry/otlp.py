@@ -23,6 +23,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from thoughtgate import __version__
+from thoughtgate.telemetry.logs import INFO, WARN, level_of
 
 TIMEOUT_S = 2.0
 """How long one export may take, on a thread of its own; a stop waits for at most two of them."""
@@ -31,6 +32,7 @@ TIMEOUT_S = 2.0
 logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
 
+_SEVERITIES = {INFO: SeverityNumber.INFO, WARN: SeverityNumber.WARN}
 _KINDS = {"mcp.request": SpanKind.SERVER, "mcp.upstream": SpanKind.CLIENT}
 
 
@@ -40,7 +42,7 @@ class Exporter:
     def __init__(
         self, endpoint: str, headers: dict[str, str], sample_rate: float, facts: Mapping[str, Any]
     ) -> None:
-        base = endpoint.rstrip("/")
+        base = _base(endpoint)
         resource = Resource.create(dict(facts))
         sampler = ParentBased(TraceIdRatioBased(sample_rate))
         self._spans = TracerProvider(sampler=sampler, resource=resource, shutdown_on_exit=True)
@@ -91,10 +93,11 @@ class Exporter:
     def log(self, name: str, at: float, facts: Mapping[str, Any], span: Span | None = None) -> None:
         """Send a log record, tied to a span if there is one."""
         context = set_span_in_context(span, Context()) if span is not None else None
+        severity = _SEVERITIES[level_of(name, str(facts.get("thoughtgate.action", "")))]
         self._logger.emit(
             timestamp=int(at * 1_000_000) * 1000,
-            severity_number=SeverityNumber.INFO,
-            severity_text="INFO",
+            severity_number=severity,
+            severity_text=severity.name,
             body=name,
             attributes=dict(facts),
             event_name=f"thoughtgate.{name}",
@@ -111,3 +114,9 @@ class Exporter:
         self._logs.force_flush(timeout_ms)
         self._spans.shutdown()
         self._logs.shutdown()
+
+
+def _base(endpoint: str) -> str:
+    """Return a collector's base URL, also where the address for spans or logs was given."""
+    plain = endpoint.rstrip("/")
+    return plain.removesuffix("/v1/traces").removesuffix("/v1/logs").rstrip("/")
