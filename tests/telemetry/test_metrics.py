@@ -262,6 +262,13 @@ def test_agents_and_config_files_are_counted() -> None:
     assert sample(metrics, "thoughtgate_config_load_total", status="error") == 1
 
 
+def test_the_config_file_of_the_start_is_counted_and_the_starter_is_none() -> None:
+    name = "thoughtgate_config_load_total"
+    changed = Record("policy_changed", T0, "", "0", {"policy": {"loaded": True}})
+    assert sample(fed(run_started(T0, Policy()), changed), name, status="success") == 2
+    assert sample(fed(run_started(T0, Policy(starter=True))), name, status="success") == 0
+
+
 def test_an_answer_to_an_unknown_call_is_counted_without_a_time() -> None:
     metrics = fed(asked("nobody"), answered("nobody"))
     assert sample(metrics, "thoughtgate_blocking_approval_total", result="approved") == 1

@@ -27,6 +27,9 @@ from thoughtgate.policy.policy import Policy
 ENFORCE: Final = "enforce"
 OBSERVE: Final = "observe"
 
+STARTER: Final = "starter"
+"""How the record names the policy that applies without a config file."""
+
 SUCCEEDED: Final = "SUCCEEDED"
 """The agent left and the server ended as it was told to."""
 FAILED: Final = "FAILED"
@@ -167,7 +170,7 @@ def run_ended(
 def policy_reference(policy: Policy) -> dict[str, str]:
     """Return how the record names a policy: the starter or the operator's, and its digest."""
     return {
-        "policy_id": "starter" if policy.starter else "config",
+        "policy_id": STARTER if policy.starter else "config",
         "policy_version": policy.version,
         "policy_hash": policy.version,
     }

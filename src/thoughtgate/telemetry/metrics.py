@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 from thoughtgate import __version__
 from thoughtgate.core import record as events
 from thoughtgate.core.record import Record
-from thoughtgate.core.tally import run_profile
+from thoughtgate.core.tally import STARTER, run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
 from thoughtgate.wire import methods
@@ -413,6 +413,8 @@ class Metrics:
 
     def _run_started(self, record: Record) -> None:
         self._profile = run_profile(record)
+        if record.body["run"]["policy"]["policy_id"] != STARTER:
+            self.add("thoughtgate_config_load_total", 1, "success")
 
     def _policy_changed(self, record: Record) -> None:
         loaded = (record.body.get("policy") or {}).get("loaded", True)
