@@ -41,3 +41,8 @@ def test_an_odd_span_is_named_and_nothing_is_summed_up(client: Client, tmp_path:
     assert "span is one of 1h, 1d, 7d, 30d, not &lt;b&gt;" in text
     assert "Calls over time" not in text
     assert "aria-current" not in text.partition('class="tabs"')[2].partition("</p>")[0]
+
+
+def test_a_span_may_be_said_as_for_the_calls(client: Client) -> None:
+    assert "since is one of 1h, 1d, 7d, 30d, not zz" in client.get("/stats?since=zz").text
+    assert 'href="/stats?span=7d" aria-current="true"' in client.get("/stats?since=7d").text

@@ -14,6 +14,8 @@ SPANS: Final = {
     "7d": ("7 days", 7 * 86_400.0),
     "30d": ("30 days", 30 * 86_400.0),
 }
+_NAMES: Final = ("span", "since")
+"""Parameters that say how far back to look; the first that is there counts."""
 MAX_WORD: Final = 200
 """Characters of a span that are told back."""
 
@@ -26,7 +28,9 @@ class StatsPage:
 
     def page(self, request: Request) -> Response:
         """Serve the sums of a span of time."""
-        chosen = request.query_params.get("span", "").strip().lower()[:MAX_WORD] or "1d"
+        # The page of calls says since.
+        name = next((one for one in _NAMES if request.query_params.get(one)), "span")
+        chosen = request.query_params.get(name, "").strip().lower()[:MAX_WORD] or "1d"
         now = self._site.desk.clock()
         stats = self._site.record.stats(now - SPANS[chosen][1], now) if chosen in SPANS else {}
         charts = {}
@@ -46,5 +50,11 @@ class StatsPage:
                 "frames": plot_ranking(stats["frames_refused"]),
             }
         return self._site.page(
-            request, "stats.html", stats=stats, charts=charts, spans=SPANS, chosen=chosen
+            request,
+            "stats.html",
+            stats=stats,
+            charts=charts,
+            spans=SPANS,
+            name=name,
+            chosen=chosen,
         )
