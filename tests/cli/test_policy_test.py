@@ -57,6 +57,8 @@ tests:
   - {tool: a, expect: deny, argumentz: {}}
   - {tool: a, expect: deny, arguments: [], server: 7}
   - nothing
+  - {tool: a, expect: deny, gate: rulez}
+  - {tool: a, expect: deny, gate: [rules]}
 """
     done = run_tests(tmp_path, capsys, text)
     assert done.code == 1
@@ -68,6 +70,8 @@ tests:
         "tests[3].arguments",
         "tests[3].server",
         "tests[4]",
+        "tests[5].gate: must be one of visibility, rules, default, cedar, internal",
+        "tests[6].gate: must be a text",
     ):
         assert key in done.err
     assert "tests.yaml:3" in done.err

@@ -28,6 +28,8 @@ _KEYS: Final = frozenset(
     | {"gate", "rule", "workflow"}
 )
 _ACTIONS: Final = (FORWARD, DENY, APPROVE)
+_GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
+"""What a verdict may name as its gate where nothing is counted and nobody is asked."""
 _EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
 _METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 
@@ -139,6 +141,9 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
         yield "", "name one of tool, resource and prompt"
     if entry.get("expect") not in _ACTIONS:
         yield "expect", f"must be one of {', '.join(_ACTIONS)}"
+    gate = entry.get("gate", _GATES[0])
+    if isinstance(gate, str) and gate not in _GATES:
+        yield "gate", f"must be one of {', '.join(_GATES)}"
     for name in ("arguments", "annotations"):
         if not isinstance(entry.get(name, {}), dict):
             yield name, "must be an object"
