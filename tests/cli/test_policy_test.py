@@ -61,7 +61,7 @@ tests:
   - {tool: a, expect: deny, gate: [rules]}
 """
     done = run_tests(tmp_path, capsys, text)
-    assert done.code == 1
+    assert done.code == 2
     assert done.out == ""
     for key in (
         "tests[0]: name one of",
@@ -82,7 +82,7 @@ def test_a_file_without_tests_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     done = run_tests(tmp_path, capsys, text)
-    assert done.code == 1
+    assert done.code == 2
     assert "Traceback" not in done.err
 
 
@@ -92,11 +92,11 @@ def test_a_file_that_cannot_be_read_is_named(
     config = tmp_path / "thoughtgate.yaml"
     config.write_text(CONFIG)
     missing = command(capsys, "policy", "test", str(tmp_path / "no.yaml"), "-c", str(config))
-    assert missing.code == 1
+    assert missing.code == 2
     assert "no.yaml" in missing.err
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe")
     odd = command(capsys, "policy", "test", str(tmp_path / "bytes.yaml"), "-c", str(config))
-    assert odd.code == 1
+    assert odd.code == 2
     assert "UTF-8" in odd.err
 
 
@@ -107,8 +107,16 @@ def test_a_file_without_expectations_is_told_how_they_look(
     file = tmp_path / "expectations.yaml"
     file.write_text(text)
     done = command(capsys, "policy", "test", str(file))
-    assert done.code == 1
+    assert done.code == 2
     assert told in done.err
     assert "tests: [{" in done.err
     assert "init" not in done.err
     assert "schema" not in done.err
+
+
+def test_a_wrong_config_has_the_exit_code_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thoughtgate.yaml").write_text("schema: 1\n")
+    place = str(tmp_path / "thoughtgate.yaml")
+    assert command(capsys, "policy", "test", str(tmp_path / "no.yaml"), "-c", place).code == 1

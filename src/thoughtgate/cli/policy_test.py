@@ -13,7 +13,7 @@ from thoughtgate.cli.audit_place import write_json
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.config.document import Document
 from thoughtgate.config.parse import parse
-from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
+from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TOOL, Call, Verdict
 from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.runtime.configuration import load_configuration
@@ -32,6 +32,12 @@ _GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
 """What a verdict may name as its gate where nothing is counted and nobody is asked."""
 _EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
 _METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+
+
+class ExpectationsError(ConfigError):
+    """A file of expectations is wrong, which says nothing about the policy."""
+
+    exit_code = EXIT_FAILURE
 
 
 class Expectation(NamedTuple):
@@ -61,7 +67,7 @@ def expectations_command(
 ) -> None:
     """Judge the calls in a file and compare with what the file expects.
 
-    Exit code 0 when all is as expected, 1 when not, or when the file is wrong.
+    Exit code 0 when all is as expected, 1 when not, 2 when the file is wrong.
     """
     loaded = load_configuration(config, os.environ, str(Path.cwd()))
     expectations = load_expectations(file)
@@ -84,26 +90,31 @@ def load_expectations(file: Path) -> list[Expectation]:
     """Read a file of expectations.
 
     Raises:
-        ConfigError: it cannot be read, or is wrong; every problem is listed.
+        ExpectationsError: it cannot be read, or is wrong; every problem is listed.
     """
     try:
         text = file.read_text("utf-8")
     except OSError as error:
-        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(file))]) from None
+        raise ExpectationsError(
+            [Problem("", f"cannot be read: {error.strerror}", str(file))]
+        ) from None
     except UnicodeError:
-        raise ConfigError([Problem("", "is not UTF-8 text", str(file))]) from None
+        raise ExpectationsError([Problem("", "is not UTF-8 text", str(file))]) from None
     hint = f"write expectations, such as '{_EXAMPLE}'"
-    document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
+    try:
+        document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
+    except ConfigError as error:
+        raise ExpectationsError(error.problems) from None
     entries = document.data.get("tests")
     if not isinstance(entries, list) or not entries or document.data.keys() != {"tests"}:
         message = (
             "must hold one key, tests, with a list such as [{server: s, tool: t, expect: deny}]"
         )
-        raise ConfigError([Problem("tests", message, str(file))])
+        raise ExpectationsError([Problem("tests", message, str(file))])
     problems: list[Problem] = []
     found = [_read(entry, at, document, str(file), problems) for at, entry in enumerate(entries)]
     if problems:
-        raise ConfigError(problems)
+        raise ExpectationsError(problems)
     return [one for one in found if one is not None]
 
 
