@@ -20,12 +20,13 @@ from thoughtgate.cli.audit_place import (
     write_csv,
 )
 from thoughtgate.cli.options import ConfigOption, examples
+from thoughtgate.cli.progress import Reading
 from thoughtgate.core.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.core.folding import event_time
 from thoughtgate.core.ocsf import Starts, ocsf_event
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
-from thoughtgate.stores.record_reader import Entry, read_record
+from thoughtgate.stores.record_reader import Entry, read_record, record_files
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -82,24 +83,29 @@ def _shape(format_: str, record: Path) -> Shape:
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
     """Return the held calls that were made: a person may answer long after the verdict."""
-    found = (approved_call(entry.event) for entry in read_record(record) if entry.line.ended)
-    return frozenset(call for call in found if call is not None)
+    with Reading(record_files(record)) as progress:
+        entries = read_record(record, watch=progress.read)
+        found = (approved_call(entry.event) for entry in entries if entry.line.ended)
+        return frozenset(call for call in found if call is not None)
 
 
 def _export(record: Path, shape: Shape, since: float, until: float) -> None:
     """Print the events between two times; one that does not say when stands by the line before."""
     before, starts = 0.0, Starts()
-    for entry in read_record(record):
-        at = event_time(entry.event)
-        at = at if at > 0 else before
-        fault = _fault(entry, timeless=shape is ocsf_event and not at)
-        if fault:
-            sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
-            continue
-        start = starts.said(entry.event)
-        if at >= since and (not until or at < until):
-            _write(entry, shape(entry.event, before, start))
-        before = at
+    # On a terminal the events themselves show how far it is.
+    with Reading(record_files(record), wanted=not sys.stdout.isatty()) as progress:
+        for entry in read_record(record, watch=progress.read):
+            at = event_time(entry.event)
+            at = at if at > 0 else before
+            fault = _fault(entry, timeless=shape is ocsf_event and not at)
+            if fault:
+                progress.clear()
+                sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
+                continue
+            start = starts.said(entry.event)
+            if at >= since and (not until or at < until):
+                _write(entry, shape(entry.event, before, start))
+            before = at
 
 
 def _fault(entry: Entry, *, timeless: bool) -> str:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import typer
 
+from thoughtgate.cli.progress import Reading
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.folding import parse_time
@@ -82,7 +83,9 @@ def open_ledger(place: Place) -> Iterator[Ledger]:
     with ExitStack() as stack:
         ledger = _ledger(place, stack)
         stack.callback(ledger.close)
-        warn_of_faults(ledger.ingest(place.record).faults)
+        with Reading(record_files(place.record)) as progress:
+            ingested = ledger.ingest(place.record, progress.read)
+        warn_of_faults(ingested.faults)
         yield ledger
 
 

@@ -10,13 +10,14 @@ import typer
 
 from thoughtgate.cli.audit_place import Place, find_place, write_json
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.progress import Reading
 from thoughtgate.core.envelope import GENESIS
 from thoughtgate.core.verification import OPEN_RUN, TRUNCATED, Finding, Verification
 from thoughtgate.errors import EXIT_CONFIG, UsageError
 from thoughtgate.runtime.presence import list_gates
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.stores.owner import name_of
-from thoughtgate.stores.record_reader import verify_record
+from thoughtgate.stores.record_reader import record_files, verify_record
 
 VERIFY_EXAMPLES: Final = examples(
     "thoughtgate audit verify",
@@ -93,9 +94,15 @@ def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
     """Verify a record, knowing of a gate that writes it, though it may begin meanwhile."""
     written = bool(place.key) and _is_being_written(place.record)
     while True:
-        report = verify_record(
-            place.record, key=place.key, anchor=anchor, rotated=rotated, being_written=written
-        )
+        with Reading(record_files(place.record, rotated=rotated)) as progress:
+            report = verify_record(
+                place.record,
+                key=place.key,
+                anchor=anchor,
+                rotated=rotated,
+                being_written=written,
+                watch=progress.read,
+            )
         is_open = any(finding.kind == TRUNCATED for finding in report.findings)
         if written or not is_open or not _is_being_written(place.record):
             return report

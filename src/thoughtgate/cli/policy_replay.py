@@ -19,6 +19,7 @@ from thoughtgate.cli.audit_place import (
 )
 from thoughtgate.cli.audit_query import printable
 from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.progress import Progress
 from thoughtgate.core.record import NOWHERE
 from thoughtgate.core.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
 from thoughtgate.runtime.configuration import load_configuration
@@ -52,8 +53,14 @@ def replay_command(
     """
     loaded = load_configuration(config, os.environ, str(Path.cwd()))
     start, end = span(since, until)
-    calls = _whole_runs(record, start, end)
-    outcomes = [one for one in replay(calls, loaded.policy) if one.recorded.at >= start]
+    with Progress() as progress:
+        calls = _whole_runs(record, start, end, progress)
+        replayed = replay(
+            calls,
+            loaded.policy,
+            lambda found: progress.count(found, len(calls), "replaying the calls"),
+        )
+    outcomes = [one for one in replayed if one.recorded.at >= start]
     unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
     flips = flips_of(outcomes)
     if json_:
@@ -70,21 +77,24 @@ def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[Reco
     start, end = span(since, until)
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
-    yield from _calls_of(rows)
+    with Progress() as progress:
+        yield from _calls_of(rows, progress)
 
 
-def _whole_runs(record: Path | None, start: float, end: float) -> list[RecordedCall]:
+def _whole_runs(
+    record: Path | None, start: float, end: float, progress: Progress
+) -> list[RecordedCall]:
     """Return the calls of a time, and those before it in the same runs: limits counted these too."""
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         if start:
             for run in {row["run_id"] for row in rows if row["run_id"]}:
                 rows += find_calls(ledger.connection, CallFilter(run=run, until=start, limit=0))
-    return sorted(_calls_of(rows), key=lambda one: one.at)
+    return sorted(_calls_of(rows, progress), key=lambda one: one.at)
 
 
-def _calls_of(rows: list[dict[str, Any]]) -> Iterator[RecordedCall]:
-    for row in reversed(rows):
+def _calls_of(rows: list[dict[str, Any]], progress: Progress) -> Iterator[RecordedCall]:
+    for row in progress.count(reversed(rows), len(rows), "reading the calls"):
         recorded = recorded_call(row)
         if recorded is not None:
             yield recorded

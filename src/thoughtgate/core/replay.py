@@ -8,7 +8,7 @@ outcome is marked as uncertain and says on what.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import has_failed
@@ -159,16 +159,21 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
     )
 
 
-def replay(calls: Iterable[RecordedCall], policy: Policy) -> list[Outcome]:
+def replay(
+    calls: Iterable[RecordedCall],
+    policy: Policy,
+    follow: Callable[[Iterator[Outcome]], Iterable[Outcome]] = iter,
+) -> list[Outcome]:
     """Judge recorded calls, limits included, each run in the order its gate saw things happen.
 
-    What no server offered has no outcome: every policy refuses it.
+    What no server offered has no outcome: every policy refuses it. ``follow`` passes the
+    outcomes on as they come, run by run.
     """
     runs: dict[str, list[RecordedCall]] = {}
     for recorded in calls:
         runs.setdefault(recorded.run, []).append(recorded)
-    outcomes = [outcome for found in runs.values() for outcome in _replay_run(found, policy)]
-    return sorted(outcomes, key=lambda outcome: outcome.recorded.at)
+    outcomes = (outcome for found in runs.values() for outcome in _replay_run(found, policy))
+    return sorted(follow(outcomes), key=lambda outcome: outcome.recorded.at)
 
 
 def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[Outcome]:

@@ -17,7 +17,7 @@ from thoughtgate.core.envelope import stated_chain
 from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS, Folded
 from thoughtgate.core.verification import Line
 from thoughtgate.errors import StoreError
-from thoughtgate.stores.record_reader import read_entry, read_lines, record_files
+from thoughtgate.stores.record_reader import Watch, read_entry, read_lines, record_files, unwatched
 
 SCHEMA_VERSION: Final = 4
 """A ledger of another version is thrown away and filled again."""
@@ -119,7 +119,7 @@ class Ledger:
         """Close the database."""
         self.connection.close()
 
-    def ingest(self, record: Path) -> Ingested:
+    def ingest(self, record: Path, watch: Watch = unwatched) -> Ingested:
         """Read what the record holds beyond what was read before; forget files that are gone.
 
         A call that several files speak of stays until the last of them is gone.
@@ -133,7 +133,7 @@ class Ledger:
             self._forget_all_but(self._usable([head for _, head in files]))
             for file, head in files:
                 if head:
-                    events += self._ingest_file(file, head, faults)
+                    events += self._ingest_file(file, head, faults, watch)
                     faults += self._known_faults(file, head)
             if events:
                 self.connection.executescript("PRAGMA analysis_limit = 400; PRAGMA optimize;")
@@ -185,7 +185,9 @@ class Ledger:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
-    def _ingest_file(self, file: Path, head: str, faults: list[tuple[str, int, str]]) -> int:
+    def _ingest_file(
+        self, file: Path, head: str, faults: list[tuple[str, int, str]], watch: Watch
+    ) -> int:
         events = 0
         while True:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -193,7 +195,7 @@ class Ledger:
                 offset, lines, chain = self._reached(head)
                 _check_unchanged(file, offset, lines, chain, faults)
                 batch = _Batch(offset, lines, chain)
-                for line in _whole_lines(file, offset, lines):
+                for line in _whole_lines(file, offset, lines, watch):
                     batch.take(line)
                     if batch.count >= BATCH_LINES:
                         break
@@ -295,9 +297,9 @@ def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterato
         yield [*(get(name) for name in names), head]
 
 
-def _whole_lines(file: Path, offset: int, lines: int) -> Iterator[Line]:
+def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[Line]:
     """Give the lines that have their end; a line still being written is for the next time."""
-    return (line for line in read_lines(file, offset, lines) if line.ended)
+    return (line for line in read_lines(file, offset, lines, watch) if line.ended)
 
 
 def _head(file: Path) -> str:

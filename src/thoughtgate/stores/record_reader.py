@@ -4,9 +4,9 @@ A truncated, corrupted, foreign or mixed file is read as far as it is sound; wha
 is an entry with a fault and its place, never an exception.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.envelope import CONTRACT
 from thoughtgate.core.verification import (
@@ -29,6 +29,10 @@ GONE: Final = "the current file is gone; only the files put aside are read"
 
 _CHUNK: Final = 1024 * 1024
 _MAJOR: Final = CONTRACT.partition(".")[0]
+
+
+Watch: TypeAlias = Callable[[Path, int, int], None]
+"""Is told now and then how much of a file has been read: its lines and its bytes."""
 
 
 class Entry(NamedTuple):
@@ -59,7 +63,13 @@ def record_files(path: Path, *, rotated: bool = True) -> list[Path]:
     return [*(file for _, file in older if file.stat().st_ino != current), path]
 
 
-def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
+def unwatched(_file: Path, _lines: int, _size: int) -> None:
+    """Watch a reading that nobody waits for."""
+
+
+def read_lines(
+    file: Path, offset: int = 0, number: int = 0, watch: Watch = unwatched
+) -> Iterator[Line]:
     """Give the lines of one file from an offset on; ``number`` lines stand before it.
 
     Raises:
@@ -71,6 +81,8 @@ def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
             stream.seek(offset)
             rest, left_out = b"", 0
             while chunk := stream.read(_CHUNK):
+                watch(file, number, offset)
+                offset += len(chunk)
                 *lines, last = chunk.split(b"\n")
                 for data in lines:
                     number += 1
@@ -78,6 +90,7 @@ def read_lines(file: Path, offset: int = 0, number: int = 0) -> Iterator[Line]:
                     yield Line(name, number, rest, left_out=left_out)
                     rest, left_out = b"", 0
                 rest, left_out = _longer(rest, left_out, last)
+            watch(file, number, offset)
             if rest:
                 yield Line(name, number + 1, rest, ended=False, left_out=left_out)
     except OSError as error:
@@ -107,14 +120,14 @@ def read_entry(line: Line) -> Entry:
     return Entry(line, event)
 
 
-def read_record(path: Path, *, rotated: bool = True) -> Iterator[Entry]:
+def read_record(path: Path, *, rotated: bool = True, watch: Watch = unwatched) -> Iterator[Entry]:
     """Give every entry of a record, the files put aside included.
 
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
     for file in record_files(path, rotated=rotated):
-        for line in read_lines(file):
+        for line in read_lines(file, watch=watch):
             if line.data:
                 yield read_entry(line)
 
@@ -126,6 +139,7 @@ def verify_record(
     anchor: str = "",
     rotated: bool = True,
     being_written: bool = False,
+    watch: Watch = unwatched,
 ) -> Verification:
     """Verify a record's chain over all its files; ``being_written`` when a gate is at it now.
 
@@ -137,7 +151,7 @@ def verify_record(
     # No living writer accounts for a file that is gone.
     verifier = Verifier(key, anchor, file=str(path), being_written=being_written and not is_gone)
     for file in files:
-        for line in read_lines(file):
+        for line in read_lines(file, watch=watch):
             verifier.feed(line)
     report = verifier.finish()
     if is_gone:
