@@ -9,7 +9,7 @@ from tests.support.records import RUN, T0, answered, asked, blocked, decided, en
 
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.ocsf import CLASSES, FIELDS, MAX_OPEN, MAX_WORD, Starts, ocsf_event
+from thoughtgate.core.ocsf import CLASSES, FIELDS, MAX_OPEN, MAX_WORD, Starts, ocsf_event, ocsf_line
 from thoughtgate.core.record import CALL_DECISION, Record
 
 REQUIRED = {
@@ -306,3 +306,26 @@ def test_an_unknown_type_is_a_base_event_with_everything_kept() -> None:
     assert event["class_uid"] == 0
     assert event["metadata"]["event_code"] == "novelty"
     assert event["unmapped"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        1.5,
+        1e16,
+        float("nan"),
+        [1, {"a": [1e-7]}],
+        2**70,
+        "é",
+        "\x7f",
+        '\x00\x1f\b\f\n\r\t"\\/',
+        "\ud800",
+        {"a": [], "b": {}, "c": None, "d": [True, -1]},
+    ],
+)
+def test_a_line_is_what_json_dumps_would_write(odd: Any) -> None:
+    event = {"type": "message", "ts": "2026-01-31T12:00:00.000Z", "odd": odd}
+    mapped = ocsf_event(event)
+    assert mapped is not None
+    assert mapped["unmapped"].keys() == {"odd"}
+    assert ocsf_line(mapped) == json.dumps(mapped, separators=(",", ":"))

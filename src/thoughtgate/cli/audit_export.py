@@ -23,7 +23,7 @@ from thoughtgate.cli.options import ConfigOption, examples
 from thoughtgate.cli.progress import Reading
 from thoughtgate.core.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.core.folding import event_time
-from thoughtgate.core.ocsf import Starts, ocsf_event
+from thoughtgate.core.ocsf import Starts, ocsf_event, ocsf_line
 from thoughtgate.errors import UsageError
 from thoughtgate.stores.ledger_queries import CallFilter, find_calls
 from thoughtgate.stores.record_reader import Entry, read_record, record_files
@@ -119,5 +119,7 @@ def _write(entry: Entry, shaped: dict[str, Any] | None) -> None:
     if shaped is entry.event:
         # As it was written, byte for byte: the chain goes with it.
         sys.stdout.write(entry.line.data.decode() + "\n")
+    elif shaped is not None and "class_uid" in shaped:
+        sys.stdout.write(ocsf_line(shaped) + "\n")
     elif shaped is not None:
         sys.stdout.write(json.dumps(shaped, separators=(",", ":")) + "\n")
