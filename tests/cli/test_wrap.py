@@ -113,6 +113,7 @@ def test_the_service_logs_as_json_when_the_config_wants_it(
         ("sample", "deny")
     ]
     assert "BLOCK: sample: 'echo'" not in run.stderr
+    assert "thoughtgate: " not in run.stderr
 
 
 def test_a_dry_run_names_what_would_stay_outside(machine: Machine) -> None:

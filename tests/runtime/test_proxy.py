@@ -127,3 +127,6 @@ def test_log_lines_are_written_beside_the_metrics_when_the_config_wants_json(
     said = [line["governance_decision"] for line in verdicts(proxy.stderr, "proxy")]
     assert said == (["deny"] if form == "json" else [])
     assert "thoughtgate_decisions_total{" in counted
+    if form == "json":
+        assert "listening on" in json.loads(proxy.stderr.splitlines()[0])["message"]
+        assert all(json.loads(line)["component"] for line in proxy.stderr.splitlines())

@@ -10,6 +10,7 @@ import typer
 from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.runtime.voice import voice
 from thoughtgate.web.beside import console_beside
 
 app = command_app()
@@ -65,8 +66,9 @@ def proxy(
 
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
+    say = voice("proxy", loaded, _say)
     for warning in loaded.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
     plan = plan_proxy(
         loaded,
@@ -79,10 +81,10 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    beside = console_beside(loaded, environ, state, _say, record=audit)
+    beside = console_beside(loaded, environ, state, say, record=audit)
     is_seen = plan.listen.transport == "http" and WORKER not in environ
     with beside if is_seen else contextlib.nullcontext():
-        code = run_proxy(plan, _say)
+        code = run_proxy(plan, say)
     raise typer.Exit(code)
 
 

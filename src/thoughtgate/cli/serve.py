@@ -11,6 +11,7 @@ from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.errors import UsageError
 from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.runtime.voice import voice
 from thoughtgate.web.beside import console_beside
 
 app = command_app()
@@ -64,8 +65,9 @@ def serve(
     if level and level not in LEVELS:
         raise UsageError(f"--log-level is one of debug, info, warning, error (got {level!r})")
     loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
+    say = voice("serve", loaded, _say)
     for warning in loaded.warnings:
-        sys.stderr.write(f"Warning: {warning}\n")
+        say(f"warning: {warning}")
     from thoughtgate.runtime.hub_run import ServePlan, run_serve
 
     plan = ServePlan(
@@ -79,7 +81,7 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    beside = console_beside(loaded, environ, plan.state, _say, record=audit)
+    beside = console_beside(loaded, environ, plan.state, say, record=audit)
     with beside if http else contextlib.nullcontext():
         code = run_serve(plan)
     raise typer.Exit(code)

@@ -16,10 +16,10 @@ from thoughtgate.errors import UsageError, visible
 from thoughtgate.runtime.configuration import Loaded, load_configuration
 from thoughtgate.runtime.governance import Governance
 from thoughtgate.runtime.governing import record_place
-from thoughtgate.runtime.local_shim import json_log
 from thoughtgate.runtime.remotes import Remotes
 from thoughtgate.runtime.state import state_directory
 from thoughtgate.runtime.tracing import both
+from thoughtgate.runtime.voice import json_log, voice
 from thoughtgate.runtime.wrap import (
     ACTIVE,
     Surroundings,
@@ -160,7 +160,7 @@ def _surroundings(
 
     return Surroundings(
         environ,
-        _say,
+        voice("wrap", loaded, _say),
         read_again,
         console=console if loaded.settings.console.enabled else None,
         observe=both(json_log("wrap", loaded) or (_tell if verbose else None), metrics.observe),
@@ -178,10 +178,11 @@ def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
 
 
 def _open(loaded: Loaded, plan: Plan, command: list[str]) -> None:
+    say = voice("wrap", loaded, _say)
     for warning in loaded.warnings:
-        _say(f"warning: {warning}")
-    _say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
-    _say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
+        say(f"warning: {warning}")
+    say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
+    say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
 
 
 def _close(report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool) -> None:
@@ -193,10 +194,11 @@ def _close(report: WrapReport, loaded: Loaded, environ: dict[str, str], *, resto
     ]
     if counts["calls_would_block"]:
         said.append(f"{counts['calls_would_block']} would have been refused in production")
-    _say(", ".join(said))
-    _say(f"record    {record_place(loaded, state_directory(environ))}")
+    say = voice("wrap", loaded, _say)
+    say(", ".join(said))
+    say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
-        _say(f"left wrapped: {', '.join(report.files)}; put back with: thoughtgate unwrap")
+        say(f"left wrapped: {', '.join(report.files)}; put back with: thoughtgate unwrap")
 
 
 def _tell(record: Record) -> None:

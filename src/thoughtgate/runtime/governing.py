@@ -21,9 +21,9 @@ from thoughtgate.runtime.identity import identify_run
 from thoughtgate.runtime.presence import GateAnnouncer
 from thoughtgate.runtime.prompt_seals import open_seals
 from thoughtgate.runtime.requirements import sign_key_fault
-from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.task_desk import Keeper
 from thoughtgate.runtime.tracing import open_tracer
+from thoughtgate.runtime.voice import voice
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.owner import own_name
@@ -68,7 +68,7 @@ def open_governor(
         keep=settings.audit.rotate_keep,
         fsync=settings.audit.fsync,
         sign_key=_sign_key(loaded, environ),
-        say=complain,
+        say=voice("record", loaded, level="error"),
     )
     asks = None
     if desk:

@@ -5,7 +5,7 @@ Loaded only then; a shim that asks a governance service never pays for this.
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.runtime.authority import Authority
 from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.configuration import Loaded, load_configuration
+from thoughtgate.runtime.configuration import load_configuration
 from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_authority import LocalAuthority
@@ -24,6 +24,7 @@ from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import ensure_directory, state_directory
+from thoughtgate.runtime.voice import json_log, voice
 
 
 class ShimOptions(Protocol):
@@ -55,13 +56,14 @@ def govern_locally(
     loaded = load_configuration(
         options.config or None, environ, str(Path.cwd()), profile=options.profile or None
     )
+    say = voice("shim", loaded, level="warn")
     for warning in loaded.warnings:
-        complain(f"warning: {warning}")
+        say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
     refuse_stdout(record_place(loaded, state, options.audit), options.audit)
     observe = json_log("shim", loaded) or _tell
     governor = open_governor(loaded, environ, state, audit=options.audit, observe=observe)
-    watch_policy(governor, loaded, environ, complain)
+    watch_policy(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
     session = "1"
     settings = loaded.settings
@@ -102,17 +104,6 @@ def _is_stdout(place: str) -> bool:
         return False
     # A device, the null device above all, does not mix what is written to it.
     return not stat.S_ISCHR(status.st_mode) and os.path.samestat(status, os.fstat(1))
-
-
-def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
-    """Return what logs records on stderr as JSON; None where the config does not ask for it."""
-    wanted = loaded.settings.telemetry
-    if wanted.log_format != "json":
-        return None
-    from thoughtgate.telemetry.logs import JSON, Log  # only who asks for it pays for it
-
-    log = Log(component, level=wanted.log_level, form=JSON, redactor=loaded.policy.redactor)
-    return log.record
 
 
 def _tell(record: Record) -> None:

@@ -30,14 +30,14 @@ from thoughtgate.runtime.governing import open_governor, open_tasks
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.guardian import Guardian
 from thoughtgate.runtime.identity import principal_of
-from thoughtgate.runtime.local_shim import json_log, secret_names
+from thoughtgate.runtime.local_shim import secret_names
 from thoughtgate.runtime.memory import settle_memory
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.proxy_numbers import SharedNumbers
-from thoughtgate.runtime.shim import complain
 from thoughtgate.runtime.state import server_environment
 from thoughtgate.runtime.terminal_prompt import open_prompt
 from thoughtgate.runtime.tracing import both
+from thoughtgate.runtime.voice import json_log, voice
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child import ChildCommand, Watcher
@@ -213,7 +213,8 @@ class HttpProxy:
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
         )
-        watch = watch_policy(governor, plan.loaded, plan.environ, complain)
+        say = voice("proxy", plan.loaded, level="warn")
+        watch = watch_policy(governor, plan.loaded, plan.environ, say)
         if watch is not None:
             loop = asyncio.get_running_loop()
             # Only a process's main thread hears signals; elsewhere a changed file is seen in time.

@@ -17,11 +17,12 @@ from thoughtgate.runtime.governing import open_governor, record_place
 from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.identity import principal_of
 from thoughtgate.runtime.local_authority import LocalAuthority
-from thoughtgate.runtime.local_shim import json_log, refuse_stdout
+from thoughtgate.runtime.local_shim import refuse_stdout
 from thoughtgate.runtime.policy_watch import watch_policy
 from thoughtgate.runtime.proxy import ProxyPlan, child_command, run_on_loop, upstream_pool
 from thoughtgate.runtime.proxy_link import HttpLink
-from thoughtgate.runtime.shim import Shim, complain
+from thoughtgate.runtime.shim import Shim
+from thoughtgate.runtime.voice import json_log, voice
 from thoughtgate.transports.plain_streams import PlainStreams
 from thoughtgate.transports.stdio import StdioHost, protect_stdout
 from thoughtgate.wire.message import RequestId
@@ -67,7 +68,8 @@ def _open(plan: ProxyPlan) -> Governor:
         audit=plan.audit,
         observe=json_log("proxy", plan.loaded),
     )
-    watch_policy(governor, plan.loaded, plan.environ, complain)
+    say = voice("proxy", plan.loaded, level="warn")
+    watch_policy(governor, plan.loaded, plan.environ, say)
     governor.start(now(), server=plan.server.id, command="proxy")
     return governor
 
