@@ -16,6 +16,7 @@ from thoughtgate.core.record import (
     ERROR,
     FRAME_REFUSED,
     MESSAGE,
+    OK,
     RUN_END,
     RUN_START,
     TIMEOUT,
@@ -78,6 +79,9 @@ class Tally:
 
 def _count_end(counts: dict[str, int], body: dict[str, Any]) -> None:
     counts["calls_total"] += 1
+    if body.get("status") == OK and "error" not in body and "is_error" not in body:
+        counts["calls_allowed"] += 1  # as nearly every call ends
+        return
     error = body.get("error") or {}
     refused = error.get("class") == POLICY_BLOCK
     if not refused:

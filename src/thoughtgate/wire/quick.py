@@ -23,7 +23,8 @@ def read_quickly(line: bytes) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
     if type(line) is not bytes or len(line) > MAX_QUICK:
         return read_frame(line)  # what stands for a longer line is no line itself
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH:
+    # What nests deeper than it may has as many brackets that open, and that close.
+    if len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH:
         return read_frame(line)
     try:
         body = orjson.loads(line)
