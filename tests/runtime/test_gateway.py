@@ -538,3 +538,23 @@ def test_in_the_development_profile_everything_goes_on_and_is_recorded(
         assert "result" in gate.call("delete_all").json
         decision = gate.records("tool_call_decision")[0]["decision"]
         assert (decision["action"], decision["enforced"]) == ("BLOCK", False)
+
+
+def test_calls_that_a_stopping_gate_leaves_end_on_the_record_before_the_run(
+    tmp_path: Path,
+) -> None:
+    never = threading.Event()
+
+    def script(received: Received) -> Reply:
+        return Reply(parts=[b": opened\n\n", b""], wait=never)
+
+    listen = "listen: {transport: http, drain: 0s}\n"
+    with HttpUpstream(script) as upstream:
+        with Gate(tmp_path, config_for(upstream.url, listen)) as gate, gate.raw() as connection:
+            connection.sendall(http_post(call_of("echo")))
+            wait_for(lambda: upstream.received)
+            gate.stop()
+        never.set()
+    kinds = [one["type"] for one in gate.records()]
+    assert kinds[-2:] == ["tool_call_end", "run_end"]
+    assert gate.records("run_end")[0]["run"]["summary"]["calls_total"] == 1

@@ -10,7 +10,14 @@ from tests.support.shim_bench import Ledger, SlowDesk
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Decision, Judge, OpenCall, Question
-from thoughtgate.core.record import APPROVAL_DECIDED, ERROR, OK, Record, call_ended
+from thoughtgate.core.record import (
+    APPROVAL_DECIDED,
+    ERROR,
+    OK,
+    Record,
+    call_ended,
+    message_seen,
+)
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
@@ -384,3 +391,19 @@ def test_an_answer_is_masked_without_its_envelope() -> None:
 
     assert masked["id"] == "ghp_abcdefgh1234"
     assert masked["result"] == {"text": "[REDACTED]"}
+
+
+def test_a_quiet_flush_that_loses_a_call_is_heard_by_whoever_would_send_it_on() -> None:
+    governor = _governor()
+    governor.rule(_question())
+    _ledger(governor).broken = True
+    governor.flush_quietly()
+    governor.note(message_seen(1.0, "srv", "1", "agent_to_server", "request", "ping", 5))
+    governor.flush_quietly()
+    _ledger(governor).broken = False
+    governor.flush_quietly()
+    governor.rule(_question())
+    with pytest.raises(RecordError):
+        governor.flush()
+    governor.rule(_question())
+    governor.flush()

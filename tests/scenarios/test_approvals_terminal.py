@@ -22,10 +22,11 @@ class Terminal:
 
     def shows(self, words: str) -> str:
         """Read up to a line that holds some words."""
+        shown = []
         while True:
             line = self.peer.read_line(20.0)
-            assert line is not None, "the terminal is gone"
-            text = line.decode()
+            assert line is not None, f"the terminal is gone; it showed {shown}"
+            shown.append(text := line.decode())
             if re.search(words, text):
                 return text
 

@@ -174,3 +174,21 @@ def test_a_second_connection_of_a_process_does_not_cost_it_its_locks(tmp_path: P
         assert read_elsewhere() == expected
     second.close()
     first.close()
+
+
+def test_whoever_opens_a_new_file_waits_for_the_one_that_is_setting_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    (tmp_path / FILE_NAME).chmod(0o600)
+    other.execute("BEGIN IMMEDIATE")
+    waited: list[float] = []
+
+    def let_go(seconds: float) -> None:
+        waited.append(seconds)
+        other.execute("COMMIT")
+
+    monkeypatch.setattr("thoughtgate.stores.database.time.sleep", let_go)
+    open_database(tmp_path).close()
+    other.close()
+    assert len(waited) == 1

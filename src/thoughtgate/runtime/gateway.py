@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from thoughtgate.core import task_codec
 from thoughtgate.core.clerk import Setup
-from thoughtgate.core.events import AgentSent
+from thoughtgate.core.events import AgentSent, ServerGone
 from thoughtgate.core.record import (
     AGENT_AUTH_REJECTED,
     AGENT_CONNECTED,
@@ -582,6 +582,10 @@ class Gateway:
         self.desk.close()
         for task in self._tasks:
             task.cancel()
+        gone = ServerGone("the gate is stopping", now())
+        for flow in {*self._flows, *self._orphans, *self._entries}:
+            if not flow.session.is_idle:
+                flow.feed(gone, None)
         self.outbox.flush()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -38,6 +38,9 @@ from thoughtgate.runtime.task_desk import Keeper, NoKeeper, TaskDesk, Told
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
+_ALLOWING = frozenset({CALL_START, CALL_DECISION, APPROVAL_DECIDED})
+"""Types of events that must be on the record before a call goes on."""
+
 _ENVELOPE = ("jsonrpc", "id")
 """Members of an answer that belong to the line, not to what the server said."""
 
@@ -174,6 +177,8 @@ class Governor:
         self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
+        self._lost_quietly = False
+        """Whether calls were lost that somebody is about to send on."""
         self._unrecorded: set[str] = set()
         """Open calls of which something could not be written: whoever approves them, they stay."""
         self._started_at = 0.0
@@ -378,15 +383,17 @@ class Governor:
             RecordError: it could not be written and the config says to refuse then.
         """
         queue, self._queue = self._queue, []
-        if not queue:
-            return
+        lost, self._lost_quietly = self._lost_quietly, False
         try:
-            self._writer.write(queue)
+            if queue:
+                self._writer.write(queue)
         except RecordError:
             if self.refuses_unrecorded():
                 self._lose(queue)
                 raise
         self._tell(queue)
+        if lost:
+            raise RecordError("calls that were to go on are not on the record")
         if self._unrecorded:
             self._unrecorded -= _calls_in(queue, CALL_END)
 
@@ -395,11 +402,16 @@ class Governor:
         return self._refuse_unrecorded and self.policy.profile == PRODUCTION
 
     def flush_quietly(self) -> None:
-        """Write what is queued where nothing depends on it any more."""
+        """Write what is queued where nothing that is written now goes on because of it.
+
+        If calls that others have queued are lost with it, whoever flushes next to send them on
+        hears of it.
+        """
+        queue, lost = self._queue, self._lost_quietly
         try:
             self.flush()
         except RecordError:
-            return
+            self._lost_quietly = lost or any(record.type in _ALLOWING for record in queue)
 
     def _settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
         votes = decision.votes

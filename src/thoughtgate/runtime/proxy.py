@@ -270,11 +270,12 @@ class HttpProxy:
             if keys is not None:
                 await keys.fetch()
             self.port = await _listen(server, listen.host, listen.port, reuse_port=reuse_port)
+            # At once: whoever connects now is judged by it, for as long as his head is known.
+            gateway.expected = expected_names(listen.host, self.port, listen.hosts, listen.origins)
             if admin is not None:
                 self.admin_port = await _listen(
                     admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
                 )
-            gateway.expected = expected_names(listen.host, self.port, listen.hosts, listen.origins)
             gateway.resume_tasks()
             pages.is_serving = True
             on_ready(self)

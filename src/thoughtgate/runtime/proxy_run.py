@@ -63,13 +63,13 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
             announce(f"{len(workers)} workers on port {port}")
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda *_: _stop(workers))
-            return _wait(workers)
+            return _wait(workers, announce)
     finally:
         held.close()
         guardian.dismiss()
 
 
-def _wait(workers: set[int]) -> int:
+def _wait(workers: set[int], announce: Callable[[str], None]) -> int:
     """Wait for all; the first that ends badly takes the others with it."""
     code = 0
     while workers:
@@ -83,6 +83,8 @@ def _wait(workers: set[int]) -> int:
         ended = os.waitstatus_to_exitcode(status)
         if ended:
             code = code or abs(ended)
+            how = f"by signal {-ended}" if ended < 0 else f"with code {ended}"
+            announce(f"worker {pid} ended {how}; the others stop too")
             _stop(workers)
     return min(code, 2)
 

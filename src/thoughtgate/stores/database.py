@@ -8,6 +8,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ FILE_NAME: Final = "thoughtgate.db"
 
 BUSY_MS: Final = 2000
 """How long a writer waits for another; every transaction here takes well under 10 ms."""
+
+_PAUSE_S: Final = 0.005
 
 _V1: Final = """
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -165,11 +168,28 @@ def _prepare(directory: Path, path: Path) -> None:
 
 def _configure(connection: sqlite3.Connection, busy_ms: int) -> None:
     connection.execute(f"PRAGMA busy_timeout = {int(busy_ms)}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    keep_log(connection, busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA trusted_schema = OFF")
     # The shim's memory budget: SQLite's default cache is 2 MB a connection.
     connection.execute("PRAGMA cache_size = -256")
+
+
+def keep_log(connection: sqlite3.Connection, busy_ms: int) -> None:
+    """Have a file keep a write-ahead log; whoever opens a new file at the same time waits.
+
+    SQLite itself does not wait here, whatever its timeout says.
+    """
+    deadline = time.monotonic() + busy_ms / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -17,6 +17,7 @@ from thoughtgate.core.envelope import stated_chain
 from thoughtgate.core.folding import CALL_COLUMNS, RUN_COLUMNS, Folded
 from thoughtgate.core.verification import Line
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.database import keep_log
 from thoughtgate.stores.record_reader import Watch, read_entry, read_lines, record_files, unwatched
 
 SCHEMA_VERSION: Final = 4
@@ -157,8 +158,9 @@ class Ledger:
             ) from error
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
         try:
+            keep_log(connection, round(_BUSY_S * 1000))
             connection.executescript(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+                "PRAGMA synchronous = NORMAL; "
                 "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
             )
             (version,) = connection.execute("PRAGMA user_version").fetchone()
