@@ -22,7 +22,7 @@ class Terminal:
 
     def shows(self, words: str) -> str:
         """Read up to a line that holds some words."""
-        shown = []
+        shown: list[str] = []
         while True:
             line = self.peer.read_line(20.0)
             assert line is not None, f"the terminal is gone; it showed {shown}"
