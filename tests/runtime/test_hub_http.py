@@ -383,3 +383,20 @@ def test_both_eras_are_served_at_the_same_address(tmp_path: Path) -> None:
 
 def _tools(messages: list[dict[str, Any]]) -> list[str]:
     return [tool["name"] for tool in messages[0]["result"]["tools"]]
+
+
+def test_calls_that_a_stopping_hub_leaves_end_on_the_record_before_the_run(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    servers = {"one": sample("--log", str(log))}
+    listen = {"transport": "http", "drain": "0s"}
+    with serving_http(tmp_path, servers, listen=listen) as hub, hub.connection() as link:
+        named = {"Mcp-Session-Id": hub.open_session()}
+        body = json.dumps(call(2, "one.slow", {"seconds": 60}))
+        link.request("POST", "/mcp", body, {**ACCEPT, **named})
+        wait_for(lambda: log.exists() and "seconds" in log.read_text())
+    lines = (tmp_path / "state" / "audit.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    kinds = [one["type"] for one in events]
+    assert kinds.count("tool_call_end") == 1
+    assert kinds[-1] == "run_end"
+    assert events[-1]["run"]["summary"]["calls_total"] == 1

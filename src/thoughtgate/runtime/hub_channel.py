@@ -32,10 +32,11 @@ from thoughtgate.core.events import (
     KeptAlive,
     NotSent,
     PersonAsked,
+    ServerGone,
     ServerSent,
     Ticked,
 )
-from thoughtgate.core.session import Session
+from thoughtgate.core.session import CALLER_GONE, Session
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.policy.call import PRODUCTION
@@ -196,6 +197,9 @@ class Channel:
         for key in list(self.calls):
             self.feed(CallerGone(key, now()))
             self._drop(key)
+        if not self.session.is_idle:
+            # No answer can come to what was dropped: it ends here, on the record too.
+            self.feed(ServerGone(CALLER_GONE, now()))
         for answer in self._answers.values():
             answer.cancel()
 
