@@ -96,10 +96,7 @@ GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
 def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
     """Return the verdict of the first gate that has one."""
     for gate in GATES:
-        try:
-            verdict = gate(call, policy, now)
-        except Exception as error:  # noqa: BLE001  whatever a gate trips over, the call must not pass it
-            return _failed(gate, error)
+        verdict = _run(gate, call, policy, now)
         if verdict is not None:
             return verdict
     return Verdict(DENY, "internal", "internal_error", "no gate has a verdict")
@@ -120,10 +117,7 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
     """Run the same gates as ``evaluate`` and tell what each looked at and said."""
     steps = []
     for gate in GATES:
-        try:
-            verdict = gate(call, policy, now)
-        except Exception as error:  # noqa: BLE001  told as ``evaluate`` would
-            verdict = _failed(gate, error)
+        verdict = _run(gate, call, policy, now)
         name, sight = _SIGHTS[gate]
         failed = verdict is not None and verdict.gate == "internal"
         steps.append(Step(name, "the gate failed" if failed else sight(call, policy), verdict))
@@ -153,9 +147,12 @@ def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:
     return verdict._replace(workflow=workflow)
 
 
-def _failed(gate: Gate, error: Exception) -> Verdict:
-    reason = f"the {_SIGHTS[gate][0]} gate failed: {type(error).__name__}"
-    return Verdict(DENY, "internal", "internal_error", reason)
+def _run(gate: Gate, call: Call, policy: Policy, now: float) -> Verdict | None:
+    try:
+        return gate(call, policy, now)
+    except Exception as error:  # noqa: BLE001  whatever a gate trips over, the call must not pass it
+        reason = f"the {_SIGHTS[gate][0]} gate failed: {type(error).__name__}"
+        return Verdict(DENY, "internal", "internal_error", reason)
 
 
 def _seen_by_visibility(call: Call, policy: Policy) -> str:

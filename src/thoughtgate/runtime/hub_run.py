@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -16,7 +16,6 @@ from typing import Any, Final, Protocol
 import uvloop
 
 from thoughtgate.core.namespace import NoSelection, select_namespace
-from thoughtgate.core.record import Record
 from thoughtgate.core.tally import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.runtime.clock import now
@@ -42,8 +41,8 @@ from thoughtgate.runtime.presence import DIRECTORY, announce
 from thoughtgate.runtime.reload import Reloader
 from thoughtgate.runtime.tasks import finish, spawn
 from thoughtgate.runtime.terminal_prompt import open_prompt
+from thoughtgate.runtime.tracing import both
 from thoughtgate.stores.tasks import TaskStore
-from thoughtgate.telemetry.logs import Log
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.stdio import protect_stdout
@@ -124,7 +123,7 @@ def run_serve(plan: ServePlan) -> int:
             audit=plan.audit,
             tasks=_open_tasks(plan),
             channels=(prompt,) if prompt is not None else (),
-            observe=_observer(log, meter),
+            observe=both(log.record, meter.observe if meter is not None else None),
         )
         governor.start(now(), command="serve")
         settle_memory()
@@ -145,17 +144,6 @@ def _open_tasks(plan: ServePlan) -> TaskStore | None:
     if plan.http is None or plan.loaded.settings.listen.auth is None:
         return None
     return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
-
-
-def _observer(log: Log, meter: Metrics | None) -> Callable[[Record], None]:
-    if meter is None:
-        return log.record
-
-    def observe(record: Record) -> None:
-        log.record(record)
-        meter.observe(record)
-
-    return observe
 
 
 async def _serve(
