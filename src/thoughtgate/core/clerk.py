@@ -13,6 +13,7 @@ from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.replies import MESSAGES, render, render_error
 from thoughtgate.wire.revisions import is_modern, with_traceparent
+from thoughtgate.wire.values import made
 
 MAX_OPEN: Final = 100_000
 """Requests open at once in one direction; each costs under half a KiB."""
@@ -74,8 +75,7 @@ class Asked(NamedTuple):
 
 def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    _, method, name, asked_at, modern, token, *_ = asked
-    return Asked(None, method, name, asked_at, modern, token, call_id, 0.0, 0, redact, at)
+    return made(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None))
 
 
 def traced(message: Message, trace: str) -> Message:
@@ -200,19 +200,16 @@ class Clerk:
         if not asked.call_id:
             return []
         setup = self._setup
-        return [
-            WriteRecord(
-                call_ended(
-                    at,
-                    setup.server,
-                    setup.session,
-                    call_id=asked.call_id,
-                    tool=asked.name,
-                    status=status,
-                    latency_ms=max(0, round((at - asked.at) * 1000)),
-                    size=size,
-                    error=error,
-                    is_error=is_error,
-                )
-            )
-        ]
+        record = call_ended(
+            at,
+            setup.server,
+            setup.session,
+            call_id=asked.call_id,
+            tool=asked.name,
+            status=status,
+            latency_ms=max(0, round((at - asked.at) * 1000)),
+            size=size,
+            error=error,
+            is_error=is_error,
+        )
+        return [made(WriteRecord, (record,))]

@@ -5,9 +5,9 @@ line before it and everything of this line that stands before the member. Editin
 or moving a line therefore breaks the chain at a position that ``audit verify`` can name.
 """
 
-import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from hashlib import sha256
 from time import gmtime
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,8 @@ GENESIS: Final = "0" * 64
 
 CHAIN_MEMBER: Final = ',"chain":"'
 _CHAIN_TAIL: Final = len(CHAIN_MEMBER) + 64 + len('"}')
+_CHAIN_BEGINS: Final = CHAIN_MEMBER.encode()
+_LINE_ENDS: Final = b'"}\n'
 
 MAX_KEPT: Final = 1024
 """Beginnings of lines that are kept; sessions come and go."""
@@ -76,9 +78,9 @@ class Envelope:
         if run.workload:
             identity["workload"] = run.workload
         self._identity = dump_json(identity)[1:-1]
-        self._at = -1.0
+        self._milli = -1
         self._time = b""
-        """When the last line was, and how it says so."""
+        """When the last line was, in milliseconds, and how it says so."""
         self._second = -1
         self._stamp = b""
         self._parts: dict[tuple[str, str, str], tuple[bytes, bytes, bytes]] = {}
@@ -96,23 +98,24 @@ class Envelope:
         parts = self._parts.get((kind, session, server))
         if parts is None:
             parts = self._keep(kind, session, server)
-        if at != self._at:
-            self._tell_time(at)
-        line = b"%b%b%b%d%b" % (parts[0], self._time, parts[1], self.seq, parts[2])
+        milli = int(at * 1000)
+        if milli != self._milli:
+            self._tell_time(milli)
+        before, between, after = parts
         if not body:
-            return line
+            return b"%b%b%b%d%b" % (before, self._time, between, self.seq, after)
         try:
             members = dump(body)
         except TypeError:
             # Integers beyond 64 bits and lone surrogates, which arguments may hold.
             members = dump_bytes(body)
-        return b"%b,%b" % (line, members[1:-1])
+        return b"%b%b%b%d%b,%b" % (before, self._time, between, self.seq, after, members[1:-1])
 
-    def _tell_time(self, at: float) -> None:
-        second, milli = divmod(int(at * 1000), 1000)
+    def _tell_time(self, moment: int) -> None:
+        second, milli = divmod(moment, 1000)
         if second != self._second:
             self._second, self._stamp = second, _stamp(second).encode()
-        self._at, self._time = at, b"%b.%03dZ" % (self._stamp, milli)
+        self._milli, self._time = moment, b"%b.%03dZ" % (self._stamp, milli)
 
     def _keep(self, kind: str, session: str, server: str) -> tuple[bytes, bytes, bytes]:
         if len(self._parts) >= MAX_KEPT:
@@ -142,10 +145,19 @@ def render_time(at: float) -> str:
 
 def seal(opened: bytes, previous: str) -> tuple[bytes, str]:
     """Close a line with its chain; return the bytes with LF, and the chain for the next line."""
-    # A line for every reader: nobody's words may begin another one.
-    data = opened if opened.isascii() else escape_separators(opened)
-    chain = hashlib.sha256(previous.encode() + data).hexdigest()
-    return b'%b,"chain":"%b"}\n' % (data, chain.encode()), chain
+    return seal_all((opened,), previous)
+
+
+def seal_all(lines: Iterable[bytes], previous: str) -> tuple[bytes, str]:
+    """Close lines that follow each other; return them all, and the chain for the next."""
+    parts: list[bytes] = []
+    chain = previous.encode()
+    for opened in lines:
+        # A line for every reader: nobody's words may begin another one.
+        data = opened if opened.isascii() else escape_separators(opened)
+        chain = sha256(chain + data).hexdigest().encode()
+        parts += (data, _CHAIN_BEGINS, chain, _LINE_ENDS)
+    return b"".join(parts), chain.decode()
 
 
 def stated_chain(line: bytes) -> tuple[bytes, str] | None:
@@ -159,4 +171,4 @@ def stated_chain(line: bytes) -> tuple[bytes, str] | None:
 
 def expected_chain(covered: bytes, previous: str) -> str:
     """Return the chain that a line must state after ``previous``."""
-    return hashlib.sha256(previous.encode() + covered).hexdigest()
+    return sha256(previous.encode() + covered).hexdigest()

@@ -30,6 +30,7 @@ from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
 from thoughtgate.wire.quick import canonical_quickly
 from thoughtgate.wire.revisions import META, traceparent
+from thoughtgate.wire.values import made
 
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""
@@ -45,6 +46,9 @@ MAX_KNOWN_TOOLS: Final = 20_000
 
 MAX_SESSIONS: Final = 10_000
 """Sessions whose calls are counted: as many as a listener holds."""
+
+MAX_SAID: Final = 256
+"""Verdicts whose wording is kept; the reasons of some tell of the call."""
 
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
@@ -133,6 +137,10 @@ class Judge:
         """The arguments judged last and their canonical text, which is hashed and shown."""
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
         self._forwarded: dict[str, int] = {}
+        self._said: dict[Verdict, dict[str, Any]] = {}
+        """How the record says a verdict: few rules decide most calls. Never changed once said."""
+        self._said_by = policy
+        """The policy that these verdicts are said by."""
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and counters stay."""
@@ -149,10 +157,13 @@ class Judge:
         """Judge a request. A request that names several things needs all of them."""
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
-        calls = tuple([self._call(question, named) for named in question.named])
-        if len(calls) == 1:
-            call, verdict = calls[0], self._evaluate(calls[0], question.at)
+        named = question.named
+        calls: tuple[Call, ...]
+        if len(named) == 1:
+            call = self._call(question, named[0])
+            calls, verdict = (call,), self._evaluate(call, question.at)
         else:
+            calls = tuple([self._call(question, one) for one in named])
             call, verdict = self._first_objection(question, calls)
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
@@ -160,7 +171,7 @@ class Judge:
         # A call that goes on is not judged again; large arguments need not stay open as long.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
-            self._open[call_id] = OpenCall(kept, verdict, question.at)
+            self._open[call_id] = made(OpenCall, (kept, verdict, question.at, (), ""))
             self._count(calls, question.at)
         else:
             self._open[call_id] = OpenCall(call, verdict, question.at, calls)
@@ -168,7 +179,7 @@ class Judge:
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
         )
-        return Ruling(shown, call_id, records)
+        return made(Ruling, (shown, call_id, records))
 
     def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
         """A person has decided on a held call: judge it again and say what happens now."""
@@ -311,18 +322,22 @@ class Judge:
             text = digest = ""
         self._rendered = (named.arguments, text)
         known = self._annotations.get(question.server)
-        return Call(
-            question.server,
-            named.kind,
-            named.name,
-            named.arguments,
-            question.method,
-            known.get(named.name) if known is not None and named.kind == "tool" else None,
-            question.principal,
-            question.session,
-            digest,
-            self._forwarded.get(question.session, 0),
-            question.claims,
+        said = known.get(named.name) if known is not None and named.kind == "tool" else None
+        return made(
+            Call,
+            (
+                question.server,
+                named.kind,
+                named.name,
+                named.arguments,
+                question.method,
+                said,
+                question.principal,
+                question.session,
+                digest,
+                self._forwarded.get(question.session, 0),
+                question.claims,
+            ),
         )
 
     def _learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
@@ -360,7 +375,8 @@ class Judge:
             said["traceparent"] = trace
         if "task" in params:
             said["task"] = True
-        return Record(CALL_START, question.at, call.server, call.session, {"call": said})
+        body = {"call": said}
+        return made(Record, (CALL_START, question.at, call.server, call.session, body))
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         if size > MAX_INSPECT:
@@ -379,6 +395,16 @@ class Judge:
     def _decision_record(
         self, call_id: str, call: Call, verdict: Verdict, question: Question
     ) -> Record:
+        if self._said_by is not self.policy or len(self._said) > MAX_SAID:
+            self._said_by = self.policy
+            self._said.clear()
+        decision = self._said.get(verdict)
+        if decision is None:
+            decision = self._said[verdict] = self._decision(verdict)
+        body = {"call": self._short(call_id, call), "decision": decision}
+        return made(Record, (CALL_DECISION, question.at, call.server, call.session, body))
+
+    def _decision(self, verdict: Verdict) -> dict[str, Any]:
         enforced = self.policy.profile == PRODUCTION or verdict.action == FORWARD
         decision: dict[str, Any] = {
             "action": _action_word(verdict),
@@ -404,8 +430,7 @@ class Judge:
                 decision["auto_approved"] = True
         if verdict.retry_after_s:
             decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
-        body = {"call": self._short(call_id, call), "decision": decision}
-        return Record(CALL_DECISION, question.at, call.server, call.session, body)
+        return decision
 
     def _decided_record(
         self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float

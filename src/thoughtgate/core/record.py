@@ -6,6 +6,8 @@ This module is loaded by every shim and stays small.
 
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.wire.values import made
+
 RUN_START: Final = "run_start"
 RUN_END: Final = "run_end"
 TOOLS_LIST: Final = "tools_list"
@@ -119,4 +121,4 @@ def call_ended(
         body["is_error"] = True
     if error is not None:
         body["error"] = error
-    return Record(CALL_END, at, server, session, body)
+    return made(Record, (CALL_END, at, server, session, body))

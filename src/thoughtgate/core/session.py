@@ -49,6 +49,7 @@ from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled, render_progress
 from thoughtgate.wire.revisions import META, is_modern, progress_token
+from thoughtgate.wire.values import made
 
 PROGRESS_EVERY_S: Final = 10.0
 """Pace of progress while a call is held; common clients give up after 60 s of silence."""
@@ -93,8 +94,11 @@ class Session:
         """Requests of the server that the agent works on, with their method."""
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
-        answered = (self._waiting, self._open, self._late, self._offered)
-        self._tables: tuple[dict[RequestId, Any], ...] = (*answered, self._served, self._tokens)
+        self._taken: tuple[dict[RequestId, Any], ...]
+        """Where the ids stand that the agent must not use again yet."""
+        self._taken = (self._waiting, self._open, self._late, self._offered, self._abandoned)
+        self._passing = (*self._taken[:-1], self._served, self._tokens)
+        """What ends with the server."""
         self._tasked = TaskedCalls()
         self.prompts = Elicitations()
         self._held = 0
@@ -109,7 +113,7 @@ class Session:
     @property
     def is_untouched(self) -> bool:
         """Nothing that happened has an effect on what comes: as if it were new."""
-        busy = self._abandoned or self._tasked.is_used or self.prompts.is_used or any(self._tables)
+        busy = self._abandoned or self._tasked.is_used or self.prompts.is_used or any(self._passing)
         return not (busy or self._agent_gone or self._server_gone)
 
     def is_open(self, key: RequestId) -> bool:
@@ -165,39 +169,38 @@ class Session:
         name = named[0].name if named else ""
         has_meta = META in params
         token = progress_token(params) if has_meta else None
-        asked = Asked(message, method, name, at, has_meta and is_modern(params), token)
+        modern = has_meta and is_modern(params)
+        asked = made(
+            Asked, (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer)
+        )
         gone = self._server_gone
         if gone is not None:
             refusal = self._clerk.failed(ident, asked, gone.kind, at, text=gone.reason)
             return [self._clerk.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
-            self._waiting[ident] = asked._replace(answer=answer) if answer else asked
+            self._waiting[ident] = asked
             size = len(message.raw)
-            return [JudgeCall(ident, method, tuple(named), params, size, asked.modern, at)]
+            return [made(JudgeCall, (ident, method, tuple(named), params, size, modern, at))]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
-        self._send_on(ident, asked, at)
+        self._send_on(ident, sent(asked, at, asked.call_id, asked.redact))
         return [seen, ToServer(message.raw, ident)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
-        if (
-            ident in self._open
-            or ident in self._waiting
-            or ident in self._offered
-            or ident in self._abandoned
-            or ident in self._late
-        ):
+        taken = self._taken
+        if not any(taken):
+            return None
+        if any(ident in table for table in taken):
             return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        taken = len(self._waiting) + len(self._open) + len(self._offered)
-        if taken + len(self._abandoned) + len(self._late) >= self.setup.max_open:
+        if sum(map(len, taken)) >= self.setup.max_open:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
-    def _send_on(self, ident: RequestId, asked: Asked, at: float) -> None:
-        self._open[ident] = sent(asked, at, asked.call_id, asked.redact)
+    def _send_on(self, ident: RequestId, asked: Asked) -> None:
+        self._open[ident] = asked
         if asked.token is not None:
             self._tokens[asked.token] = ident
 
@@ -314,7 +317,7 @@ class Session:
         status, error = outcome_of(body)
         failed = says_error(body)
         ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
-        return [*ended, ToAgent(raw, ident)]
+        return [*ended, made(ToAgent, (raw, ident))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
         """A rule wants this answer without its secrets; no mask, no answer."""
@@ -375,10 +378,8 @@ class Session:
         closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
-            self._open[key] = sent(asked, at, call_id, verdict.redact)
-            if asked.token is not None:
-                self._tokens[asked.token] = key
-            return [*closed, ToServer(message.raw, key)]
+            self._send_on(key, sent(asked, at, call_id, verdict.redact))
+            return [*closed, made(ToServer, (message.raw, key))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._clerk.denied(key, asked, verdict, at)]
 
@@ -439,7 +440,7 @@ class Session:
             self._abandoned.pop(event.key, None)
             return []
         if event.body is None and asked.message is not None:
-            self._send_on(event.key, asked, event.at)
+            self._send_on(event.key, sent(asked, event.at, asked.call_id, asked.redact))
             return [ToServer(asked.message.raw, event.key)]
         reply = {"jsonrpc": "2.0", "id": event.key, **(event.body or {})}
         return [ToAgent(render(reply), event.key)]
@@ -455,7 +456,7 @@ class Session:
         if self._server_gone is not None:
             gone = self._server_gone
             return self._clerk.failed(ident, asked, gone.kind, event.at, text=gone.reason)
-        self._send_on(ident, asked, event.at)
+        self._send_on(ident, sent(asked, event.at, asked.call_id, asked.redact))
         return [ToServer(frame, ident)]
 
     def _list_screened(self, event: ListScreened) -> list[Command]:
@@ -519,7 +520,7 @@ class Session:
         for key, asked in self._waiting.items():
             if not asked.call_id:
                 self._abandoned[key] = asked._replace(message=None)
-        for table in self._tables:
+        for table in self._passing:
             table.clear()
         self._held = 0
         return commands

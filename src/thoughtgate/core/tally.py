@@ -66,10 +66,13 @@ class Tally:
             "messages": 0,
         }
 
-    def count(self, record: Record) -> None:
-        """Take one record into account; types that are not counted pass."""
-        if record.type in COUNTED:
-            _COUNTERS[record.type](self.counts, record.body)
+    def count(self, *records: Record) -> None:
+        """Take records into account; types that are not counted pass."""
+        counts = self.counts
+        for kind, _, _, _, body in records:
+            counter = _COUNTERS.get(kind)
+            if counter is not None:
+                counter(counts, body)
 
     def summary(self, started_at: float, at: float) -> dict[str, int]:
         """Return the counts, and how long the run has lasted."""
@@ -131,10 +134,6 @@ _COUNTERS: Final = {
     FRAME_REFUSED: _count_refused,
     MESSAGE: _count_message,
 }
-
-
-COUNTED: Final = frozenset(_COUNTERS)
-"""Types of events that a tally counts."""
 
 
 def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) -> Record:

@@ -21,7 +21,7 @@ from thoughtgate.policy.call import (
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.rules import RuleSet
 from thoughtgate.policy.visibility import Visibility
 
 DEFAULT_WORKFLOW: Final = "default"
@@ -71,8 +71,14 @@ def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     del now
     rule = policy.rules.first_match(call)
     if rule is None:
-        return _verdict(policy, policy.default, gate="default", rule=_NO_RULE)
-    return _verdict(policy, rule.action, gate="rules", rule=rule)
+        kind = "governance_denied" if policy.default == DENY else ""
+        verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")
+        workflow = ""
+    else:
+        verdict, workflow = rule.verdict, rule.workflow
+    if verdict.action == APPROVE:
+        return _ask(policy, verdict, workflow)
+    return None if verdict.action == POLICY else verdict
 
 
 def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
@@ -124,17 +130,6 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
         if verdict is not None:
             break
     return steps
-
-
-_NO_RULE: Final = Rule(id="default", action="", reason="no rule matches")
-
-
-def _verdict(policy: Policy, action: str, *, gate: str, rule: Rule) -> Verdict | None:
-    if action == POLICY:
-        return None
-    kind = "governance_denied" if action == DENY else ""
-    verdict = Verdict(action, gate, kind, rule.reason, rule.id, redact=rule.redact)
-    return _ask(policy, verdict, rule.workflow) if action == APPROVE else verdict
 
 
 def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from thoughtgate.policy.call import FORWARD, MAX_KEPT, Call, Condition
+from thoughtgate.policy.call import DENY, FORWARD, MAX_KEPT, Call, Condition, Verdict
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
 
@@ -41,6 +41,14 @@ class Rule:
     """Why, for the record and the approver."""
     redact: bool = False
     """Mask secrets in the result as well."""
+    verdict: Verdict = field(init=False, compare=False, repr=False)
+    """What it says of a call that it matches; for ``approve``, before it is clear who is asked."""
+
+    def __post_init__(self) -> None:
+        """Word the verdict once: most calls end with it."""
+        kind = "governance_denied" if self.action == DENY else ""
+        verdict = Verdict(self.action, "rules", kind, self.reason, self.id, redact=self.redact)
+        object.__setattr__(self, "verdict", verdict)
 
     def accepts(self, call: Call) -> bool:
         """Tell whether the call fulfils the conditions of a rule that names it."""

@@ -91,7 +91,7 @@ class Entrance:
     ) -> None:
         self.method = auth.type if auth is not None else NONE
         self._token = token.encode()
-        self._anonymous = anonymous
+        self._anonymous = Identity(anonymous)
         self._keys = keys
         self._auth = auth
         self._networks = tuple(
@@ -108,7 +108,7 @@ class Entrance:
         """Return who it is or why not; None when the issuer's keys must be fetched first."""
         method = self.method
         if method == NONE:
-            return Identity(self._anonymous)
+            return self._anonymous
         if method in {IP_ALLOWLIST, BOTH}:
             by_address = self._check_address(peer)
             if method == IP_ALLOWLIST or isinstance(by_address, Rejection):

@@ -47,6 +47,7 @@ from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.quick import read_quickly
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import META, version_in
+from thoughtgate.wire.values import made
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
 
@@ -307,7 +308,7 @@ class Gateway:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None:
             flow.callers.setdefault(key, post)
-        self._feed(post, AgentSent(message.raw, at, message))
+        self._feed(post, made(AgentSent, (message.raw, at, message)))
 
     def _feed(self, post: Post, event: AgentSent) -> None:
         flow = post.flow
@@ -451,9 +452,8 @@ class Gateway:
         """Send one message of a batch to the server."""
         return self._upstream.send_part(batch, data, key)
 
-    def closed(self, post: Post, status: int) -> None:
+    def closed(self, post: Post) -> None:
         """A post is answered or given up."""
-        del status
         self._left(post.flow)
 
     def batch_closed(self, batch: Batch) -> None:
@@ -469,11 +469,12 @@ class Gateway:
         self._flows.pop(flow, None)
         if flow in self._entries:
             return
-        if flow.is_busy:
+        is_spent = flow.is_spent
+        if not is_spent and flow.is_busy:
             self._orphans.add(flow)
             return
         self._upstream.forget(flow)
-        if is_spare:
+        if is_spent and is_spare:
             self._spares.give(flow)
 
     def _notify(self, flow: Flow, data: bytes) -> None:

@@ -8,7 +8,7 @@ the event loop brought in one turn.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 from thoughtgate.core.clerk import Setup
@@ -47,6 +47,7 @@ from thoughtgate.runtime.governor import Governor
 from thoughtgate.runtime.task_desk import Told
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
 from thoughtgate.wire.message import Json, Message, RequestId
+from thoughtgate.wire.values import made
 
 TRANSPORT: Final = "mcp_http"
 
@@ -55,6 +56,9 @@ MAX_TOOLS: Final = 20_000
 
 MAX_SPARE: Final = 256
 """Flows kept for the next request; a few KiB each."""
+
+_FRAME: Final = 4
+"""Members of a frame that waits; anything else that waits has two."""
 
 POLL_EVERY_S: Final = 0.1
 """How often people's answers are looked for while calls are held."""
@@ -86,13 +90,6 @@ class Caller(Sink, Protocol):
         """Time passed while the call is held."""
 
 
-class _Outgoing(NamedTuple):
-    flow: "Flow"
-    sink: Sink
-    data: bytes
-    key: RequestId | None
-
-
 class Outbox:
     """What is to be sent once the record is written."""
 
@@ -100,11 +97,12 @@ class Outbox:
         self._governor = governor
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Any] = []
+        """Frames for the server (sink, data, key, flow), and what is to be done (function, arguments)."""
         self._scheduled = False
 
     def send(self, flow: "Flow", sink: Sink, data: bytes, key: RequestId | None) -> None:
         """Send a frame to the server, unless the record cannot be written."""
-        self._waiting.append(_Outgoing(flow, sink, data, key))
+        self._waiting.append((sink, data, key, flow))
         if not self._scheduled:
             self.schedule()
 
@@ -116,7 +114,7 @@ class Outbox:
 
     def carries(self, sink: Sink) -> bool:
         """Whether a frame from this sink is on its way to the server."""
-        return any(type(item) is _Outgoing and item.sink is sink for item in self._waiting)
+        return any(len(item) == _FRAME and item[0] is sink for item in self._waiting)
 
     def schedule(self) -> None:
         """Write the record at the end of this turn of the loop, even with nothing to send."""
@@ -136,8 +134,8 @@ class Outbox:
         try:
             for item in waiting:
                 done += 1
-                if type(item) is _Outgoing:
-                    item.sink.forward(item.data, item.key)
+                if len(item) == _FRAME:
+                    item[0].forward(item[1], item[2])
                 else:
                     item[0](*item[1])
         finally:
@@ -151,10 +149,12 @@ class Outbox:
         at = now()
         kept = []
         for item in waiting:
-            if type(item) is not _Outgoing:
+            if len(item) != _FRAME:
                 kept.append(item)
-            elif item.key is not None:
-                item.flow.feed(NotSent(item.key, "service_unavailable", at), item.sink)
+                continue
+            sink, _, key, flow = item
+            if key is not None:
+                flow.feed(NotSent(key, "service_unavailable", at), sink)
         return kept
 
 
@@ -401,25 +401,29 @@ class Flow:
 
     def _judge(self, command: JudgeCall, sink: Sink | None) -> int:
         setup = self.session.setup
-        ruling = self._shared.governor.rule(
-            Question(
+        key, method, named, params, size, _, at = command
+        question = made(
+            Question,
+            (
                 setup.server,
                 setup.session,
                 self.principal,
-                command.method,
-                command.named,
-                command.bytes_in,
+                method,
+                named,
+                size,
                 TRANSPORT,
-                command.at,
-                command.params,
+                at,
+                params,
                 self.trace,
                 self.claims,
                 bool(self.resumes),
-            )
+            ),
         )
+        ruling = self._shared.governor.rule(question)
         if self.resumes:
             return self._resume(command, ruling)
-        return self.feed(CallJudged(command.key, ruling.verdict, ruling.call_id, command.at), sink)
+        verdict, call_id, _ = ruling
+        return self.feed(made(CallJudged, (key, verdict, call_id, at)), sink)
 
     def _resume(self, command: JudgeCall, ruling: Ruling) -> int:
         """Go on where a dead gate stopped: the call is a task, and waits for a person as promised.
@@ -529,9 +533,7 @@ class SpareFlows:
         return spare.pop()
 
     def give(self, flow: Flow) -> None:
-        """Keep a flow whose request is answered, if nothing of it is left in it."""
-        if not flow.is_spent:
-            return
+        """Keep a flow that is spent."""
         if self._count >= MAX_SPARE:
             self._spare.clear()
             self._count = 0

@@ -8,7 +8,7 @@ body is judged elsewhere.
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from thoughtgate.transports.heads import Headers
@@ -205,7 +205,8 @@ def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
 
 def facts_of(exchange: Exchange) -> HeadFacts:
     """Return what followed from a head that was read."""
-    return cast("HeadFacts", exchange.head.memo)
+    facts: HeadFacts = exchange.head.memo
+    return facts
 
 
 def wrong_page(exchange: Exchange, expected: Expected) -> int:

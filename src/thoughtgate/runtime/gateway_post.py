@@ -62,7 +62,7 @@ class Home(Protocol):
     def send(self, post: "Post", data: bytes, key: RequestId | None) -> None:
         """Send a frame to the server."""
 
-    def closed(self, post: "Post", status: int) -> None:
+    def closed(self, post: "Post") -> None:
         """The post is answered or given up."""
 
     def open_session(self, post: "Post", upstream: str) -> str:
@@ -158,14 +158,14 @@ class Post:
 
     def _end_unanswered(self) -> None:
         # Whatever the session still has to say to this caller is said first.
-        asyncio.get_running_loop().call_soon(self._close, 204)
+        asyncio.get_running_loop().call_soon(self._close)
 
     def keep_alive(self, at: float) -> None:
         """Show the agent that a held call still waits; end an exchange that nothing will answer."""
         if self.key is not None and not self.flow.session.is_open(self.key):
             self._orphaned_at = self._orphaned_at or at
             if at - self._orphaned_at > ORPHAN_S:
-                self._close(204)
+                self._close()
             return
         if self._held_at and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
             self._spoke_at = at
@@ -189,7 +189,7 @@ class Post:
     def stream_ended(self) -> None:
         """The server's stream is complete."""
         self.exchange.end()
-        self._close(200)
+        self._close()
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
         """The server answered with one message."""
@@ -198,7 +198,7 @@ class Post:
             self.exchange.end()
         else:
             self.exchange.respond(status, headers, data)
-        self._close(status)
+        self._close()
 
     def told(self, data: bytes) -> None:
         """The server sent something that is not the answer yet."""
@@ -210,18 +210,18 @@ class Post:
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """What the server said to a notification or a response."""
         self.exchange.respond(status, headers, body)
-        self._close(status)
+        self._close()
 
     def failed(self, kind: str, status: int = 200) -> None:
         """The server gave no answer."""
         if self.key is None:
             self.exchange.respond(502, JSON, render_error(None, kind))
-            self._close(502)
+            self._close()
             return
         if status != 200 and not self.exchange.is_streaming:  # noqa: PLR2004  the status that says nothing
             self.exchange.respond(status, JSON, render_error(self.key, kind))
         if not self.flow.feed(NotSent(self.key, kind, now()), self):
-            self._close(status)
+            self._close()
 
     def session_named(self, upstream: str) -> str:
         """The server named a session in its answer."""
@@ -239,12 +239,12 @@ class Post:
             self.flow.outbox.schedule()
         if leg is None or self.flow.is_modern or leg.is_resumable:
             # Where the agent can resume, the server must see it leave: it keeps the rest.
-            self._close(499)
+            self._close()
 
     def refuse(self, status: int, body: bytes) -> None:
         """Answer without asking the server."""
         self.exchange.respond(status, JSON, body)
-        self._close(status)
+        self._close()
 
     def unheard(self, is_wanted: bool) -> None:
         """Nothing goes on: a response to the gate's own prompt, or one that nobody asked for."""
@@ -269,7 +269,7 @@ class Post:
             session = b"mcp-session-id: %b\r\n" % self.session.encode() if self.session else b""
             self.exchange.start(200, STREAM + session)
 
-    def _close(self, status: int) -> None:
+    def _close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
@@ -287,4 +287,4 @@ class Post:
         leg, self.leg = self.leg, None  # they know each other; apart, they go without a collection
         if leg is not None and not leg.is_over:
             leg.abort()
-        self._home.closed(self, status)
+        self._home.closed(self)

@@ -27,7 +27,7 @@ from thoughtgate.core.record import (
     call_ended,
     frame_refused,
 )
-from thoughtgate.core.tally import COUNTED, POLICY_BLOCK, Tally, run_ended, run_started
+from thoughtgate.core.tally import POLICY_BLOCK, Tally, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_book import TaskBook, TaskLimits
 from thoughtgate.errors import RecordError, StoreError
@@ -261,8 +261,11 @@ class Governor:
 
     def _made(self, ruling: Ruling) -> Ruling:
         """Queue what must be on record of a ruling, and have its call carry its trace."""
-        for record in ruling.records:
-            self._put(record)
+        if self.draw is None:
+            self._queue += ruling.records
+        else:
+            for record in ruling.records:
+                self._put(record)
         if self.trace is None or ruling.verdict.action != FORWARD:
             return ruling
         return ruling._replace(verdict=ruling.verdict._replace(trace=self.trace(ruling.call_id)))
@@ -437,11 +440,10 @@ class Governor:
 
     def _tell(self, records: Sequence[Record]) -> None:
         """Count what happened, and tell who observes."""
-        count, observe = self.tally.count, self._observe
-        for record in records:
-            if record.type in COUNTED:
-                count(record)
-            if observe is not None:
+        self.tally.count(*records)
+        observe = self._observe
+        if observe is not None:
+            for record in records:
                 observe(record)
 
     def _lose(self, records: Sequence[Record]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from thoughtgate.core.envelope import Envelope, seal
+from thoughtgate.core.envelope import Envelope, seal, seal_all
 from thoughtgate.core.evidence import (
     checkpoint,
     record_cut,
@@ -147,32 +147,27 @@ class RecordWriter:
             self._say(text)
 
     def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
-        parts = [b"\n"] if tail.needs_newline else []
-        chain, wrap = tail.chain, self.envelope.wrap
+        wrap, dump = self.envelope.wrap, orjson.dumps
         at = records[0].at if records else self._last_at
+        lines = []
         if tail.torn is not None:
-            line, chain = seal(wrap(record_repaired(at, tail.torn)), chain)
-            parts.append(line)
+            lines.append(wrap(record_repaired(at, tail.torn)))
         if self.lost:
-            line, chain = seal(wrap(record_gap(at, self.lost, self._reason)), chain)
-            parts.append(line)
-        for record in records:
-            line, chain = seal(wrap(record, orjson.dumps), chain)
-            parts.append(line)
+            lines.append(wrap(record_gap(at, self.lost, self._reason)))
+        lines += [wrap(record, dump) for record in records]
         self._last_at = records[-1].at if records else at
+        data, chain = seal_all(lines, tail.chain)
         if self._sign_key:
-            chain = self._sign(parts, chain, closing=closing)
-        return b"".join(parts), chain
+            self._unsigned += len(lines)
+            if closing or self._is_due():
+                signed, chain = self._sign(chain, closing=closing)
+                data += signed
+        return (b"\n" + data if tail.needs_newline else data), chain
 
-    def _sign(self, parts: list[bytes], chain: str, *, closing: bool) -> str:
-        self._unsigned += len(parts)
-        if not closing and not self._is_due():
-            return chain
+    def _sign(self, chain: str, *, closing: bool) -> tuple[bytes, str]:
         self._unsigned, self._signed_at = 0, self._last_at
         record = checkpoint(self._last_at, self._sign_key, chain, closing=closing)
-        line, chain = seal(self.envelope.wrap(record), chain)
-        parts.append(line)
-        return chain
+        return seal(self.envelope.wrap(record), chain)
 
     def _is_due(self) -> bool:
         """Tell whether the batch at hand brings a checkpoint; a writer's first always does."""

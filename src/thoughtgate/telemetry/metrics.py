@@ -94,6 +94,7 @@ class Metrics:
         """Histograms by name and labels: a count for each bucket, the last for all above, the sum."""
         self._began = time.monotonic()
         self._seen: dict[str, set[str]] = {label: set() for label in CAPS}
+        self._tools = self._seen["tool_name"]
         # What is not in the metrics yet.
         self._events: Counter[str] = Counter()
         """Events by type."""
@@ -301,7 +302,7 @@ class Metrics:
         call = body["call"]
         tracked = self._calls.pop(call["call_id"], None)
         tool = call["tool_name"]
-        if tool not in self._seen["tool_name"]:
+        if tool not in self._tools:
             tool = self.bounded("tool_name", tool)
         if body["status"] == events.OK and type(tracked) is str and "error" not in body:
             kind = (record.server, tracked, tool, body["latency_ms"], body["bytes_out"])

@@ -6,7 +6,7 @@ one by the rules need not read its bytes again, nor decide again what follows fr
 are kept, so a message with a known head is the head and that many bytes.
 """
 
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case, in the order they came."""
@@ -56,7 +56,7 @@ class RequestHead:
         """False for an HTTP/1.0 client: its stream ends with the connection."""
         self.length = 0
         """Bytes of the body, where the head is kept."""
-        self.memo: object = None
+        self.memo: Any = None
         """For the handler: what follows from this head, whenever it comes."""
 
 
@@ -70,7 +70,7 @@ class ResponseHead:
         self.headers = headers
         self.length = 0
         """Bytes of the body, where the head is kept."""
-        self.memo: object = None
+        self.memo: Any = None
         """For the receiver: what follows from this head, whenever it comes."""
 
 

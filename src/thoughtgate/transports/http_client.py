@@ -314,22 +314,18 @@ class HttpPool:
 class ClientExchange:
     """One request and its response."""
 
-    __slots__ = ("_connection", "_receiver", "data")
+    __slots__ = ("_connection", "data", "receiver")
 
     def __init__(self, receiver: Receiver, data: bytes) -> None:
-        self._receiver: Receiver | None = receiver
+        self.receiver: Receiver | None = receiver
+        """Who still waits."""
         self._connection: _Connection | None = None
         self.data = data
 
     @property
     def is_over(self) -> bool:
         """Whether the response is complete, failed or given up."""
-        return self._receiver is None
-
-    @property
-    def receiver(self) -> Receiver | None:
-        """Who still waits."""
-        return self._receiver
+        return self.receiver is None
 
     def attach(self, connection: "_Connection") -> None:
         """The request has been written to a connection."""
@@ -338,21 +334,21 @@ class ClientExchange:
 
     def finish(self) -> None:
         """Tell the receiver that the response is complete."""
-        receiver, self._receiver = self._receiver, None
+        receiver, self.receiver = self.receiver, None
         self._connection = None
         if receiver is not None:
             receiver.ended()
 
     def fail(self, kind: str, reason: str) -> None:
         """Tell the receiver that no complete response will come."""
-        receiver, self._receiver = self._receiver, None
+        receiver, self.receiver = self.receiver, None
         self._connection = None
         if receiver is not None:
             receiver.failed(PeerError(kind, reason))
 
     def abort(self) -> None:
         """Nobody waits any more: close the connection, tell nobody."""
-        self._receiver = None
+        self.receiver = None
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -397,7 +393,8 @@ class _Connection(asyncio.Protocol):
 
     def begin(self, exchange: ClientExchange) -> None:
         """Write a request and wait for its response."""
-        transport = cast("asyncio.Transport", self._transport)
+        transport = self._transport
+        assert transport is not None  # noqa: S101  only usable connections begin
         self._exchange = exchange
         self._headers = []
         self._bare = 0
@@ -440,7 +437,7 @@ class _Connection(asyncio.Protocol):
             known = self._pool.heads.find(data)
             if known is not None:
                 head, end = known
-                self._take_known(head, data[end:])
+                self._take_known(self._exchange, head, data[end:])
                 return
             self._fresh = data
         self._bare += len(data)
@@ -509,14 +506,13 @@ class _Connection(asyncio.Protocol):
             begins = b"HTTP/1.1 %d " % head.status
             self._pool.heads.learn(fresh, begins, head, framing[0][1])
 
-    def _take_known(self, head: ResponseHead, body: bytes) -> None:
+    def _take_known(self, exchange: ClientExchange, head: ResponseHead, body: bytes) -> None:
         """Take a whole response whose head was read before."""
         self._keep_alive = True
-        exchange = cast("ClientExchange", self._exchange)
         receiver = exchange.receiver
         if receiver is not None:
             receiver.started(head)
-            if not exchange.is_over:
+            if exchange.receiver is not None:
                 receiver.received(body)
         self._finish()
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import inf
 from typing import Final, Protocol, cast
 
 import httptools
@@ -135,16 +136,14 @@ class Exchange:
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
-        parts = [_STATUS_LINES[status], self.also, headers]
-        if body or status not in {202, 204, 304}:
-            parts.append(b"content-length: %d\r\n" % len(body))
-        elif status == HTTPStatus.ACCEPTED:
-            parts.append(b"content-length: 0\r\n")
-        if not self.keep_alive:
-            parts.append(_CLOSE)
-        parts += (b"\r\n", body if self.method != b"HEAD" else b"")
-        self._connection.write(b"".join(parts))
-        self._connection.finished(self)
+        has_length = body or status not in {204, 304}
+        length = b"content-length: %d\r\n" % len(body) if has_length else b""
+        close = b"" if self.keep_alive else _CLOSE
+        sent = b"" if self.method == b"HEAD" else body
+        head = (_STATUS_LINES[status], self.also, headers, length, close, b"\r\n", sent)
+        connection = self._connection
+        connection.write(b"".join(head))
+        connection.finished(self)
 
     def start(self, status: int, headers: bytes = b"") -> None:
         """Begin a streamed answer."""
@@ -445,7 +444,7 @@ class _Connection(asyncio.Protocol):
         exchange = self._current = Exchange(self, self._peer, head)
         exchange.body = body
         exchange.keep_alive = not self._server.is_draining
-        self._deadline = float("inf")
+        self._deadline = inf
         handler = self._server.handler
         handler.opened(exchange)
         if exchange.is_answered:
@@ -470,7 +469,7 @@ class _Connection(asyncio.Protocol):
             return
         self._in_request = False
         self._bare = 0
-        self._deadline = float("inf")
+        self._deadline = inf
         body = self._body
         exchange.body = body[0] if len(body) == 1 else b"".join(body)
         self._body = []
@@ -541,11 +540,12 @@ class _Connection(asyncio.Protocol):
         self._current = None
         if self._turning:
             return  # One that was answered at once: the loop below goes on.
-        self._turning = True
-        try:
-            self._take_turns()
-        finally:
-            self._turning = False
+        if self._queue:
+            self._turning = True
+            try:
+                self._take_turns(self._queue)
+            finally:
+                self._turning = False
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -554,8 +554,7 @@ class _Connection(asyncio.Protocol):
             seconds = limits.keep_alive_s if self._reading is None else limits.head_timeout_s
             self._deadline = time.monotonic() + seconds
 
-    def _take_turns(self) -> None:
-        queue = self._queue
+    def _take_turns(self, queue: deque[Exchange]) -> None:
         while queue and self._current is None:
             exchange = queue.popleft()
             self._current = exchange

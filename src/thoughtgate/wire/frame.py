@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from thoughtgate.wire.lines import HEAD, MAX_LINE, TAIL, Oversized
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message, RequestId
+from thoughtgate.wire.values import made
 
 MAX_DEPTH: Final = 128
 """Nesting that any reader can follow; deeper text is an attack on recursive parsers."""
@@ -63,8 +64,10 @@ _JUDGED: Final = {
     "notifications": frozenset({"resourceSubscriptions"}),
 }
 """Members that a verdict depends on: those of params, and those of its members by name."""
-_REQUEST: Final = frozenset({"jsonrpc", "id", "method", "params"})
-_RESULT: Final = frozenset({"jsonrpc", "id", "result"})
+_REQUEST_MEMBERS: Final = 4
+"""The version, the id, the method and its params."""
+_RESULT_MEMBERS: Final = 3
+"""The version, the id and the result."""
 _PLAIN_PARAMS: Final = frozenset({"name", "arguments", "uri", "_meta"})
 """Members that have no members to look at."""
 _FOLDED: Final = {
@@ -201,15 +204,18 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
         or body.get("jsonrpc") != "2.0"
     ):
         return None
-    if body.keys() == _RESULT:
-        return Message(RESPONSE, ident, "", body, raw)
-    if body.keys() != _REQUEST:
+    members = len(body)
+    if members == _RESULT_MEMBERS and "result" in body:
+        return made(Message, (RESPONSE, ident, "", body, raw))
+    if members != _REQUEST_MEMBERS or "method" not in body or "params" not in body:
         return None
     method, params = body["method"], body["params"]
-    is_plain = type(params) is dict and params.keys() <= _PLAIN_PARAMS
-    if not is_plain or type(method) is not str or len(method) > MAX_METHOD:
+    if type(params) is not dict or type(method) is not str or len(method) > MAX_METHOD:
         return None
-    return Message(REQUEST, ident, method, body, raw)
+    for name in params:
+        if name not in _PLAIN_PARAMS:
+            return None
+    return made(Message, (REQUEST, ident, method, body, raw))
 
 
 def _read_any(body: dict[str, Any], raw: bytes) -> Message | Fault:

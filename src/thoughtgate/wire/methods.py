@@ -7,6 +7,7 @@ any revision gates is gated always.
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.message import Json
+from thoughtgate.wire.values import made
 
 
 class Gated(NamedTuple):
@@ -119,7 +120,7 @@ def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
         arguments = {}
     if type(arguments) is not dict:
         return "params.arguments must be an object"
-    return [Named(gated.kind, name, arguments)]
+    return [made(Named, (gated.kind, name, arguments))]
 
 
 def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:
