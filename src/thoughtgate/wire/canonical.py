@@ -12,7 +12,7 @@ from typing import Any, Final
 
 _string = json.JSONEncoder(ensure_ascii=False).encode
 
-MAYBE_FLOAT: Final = re.compile(r"[0-9][.e]|N|I")
+_MAYBE_FLOAT: Final = re.compile(r"[0-9][.e]|N|I")
 """A float's text has a digit before a point or an exponent, or spells NaN or Infinity."""
 
 _EXPONENT_FROM: Final = 1e21
@@ -26,7 +26,7 @@ class NotCanonical(ValueError):  # noqa: N818 - says what the value is
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value."""
     text = _plain(value)
-    if MAYBE_FLOAT.search(text) is not None and _has_float(value):
+    if _MAYBE_FLOAT.search(text) is not None and _has_float(value):
         text = _render(value)
     try:
         text.encode("utf-8")
