@@ -1,5 +1,6 @@
 """The judge: gates, limits, what goes on record, and a second look after approval."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from thoughtgate.core.judge import (
     MAX_KEPT,
     MAX_KNOWN_TOOLS,
     MAX_PREVIEW,
+    MAX_SAID,
     TRUNCATED,
     Decision,
     Judge,
@@ -571,3 +573,24 @@ def test_a_call_that_was_promised_a_person_is_held_with_all_it_says() -> None:
     assert held.call.arguments == {"path": "/tmp/x"}
     denied = judge.judge(_question("no")._replace(promised=True))
     assert denied.verdict.action == DENY
+
+
+def test_a_verdict_is_said_by_the_policy_in_force_however_it_came_into_force() -> None:
+    judge = Judge(_policy(rm="deny"), "run")
+
+    def said() -> dict[str, Any]:
+        return dict(_bodies(judge.judge(_question("rm")))["tool_call_decision"]["decision"])
+
+    assert (said()["enforced"], said()["policy"]["policy_version"]) == (True, "v1")
+    judge.policy = replace(judge.policy, profile=DEVELOPMENT)
+    assert (said()["enforced"], said()["outcome"]) == (False, "WOULD_BLOCK")
+    judge.replace_policy(replace(_policy(rm="deny"), version="v2"))
+    assert (said()["enforced"], said()["policy"]["policy_version"]) == (True, "v2")
+
+
+def test_wordings_of_verdicts_are_not_kept_without_end() -> None:
+    limit = Limit("slow", rate=Rate(1, 3600.0))
+    judge = Judge(replace(_policy(), limits=(limit,)), "run")
+    for number in range(MAX_SAID * 2):
+        judge.judge(_question("echo", at=1.0 + number))
+    assert len(judge._said) <= MAX_SAID + 1

@@ -175,6 +175,12 @@ def test_policies_of_several_files_keep_their_names() -> None:
     assert policies.decide(Call("s", "tool", "b", {}), 0.0).policy == "b.cedar:policy0"
 
 
+def test_an_engine_tells_what_its_policies_may_look_at() -> None:
+    policies = engine("permit(principal, action, resource) when { context.arguments.n < 3 };")
+    assert policies.looks_at("arguments")
+    assert not policies.looks_at("time")
+
+
 def test_a_file_that_does_not_parse_is_a_config_error() -> None:
     with pytest.raises(ConfigError) as caught:
         engine("permit(principal,\naction\nresource);")

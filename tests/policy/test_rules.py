@@ -1,5 +1,6 @@
 """Rules: the first match decides, found by an index that changes nothing but the time."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.policy import rules as rules_module
-from thoughtgate.policy.call import Call
+from thoughtgate.policy.call import Call, Verdict
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.rules import Rule, RuleSet
@@ -160,3 +161,11 @@ def test_the_index_finds_what_a_plain_search_finds(
         None,
     )
     assert rules.first_match(asked) is plain
+
+
+def test_a_changed_rule_words_its_verdict_anew() -> None:
+    first = rule("a")
+    assert (first.verdict.action, first.verdict.kind) == ("deny", "governance_denied")
+    other = replace(first, action="forward", reason="fine", redact=True)
+    assert other.verdict == Verdict("forward", "rules", "", "fine", "a", redact=True)
+    assert first == replace(other, action="deny", reason="", redact=False)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -75,6 +76,23 @@ def test_a_command_that_does_not_exist_says_so_without_a_path() -> None:
         with pytest.raises(PeerGone):
             child.send(b"x")
         assert await child.stop() == 0
+
+    asyncio.run(main())
+
+
+def test_a_gate_without_descriptors_says_that_the_server_cannot_start() -> None:
+    async def main() -> None:
+        child = _Heard().child(_ECHO)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+        try:
+            with pytest.raises(PeerGone, match="Too many open files"):
+                await child.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert not child.is_running
 
     asyncio.run(main())
 

@@ -73,10 +73,7 @@ class Visibility:
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
         """
         del kind
-        exposure = self.exposure(server)
-        if exposure.mode == ALL:
-            return exposure.enabled
-        return exposure.shows(name)
+        return self.exposure(server).shows(name)
 
     def hidden(self, server: str, kind: str, names: Iterable[str]) -> list[str]:
         """Return those names that the agent must not see, in order."""

@@ -107,7 +107,10 @@ class Child:
             PeerGone: it cannot be started.
         """
         loop = asyncio.get_running_loop()
-        named, self._naming = os.pipe()
+        try:
+            named, self._naming = os.pipe()
+        except OSError as error:
+            raise PeerGone(f"the server could not be started: {error.strerror}") from None
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: _Pipes(self),
