@@ -380,6 +380,15 @@ def test_a_long_preview_is_cut_on_a_character_and_the_hash_is_whole() -> None:
 
 
 @pytest.mark.requirement("BUF-001")
+@pytest.mark.parametrize("place", [0, MAX_PREVIEW - 30, MAX_PREVIEW - 5, MAX_PREVIEW + 5000])
+def test_what_a_long_preview_shows_of_a_secret_is_its_mask(place: int) -> None:
+    text = "a " * (place // 2) + "https://me:hunter2-and-more@host/ " + "b " * MAX_PREVIEW
+    ruling = Judge(_policy(), "run").judge(_question("echo", arguments={"text": text}))
+    shown = _bodies(ruling)["tool_call_start"]["call"]["preview"]
+    assert shown["truncated"] is True
+    assert "hunter" not in shown["args_preview"]
+
+
 def test_an_operator_may_want_shorter_previews() -> None:
     judge = Judge(_policy(), "run", preview=20)
     ruling = judge.judge(_question("x", arguments={"text": "a long text of many words"}))

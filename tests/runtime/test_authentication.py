@@ -14,6 +14,7 @@ from tests.support.http_gate import Gate, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
 
 from thoughtgate.config.settings import ListenAuth
+from thoughtgate.core.strangers import MAX_EACH
 from thoughtgate.errors import ConfigError
 from thoughtgate.runtime import authentication
 from thoughtgate.runtime.authentication import (
@@ -266,6 +267,20 @@ def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
         assert TOKEN not in text
         assert "wrong-secret-value" not in text
         assert gate.records("tool_call_start")[0]["call"]["principal"] == "agent"
+
+
+def test_a_stranger_cannot_fill_the_record_by_being_turned_away(tmp_path: Path) -> None:
+    auth = "listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}\n"
+    environ = {"AGENT_TOKEN": TOKEN}
+    with (
+        HttpUpstream(_answer) as upstream,
+        Gate(tmp_path, config_for(upstream.url, auth), environ=environ) as gate,
+    ):
+        for _ in range(MAX_EACH * 2):
+            assert gate.call("echo", headers={"authorization": "Bearer wrong"}).status == 401
+    rejected = [one["agent"] for one in gate.records("agent_auth_rejected")]
+    assert len(rejected) <= MAX_EACH + 1
+    assert sum(one.get("repeated", 1) for one in rejected) == MAX_EACH * 2
 
 
 def test_signed_tokens_open_the_gate_once_the_issuers_keys_are_there(

@@ -18,6 +18,7 @@ from thoughtgate.core.record import (
     call_ended,
     message_seen,
 )
+from thoughtgate.core.strangers import MAX_EACH, WINDOW_S
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
@@ -26,6 +27,7 @@ from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 from thoughtgate.runtime.governor import Desk, Governor
+from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.wire.methods import Named
 
 ASK = Rule("ask", APPROVE, Selector(names=compile_globs(["ask"])))
@@ -407,3 +409,31 @@ def test_a_quiet_flush_that_loses_a_call_is_heard_by_whoever_would_send_it_on() 
         governor.flush()
     governor.rule(_question())
     governor.flush()
+
+
+def test_a_flood_of_strangers_is_told_in_one_event_and_every_one_is_counted() -> None:
+    metrics = Metrics()
+    governor = _governor(observe=metrics.observe)
+
+    def reject(at: float) -> None:
+        facts = {"agent": {"method": "bearer", "reason": "token wrong"}}
+        governor.note(Record("agent_auth_rejected", at, "", "0", facts))
+        governor.flush()
+
+    for number in range(MAX_EACH * 5):
+        reject(10.0 + number * 0.001)
+    assert _kinds(governor).count("agent_auth_rejected") == MAX_EACH
+    governor.rule(_question())
+    governor.note(_ended("none")._replace(at=10.0 + WINDOW_S))
+    governor.flush()
+    told = _ledger(governor).entries[-1][1]
+    assert told.body["agent"]["repeated"] == MAX_EACH * 4
+    reject(200.0)
+    for _ in range(MAX_EACH):
+        reject(201.0)
+    governor.finish("SUCCEEDED", 202.0)
+
+    assert _ledger(governor).entries[-2][1].body["agent"]["repeated"] == 1
+    counted = 'thoughtgate_agent_connections_total{method="bearer",outcome="rejected"} '
+    line = next(one for one in metrics.render().decode().splitlines() if one.startswith(counted))
+    assert float(line.rpartition(" ")[2]) == MAX_EACH * 6 + 1

@@ -228,6 +228,7 @@ EVENTS: Final = (
             Member("frame.correlation_id", "string", "stands in the reply too", optional=True),
             Member("frame.enforced", "boolean", "false when the development profile passed it on"),
             Member("frame.outcome", "string", "`WOULD_REJECT` or `WOULD_DROP` when it was not enforced", optional=True),
+            Member("frame.repeated", "integer", "it stands for so many that were not written one by one, and tells of the last", optional=True),
         ),
     ),
     EventType(
@@ -244,6 +245,7 @@ EVENTS: Final = (
         (
             Member("agent.method", "string", "as above"),
             Member("agent.reason", "string", "why, without the secret"),
+            Member("agent.repeated", "integer", "it stands for so many that were not written one by one, and tells of the last", optional=True),
         ),
     ),
     EventType(

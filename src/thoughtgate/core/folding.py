@@ -236,7 +236,7 @@ def _count(folded: Folded, event: dict[str, Any], said: Row, detail: str) -> Non
         detail[:128],
     )
     sums = folded.traffic.setdefault(key, [0, 0])
-    sums[0] += 1
+    sums[0] += number(said, "repeated") or 1
     sums[1] += number(said, "bytes") or 0
 
 

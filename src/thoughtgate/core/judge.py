@@ -35,6 +35,9 @@ from thoughtgate.wire.values import made
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""
 
+MAX_SECRET: Final = 16_384
+"""Characters after the last shown one that are looked at: a secret is known by its end too."""
+
 MAX_INSPECT: Final = 1_048_576
 """Arguments longer than this are judged and hashed but not previewed."""
 
@@ -382,7 +385,8 @@ class Judge:
         if size > MAX_INSPECT:
             return {"truncated": True, "args_preview": TRUNCATED}
         shown, text = self._rendered
-        if shown is not arguments or not self.policy.redactor.is_clean(arguments, text):
+        near = text[: self._preview_bytes + MAX_SECRET]
+        if shown is not arguments or not self.policy.redactor.is_clean(arguments, near):
             text = canonical_json(self.policy.redactor.mask_value(arguments))
         if len(text) * 4 <= self._preview_bytes:  # however many bytes its characters take
             return {"truncated": False, "args_preview": text}

@@ -127,6 +127,7 @@ FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("status_id", "1 for `OK`, `SUCCEEDED`, `approved` and `agent_connected`; 2 for the contract's other words of `status` and for `agent_auth_rejected`; else 0"),
     ("status", "`status`, `run.status` or `approval.outcome`"),
     ("status_detail", "`error.kind`, else `agent.reason`"),
+    ("count", "`agent.repeated`, `frame.repeated`"),
     ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 0 and 99; what was not enforced 1 and 1"),
     ("disposition", "`decision.action` that was enforced"),
     ("duration", "`latency_ms`, `run.summary.duration_ms`"),
@@ -414,6 +415,8 @@ def _add_status(found: dict[str, Any], kind: str, event: dict[str, Any]) -> None
     _add(found, "status", said)
     detail = text(member(event, "error"), "kind") or text(member(event, "agent"), "reason")
     _add(found, "status_detail", detail)
+    repeated = (number(member(event, name), "repeated") for name in ("agent", "frame"))
+    _add(found, "count", next(filter(None, repeated), None))
     duration = number(event, "latency_ms")
     if duration is None and run:
         duration = number(member(run, "summary"), "duration_ms")

@@ -39,6 +39,9 @@ MAX_NAME: Final = 512
 """Characters of a method or tool name that the record keeps; names are the peers' to choose."""
 
 
+UNREAD_HTTP: Final = "http"
+"""The check that a request fails which is no HTTP, or none that can be taken; nobody knows whose."""
+
 _DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
 """Checks whose refusal nobody is told of, because nobody asked."""
 

@@ -117,8 +117,8 @@ def _count_decided(counts: dict[str, int], body: dict[str, Any]) -> None:
 
 
 def _count_refused(counts: dict[str, int], body: dict[str, Any]) -> None:
-    del body
-    counts["frames_refused"] += 1
+    frame = body.get("frame") or {}
+    counts["frames_refused"] += frame.get("repeated", 1)
 
 
 def _count_message(counts: dict[str, int], body: dict[str, Any]) -> None:

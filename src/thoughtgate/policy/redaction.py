@@ -162,7 +162,10 @@ class Redactor:
         return text
 
     def is_clean(self, value: Any, text: str) -> bool:
-        """Tell quickly that a JSON value, rendered as ``text``, has nothing to mask; False: look."""
+        """Tell quickly that a JSON value has nothing to mask in ``text``; False: look.
+
+        The text is the value's rendering or the beginning of it.
+        """
         if self._patterns or not text or _FLAG in text:
             return False
         return self._find_rendered_mark(text.lower()) is None and self._has_plain_names(value)
@@ -230,8 +233,12 @@ class Redactor:
 
 
 def _any_of(marks: Iterable[str]) -> Callable[[str], re.Match[str] | None]:
-    """Return a search for the first of several literals, which is faster than one for each."""
-    return re.compile("|".join(map(re.escape, marks))).search
+    """Return a search for any of several literals; by their first characters it goes fastest."""
+    rests: dict[str, list[str]] = {}
+    for mark in marks:
+        rests.setdefault(mark[0], []).append(re.escape(mark[1:]))
+    parts = (f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
+    return re.compile("|".join(parts)).search
 
 
 def _mask(match: re.Match[str]) -> str:

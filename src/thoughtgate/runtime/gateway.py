@@ -18,6 +18,7 @@ from thoughtgate.core.record import (
     AGENT_CONNECTED,
     AGENT_TO_SERVER,
     SERVER_TO_AGENT,
+    UNREAD_HTTP,
     Record,
     frame_refused,
 )
@@ -222,7 +223,7 @@ class Gateway:
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """The request cannot be read."""
-        self._note_refusal("http", "invalid_request", len(exchange.body), now())
+        self._note_refusal(UNREAD_HTTP, "invalid_request", len(exchange.body), now())
         self._say(exchange, status)
 
     async def _identify_late(self, exchange: Exchange) -> None:

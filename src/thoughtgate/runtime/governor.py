@@ -27,6 +27,7 @@ from thoughtgate.core.record import (
     call_ended,
     frame_refused,
 )
+from thoughtgate.core.strangers import Strangers, is_strangers
 from thoughtgate.core.tally import POLICY_BLOCK, Tally, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_book import TaskBook, TaskLimits
@@ -177,6 +178,7 @@ class Governor:
         self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
+        self._strangers = Strangers()
         self._lost_quietly = False
         """Whether calls were lost that somebody is about to send on."""
         self._unrecorded: set[str] = set()
@@ -223,6 +225,8 @@ class Governor:
             # Questions that cannot be taken back now expire; the run must still end on record.
             self.desk.close(at)
         self.tasks.close()
+        for record in self._strangers.rest():
+            self._put(record)
         self.flush_quietly()
         ended = run_ended(
             at, self._started_at, status, self.tally, server=self._server, reason=reason
@@ -326,7 +330,7 @@ class Governor:
         """Return the rulings on held calls that people have decided since the last look."""
         self._look(at)
         for record in self._reports():
-            self._put(record)
+            self.note(record)
         return [self._settle(call_id, decision, at) for call_id, decision in self.desk.poll(at)]
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
@@ -376,8 +380,12 @@ class Governor:
         return {**{name: body[name] for name in _ENVELOPE if name in body}, **masked}
 
     def note(self, record: Record) -> None:
-        """Put an event on the record that a session reports."""
-        self._put(self.judge.note(record))
+        """Put an event on the record that a session or a listener reports."""
+        if record.type != CALL_END and is_strangers(record):
+            for one in self._strangers.take(record):
+                self._put(one)
+        else:
+            self._put(self.judge.note(record))
 
     def flush(self) -> None:
         """Write what is queued.
@@ -385,6 +393,9 @@ class Governor:
         Raises:
             RecordError: it could not be written and the config says to refuse then.
         """
+        if self._strangers.is_behind and self._queue:
+            for record in self._strangers.due(self._queue[-1].at):
+                self._put(record)
         queue, self._queue = self._queue, []
         lost, self._lost_quietly = self._lost_quietly, False
         try:

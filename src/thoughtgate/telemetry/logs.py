@@ -206,6 +206,7 @@ def _frame(record: Record) -> tuple[str, str, dict[str, Any]]:
         "governance_decision": would if observed else "reject",
         "profile": DEVELOPMENT if observed else None,
         "check": frame["check"],
+        "repeated": frame.get("repeated"),
         "forwarded": observed,
     }
     return WARN, "frame refused", fields
@@ -226,7 +227,8 @@ def _approval(record: Record) -> tuple[str, str, dict[str, Any]]:
 
 def _rejected(record: Record) -> tuple[str, str, dict[str, Any]]:
     agent = record.body.get("agent") or {}
-    return WARN, "agent turned away", {"method": agent.get("method"), "reason": agent.get("reason")}
+    fields = {name: agent.get(name) for name in ("method", "reason", "repeated")}
+    return WARN, "agent turned away", fields
 
 
 def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:

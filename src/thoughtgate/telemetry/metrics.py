@@ -386,10 +386,11 @@ class Metrics:
 
     def _refused(self, record: Record) -> None:
         frame = record.body["frame"]
-        self.add("thoughtgate_frames_refused_total", 1, frame["direction"], frame["check"])
+        times, check = frame.get("repeated", 1), frame["check"]
+        self.add("thoughtgate_frames_refused_total", times, frame["direction"], check)
         if self._stdio:
             server = self.bounded("server_id", record.server)
-            self.add("thoughtgate_stdio_framing_errors_total", 1, server, frame["check"])
+            self.add("thoughtgate_stdio_framing_errors_total", times, server, check)
 
     def _server(self, record: Record) -> None:
         if not self._stdio:
@@ -409,8 +410,9 @@ class Metrics:
         self.add("thoughtgate_agent_connections_total", 1, method, "accepted")
 
     def _rejected(self, record: Record) -> None:
-        method = (record.body.get("agent") or {}).get("method", "none")
-        self.add("thoughtgate_agent_connections_total", 1, method, "rejected")
+        agent = record.body.get("agent") or {}
+        method, times = agent.get("method", "none"), agent.get("repeated", 1)
+        self.add("thoughtgate_agent_connections_total", times, method, "rejected")
 
     def _run_started(self, record: Record) -> None:
         self._profile = run_profile(record)

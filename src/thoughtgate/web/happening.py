@@ -128,12 +128,17 @@ def _tell_message(event: dict[str, Any]) -> tuple[str, str]:
 
 def _tell_frame(event: dict[str, Any]) -> tuple[str, str]:
     said = member(event, "frame")
-    return "refused", f"{text(said, 'check')}, {said.get('bytes')} bytes"
+    return "refused", f"{text(said, 'check')}, {said.get('bytes')} bytes{_times(said)}"
 
 
 def _tell_rejected(event: dict[str, Any]) -> tuple[str, str]:
     said = member(event, "agent") or member(event, "auth")
-    return "refused", f"{text(said, 'method') or ''}: {text(said, 'reason') or ''}"
+    return "refused", f"{text(said, 'method') or ''}: {text(said, 'reason') or ''}{_times(said)}"
+
+
+def _times(said: dict[str, Any]) -> str:
+    repeated = said.get("repeated")
+    return f"; {repeated} times, this is the last" if isinstance(repeated, int) else ""
 
 
 def _tell_run(event: dict[str, Any]) -> tuple[str, str]:

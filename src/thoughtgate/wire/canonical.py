@@ -7,13 +7,9 @@ form that reads back, with ECMAScript's thresholds for exponents.
 
 import hashlib
 import json
-import re
 from typing import Any, Final
 
 _string = json.JSONEncoder(ensure_ascii=False).encode
-
-_MAYBE_FLOAT: Final = re.compile(r"[0-9][.e]|N|I")
-"""A float's text has a digit before a point or an exponent, or spells NaN or Infinity."""
 
 _EXPONENT_FROM: Final = 1e21
 """ECMAScript writes numbers from here on with an exponent."""
@@ -26,7 +22,7 @@ class NotCanonical(ValueError):  # noqa: N818 - says what the value is
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value."""
     text = _plain(value)
-    if _MAYBE_FLOAT.search(text) is not None and _has_float(value):
+    if has_float(value):
         text = _render(value)
     try:
         text.encode("utf-8")
@@ -51,14 +47,15 @@ _plain = json.JSONEncoder(
 """Writes everything as it must be written, except floats."""
 
 
-def _has_float(value: Any) -> bool:
-    """Tell whether the slow path is needed, once the text looks as if it were."""
-    if type(value) is float:
-        return True
-    if type(value) is dict:
-        return any(map(_has_float, value.values()))
-    if type(value) is list:
-        return any(map(_has_float, value))
+def has_float(value: Any) -> bool:
+    """Tell whether a JSON value holds a number that encoders write in different ways."""
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        return kind is float
+    for one in value.values() if kind is dict else value:
+        kind = type(one)
+        if kind is float or ((kind is dict or kind is list) and has_float(one)):
+            return True
     return False
 
 

@@ -7,20 +7,16 @@ strict reader's way; the result is the same.
 """
 
 import json
-import re
 from typing import Any, Final
 
 import orjson
 
-from thoughtgate.wire.canonical import canonical_json
+from thoughtgate.wire.canonical import canonical_json, has_float
 from thoughtgate.wire.frame import MAX_DEPTH, escape_separators, read_frame, read_message
 from thoughtgate.wire.message import Fault, Message
 
 MAX_QUICK: Final = 65_536
 """Bytes up to which trying is worth while; longer texts mostly hold what orjson writes otherwise."""
-
-_find_float: Final = re.compile(r"[0-9][.e]").search
-"""Finds what may be a float in JSON of orjson's; some strings look like one."""
 
 
 def read_quickly(line: bytes) -> Message | Fault:
@@ -45,13 +41,12 @@ def canonical_quickly(value: Any) -> str:
     Raises:
         NotCanonical: it has none.
     """
+    if has_float(value):  # orjson writes NaN as null, and floats otherwise than ECMAScript
+        return canonical_json(value)
     try:
-        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:
         return canonical_json(value)
-    # orjson writes NaN as null, and floats otherwise than ECMAScript.
-    is_plain = "null" not in text and _find_float(text) is None
-    return text if is_plain else canonical_json(value)
 
 
 def load_quickly(data: bytes) -> Any:
