@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.wire.canonical import NotCanonical, canonical_json
-from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.frame import MAX_DEPTH, read_frame
 from thoughtgate.wire.lines import oversized
 from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.quick import (
-    MAX_QUICK,
     canonical_quickly,
     dump_quickly,
     load_quickly,
@@ -71,10 +70,32 @@ def test_line_separators_are_escaped_as_the_strict_reader_does() -> None:
     assert b"\\u2028" in message.raw
 
 
-def test_a_long_text_is_read_too() -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"t": "y" * MAX_QUICK}}
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize(
+    "value",
+    [{"t": "y" * 300_000}, {"rows": [{"n": number, "t": "{["} for number in range(3000)]}],
+    ids=["long", "wide"],
+)
+def test_long_texts_are_read_too(value: Any, separators: tuple[str, str]) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": value}
+    line = json.dumps(body, separators=separators).encode()
+    message = read_quickly(line)
+    assert isinstance(message, Message)
+    assert message == read_frame(line)
+    assert message.body == body
+
+
+@given(st.integers(MAX_DEPTH - 4, MAX_DEPTH + 2), st.booleans(), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_both_readers_find_the_same_texts_too_deep(depth: int, is_list: bool, wide: int) -> None:
+    inner: Any = 1
+    for _ in range(depth):
+        inner = [*([[]] * wide), inner] if is_list else {"a": inner, **({"b": {}} if wide else {})}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"arguments": inner}}
     line = json.dumps(body, separators=(",", ":")).encode()
-    assert read_quickly(line) == read_frame(line)
+    read = read_quickly(line)
+    assert read == read_frame(line)
+    assert isinstance(read, Fault) == (depth + 2 + bool(wide) > MAX_DEPTH)
 
 
 @pytest.mark.parametrize(

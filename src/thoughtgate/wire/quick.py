@@ -12,27 +12,56 @@ from typing import Any, Final
 import orjson
 
 from thoughtgate.wire.canonical import canonical_json, has_float
-from thoughtgate.wire.frame import MAX_DEPTH, escape_separators, read_frame, read_message
+from thoughtgate.wire.frame import (
+    MAX_DEPTH,
+    escape_separators,
+    read_frame,
+    read_message,
+)
+from thoughtgate.wire.lines import MAX_LINE
 from thoughtgate.wire.message import Fault, Message
 
-MAX_QUICK: Final = 65_536
-"""Bytes up to which trying is worth while; longer texts mostly hold what orjson writes otherwise."""
+_HEAD: Final = 512
+_SPACED: Final = b'": '
+"""Where this stands early in a text, its writer puts spaces between its tokens; orjson does not."""
 
 
 def read_quickly(line: bytes) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
-    if type(line) is not bytes or len(line) > MAX_QUICK:
+    if type(line) is not bytes or len(line) > MAX_LINE or _SPACED in line[:_HEAD]:
         return read_frame(line)  # what stands for a longer line is no line itself
-    # What nests deeper than it may has as many brackets that open, and that close.
-    if len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH:
-        return read_frame(line)
-    try:
-        body = orjson.loads(line)
-        if orjson.dumps(body) != line:
-            return read_frame(line)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+    body = _load(line)
+    if body is None:
         return read_frame(line)
     return read_message(body, line if line.isascii() else escape_separators(line))
+
+
+def _load(line: bytes) -> Any:
+    """Return what a text says that can be read in one way only; None leaves it to the strict reader."""
+    try:
+        value = orjson.loads(line)
+        if orjson.dumps(value) != line:
+            return None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+    # What nests deeper than it may has as many brackets that open, and that close.
+    may_be_deep = len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH
+    return None if may_be_deep and _is_deep(value) else value
+
+
+def _is_deep(value: Any) -> bool:
+    """Tell whether a value nests deeper than a message may."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            one
+            for outer in level
+            for one in (outer.values() if type(outer) is dict else outer)
+            if type(one) is dict or type(one) is list
+        ]
+        if not level:
+            return False
+    return True
 
 
 def canonical_quickly(value: Any) -> str:
