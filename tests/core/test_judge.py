@@ -20,7 +20,7 @@ from thoughtgate.core.judge import (
     Ruling,
 )
 from thoughtgate.core.record import ERROR, OK, Record, call_ended, message_seen
-from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.globs import compile_globs
@@ -385,8 +385,7 @@ def test_what_a_long_preview_shows_of_a_secret_is_its_mask(place: int) -> None:
     text = "a " * (place // 2) + "https://me:hunter2-and-more@host/ " + "b " * MAX_PREVIEW
     ruling = Judge(_policy(), "run").judge(_question("echo", arguments={"text": text}))
     shown = _bodies(ruling)["tool_call_start"]["call"]["preview"]
-    assert shown["truncated"] is True
-    assert "hunter" not in shown["args_preview"]
+    assert (shown["truncated"], "hunter" in shown["args_preview"]) == (True, False)
 
 
 def test_an_operator_may_want_shorter_previews() -> None:
@@ -586,20 +585,16 @@ def test_a_call_that_was_promised_a_person_is_held_with_all_it_says() -> None:
 
 def test_a_verdict_is_said_by_the_policy_in_force_however_it_came_into_force() -> None:
     judge = Judge(_policy(rm="deny"), "run")
-
-    def said() -> dict[str, Any]:
-        return dict(_bodies(judge.judge(_question("rm")))["tool_call_decision"]["decision"])
-
-    assert (said()["enforced"], said()["policy"]["policy_version"]) == (True, "v1")
-    judge.policy = replace(judge.policy, profile=DEVELOPMENT)
-    assert (said()["enforced"], said()["outcome"]) == (False, "WOULD_BLOCK")
-    judge.replace_policy(replace(_policy(rm="deny"), version="v2"))
-    assert (said()["enforced"], said()["policy"]["policy_version"]) == (True, "v2")
+    found = []
+    for profile, version in [(PRODUCTION, "v1"), (DEVELOPMENT, "v1"), (PRODUCTION, "v2")]:
+        judge.policy = replace(judge.policy, profile=profile, version=version)
+        said = _bodies(judge.judge(_question("rm")))["tool_call_decision"]["decision"]
+        found.append((said["enforced"], said["policy"]["policy_version"]))
+    assert found == [(True, "v1"), (False, "v1"), (True, "v2")]
 
 
 def test_wordings_of_verdicts_are_not_kept_without_end() -> None:
-    limit = Limit("slow", rate=Rate(1, 3600.0))
-    judge = Judge(replace(_policy(), limits=(limit,)), "run")
+    judge = _limited(rate=Rate(1, 3600.0))
     for number in range(MAX_SAID * 2):
         judge.judge(_question("echo", at=1.0 + number))
     assert len(judge._said) <= MAX_SAID + 1

@@ -282,7 +282,11 @@ def paths(event: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def told_events() -> list[dict[str, Any]]:
     """Every event as it is exported, and those with members that few have."""
     failed = {"class": "tool", "kind": "k", "message": "no", "code": -1}
-    others = [ended("c", status="ERROR", error=failed)]
+    flood = {"agent": {"method": "bearer", "reason": "token wrong", "repeated": 7}}
+    others = [
+        ended("c", status="ERROR", error=failed),
+        Record("agent_auth_rejected", T0, "", "0", flood),
+    ]
     timeless = ocsf_event({"type": "run_start"}, T0)
     assert timeless is not None
     return [*(mapped(record) for record in [*every_event(), *others]), timeless]

@@ -173,9 +173,10 @@ _PLACED: Final = frozenset({
     "principal", "source.host_id", "call.call_id", "call.server_name", "call.tool_name", "call.kind",
     "call.method", "call.principal", "list.method", "message.method", "status", "latency_ms",
     "run.status", "run.summary.duration_ms", "error.kind", "error.code", "error.message",
-    "agent.identity", "agent.reason", "approval.outcome", "approval.decided_by", "decision.action",
-    "decision.rule_id", "decision.policy.policy_id", "decision.policy.policy_version",
-    "frame.check", "frame.kind", "frame.correlation_id",
+    "agent.identity", "agent.reason", "agent.repeated", "approval.outcome", "approval.decided_by",
+    "decision.action", "decision.rule_id", "decision.policy.policy_id",
+    "decision.policy.policy_version", "frame.check", "frame.kind", "frame.correlation_id",
+    "frame.repeated",
 })  # fmt: skip
 """Members that have a place in some class."""
 
