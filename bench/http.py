@@ -37,14 +37,14 @@ FEW: Final = 4
 KEPT: Final = "nginx, connections kept"
 """nginx told to keep its upstream connections and to log nothing: the least that it can cost."""
 TWO_WORKERS: Final = "gate, 2 workers"
-ROUNDS: Final = 5
+ROUNDS: Final = 11
 IDLE: Final = 10_000
 PATIENCE_S: Final = 30.0
 
 
 def measure(*, quick: bool) -> Iterable[Figure]:
     """Measure cost, throughput, flatness and what is held."""
-    calls = 1_000 if quick else 4_000
+    calls = 1_000 if quick else 3_000
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         place = Path(name)
         upstream = stack.enter_context(_upstream(place))
@@ -69,33 +69,38 @@ def measure(*, quick: bool) -> Iterable[Figure]:
 def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterable[Figure]:
     """Hold the gate against the others, over few and over many connections."""
     for name, loads in many.items():
-        yield Figure(f"CPU a call at {CONNECTIONS} connections, {name}", _cost(loads), "µs")
+        cost = statistics.median(_costs(loads))
+        yield Figure(f"CPU a call at {CONNECTIONS} connections, {name}", cost, "µs")
     for name in ("nginx", KEPT):
         if name in many:
             bar = 3.0 if name == "nginx" else None
-            ratio = _cost(many["gate"]) / _cost(many[name])
+            ratio = _ratio(_costs(many["gate"]), _costs(many[name]))
             yield Figure(f"CPU a governed call / {name}", ratio, "times", bar)
-            ratio = _cost(few["gate"]) / _cost(few[name])
+            ratio = _ratio(_costs(few["gate"]), _costs(few[name]))
             yield Figure(f"the same at {FEW} connections / {name}", ratio, "times")
-    rate = {
-        name: statistics.median(load.per_second for load in loads) for name, loads in many.items()
-    }
-    for name, value in rate.items():
+    rates = {name: [load.per_second for load in loads] for name, loads in many.items()}
+    for name, rate in rates.items():
+        value = statistics.median(rate)
         yield Figure(f"calls a second at {CONNECTIONS} connections, {name}", value, "/s")
     for name, bar in (("mcp-proxy (PyPI)", 10.0), ("mcp-proxy (npm)", 5.0)):
-        if name in rate:
-            ratio = rate["gate"] / rate[name]
+        if name in rates:
+            ratio = _ratio(rates["gate"], rates[name])
             yield Figure(f"throughput / {name}", ratio, "times", bar, at_least=True)
-            if TWO_WORKERS in rate:
-                ratio = rate[TWO_WORKERS] / rate[name]
+            if TWO_WORKERS in rates:
+                ratio = _ratio(rates[TWO_WORKERS], rates[name])
                 yield Figure(f"throughput with 2 workers / {name}", ratio, "times")
     gate = [value for load in few["gate"] for value in load.latencies_ms]
     yield Figure("latency p50, gate", percentile(gate, 0.5), "ms")
     yield Figure("latency p99, gate", percentile(gate, 0.99), "ms", 10.0)
 
 
-def _cost(loads: list[Load]) -> float:
-    return statistics.median(load.cpu_us for load in loads)
+def _costs(loads: list[Load]) -> list[float]:
+    return [load.cpu_us for load in loads]
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    """Compare what was measured in the same turns: a machine that slows down does so to both."""
+    return statistics.median(our / their for our, their in zip(ours, theirs, strict=True))
 
 
 def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
@@ -133,7 +138,7 @@ def _flat(
     lots = _gate(stack, place, upstream, f"{many} rules", _rules(many))
     uvloop.run(_list_tools(lots.url, 1_000))
     found = _in_turns([few, lots], calls, FEW)
-    ratio = _cost(found[lots.name]) / _cost(found[few.name])
+    ratio = _ratio(_costs(found[lots.name]), _costs(found[few.name]))
     yield Figure(f"CPU a call, {many} rules and 1,000 tools / 1 rule", ratio, "times", 2.0)
 
 
