@@ -213,6 +213,16 @@ def test_a_body_over_the_limit_is_413_with_a_readable_error(
     assert upstream.received == []
 
 
+def test_who_was_meant_for_somebody_else_is_on_record_without_his_words(gate: Gate) -> None:
+    assert gate.call("echo", headers={"host": "evil.example"}).status == 421
+    assert gate.call("echo", headers={"origin": "http://evil.example"}).status == 403
+    assert gate.request("GET", "/metrics", headers={"host": "evil.example"}).status == 421
+    wait_for(lambda: len(gate.records("agent_auth_rejected")) == 3)
+    rejected = gate.records("agent_auth_rejected")
+    assert [one["agent"]["method"] for one in rejected] == ["host", "origin", "host"]
+    assert "evil" not in json.dumps(rejected)
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:1", "localhost.evil.example"])
 def test_another_host_is_421(gate: Gate, host: str) -> None:
     assert gate.call("echo", headers={"host": host}).status == 421

@@ -276,6 +276,13 @@ def test_an_address_beyond_this_machine_needs_authentication(tmp_path: Path) -> 
     assert "listen.auth" in peer.stderr
 
 
+def test_who_was_meant_for_somebody_else_is_on_record(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        assert hub.send("GET", path="/metrics", host="evil.example").status == 421
+        record = (hub.state / "audit.jsonl").read_text()
+    assert '"agent":{"method":"host","reason":"the Host header names somebody else"}' in record
+
+
 def test_readiness_and_metrics_are_told(tmp_path: Path) -> None:
     servers = {"one": sample("--start-delay", "1", eager=True)}
     with serving_http(tmp_path, servers) as hub:

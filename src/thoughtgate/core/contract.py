@@ -243,7 +243,7 @@ EVENTS: Final = (
         record.AGENT_AUTH_REJECTED,
         "An agent was turned away before any MCP was read.",
         (
-            Member("agent.method", "string", "as above"),
+            Member("agent.method", "string", "as above; `host` or `origin` for a request that was meant for somebody else, `console` for a page, or the channel of an answer"),
             Member("agent.reason", "string", "why, without the secret"),
             Member("agent.repeated", "integer", "it stands for so many that were not written one by one, and tells of the last", optional=True),
         ),

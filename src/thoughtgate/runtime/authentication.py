@@ -9,6 +9,7 @@ import ipaddress
 import json
 import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.config.settings import ListenAuth
@@ -75,6 +76,18 @@ class Rejection(NamedTuple):
     """For the record; never what the agent showed."""
     challenge: bytes = b""
     """The value of WWW-Authenticate."""
+
+    @property
+    def headers(self) -> bytes:
+        """What goes with the status, rendered."""
+        return b"www-authenticate: %b\r\n" % self.challenge if self.challenge else b""
+
+
+def misdirected(status: int) -> Rejection:
+    """Return why a request is turned away that was meant for somebody else, by its status."""
+    if status == HTTPStatus.MISDIRECTED_REQUEST:
+        return Rejection(status, "host", "the Host header names somebody else")
+    return Rejection(status, "origin", "the Origin may not call")
 
 
 class Entrance:

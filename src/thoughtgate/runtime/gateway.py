@@ -22,7 +22,14 @@ from thoughtgate.core.record import (
     Record,
     frame_refused,
 )
-from thoughtgate.runtime.authentication import NONE, Entrance, Identity, KeySet, Rejection
+from thoughtgate.runtime.authentication import (
+    NONE,
+    Entrance,
+    Identity,
+    KeySet,
+    Rejection,
+    misdirected,
+)
 from thoughtgate.runtime.clock import now
 from thoughtgate.runtime.gateway_alone import Alone, LoneCalls
 from thoughtgate.runtime.gateway_batch import Batch
@@ -197,6 +204,7 @@ class Gateway:
         """Check the head; what is refused here is refused before its body is read."""
         facts = read_head(exchange, self.expected)
         if facts.place:
+            self._note_rejection(misdirected(facts.place))
             self._say(exchange, facts.place)
         if facts.place or facts.is_page or admit_page(exchange):
             return
@@ -512,36 +520,28 @@ class Gateway:
     def _say(self, exchange: Exchange, status: int, headers: bytes = b"") -> None:
         exchange.respond(status, JSON + headers, render_refusal(status))
 
-    def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
+    def _note_rejection(self, rejection: Rejection) -> None:
         facts = {"method": rejection.method, "reason": rejection.reason}
         record = Record(AGENT_AUTH_REJECTED, now(), self.options.server, "0", {"agent": facts})
         self._governor.note(record)
         self.outbox.schedule()
-        challenge = b""
-        if rejection.challenge:
-            challenge = b"www-authenticate: %b\r\n" % rejection.challenge
-        exchange.respond(rejection.status, challenge)
 
-    def _note_refusal(self, check: str, kind: str, size: int, at: float) -> None:
+    def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
+        self._note_rejection(rejection)
+        exchange.respond(rejection.status, rejection.headers)
+
+    def _note_refusal(
+        self, check: str, kind: str, size: int, at: float, direction: str = AGENT_TO_SERVER
+    ) -> None:
         server = self.options.server
         record = frame_refused(
-            at, server, "0", direction=AGENT_TO_SERVER, check=check, kind=kind, size=size
+            at, server, "0", direction=direction, check=check, kind=kind, size=size
         )
         self._governor.note(record)
         self.outbox.schedule()
 
     def _server_refused(self, line: bytes, check: str) -> None:
-        record = frame_refused(
-            now(),
-            self.options.server,
-            "0",
-            direction=SERVER_TO_AGENT,
-            check=check,
-            kind="invalid_request",
-            size=len(line),
-        )
-        self._governor.note(record)
-        self.outbox.schedule()
+        self._note_refusal(check, "invalid_request", len(line), now(), SERVER_TO_AGENT)
 
     # Time and ends.
 

@@ -16,7 +16,7 @@ from typing import Final
 from thoughtgate.config.checks import is_loopback
 from thoughtgate.core.record import AGENT_AUTH_REJECTED, AGENT_CONNECTED, Record
 from thoughtgate.errors import ConfigError, Problem, ThoughtGateError
-from thoughtgate.runtime.authentication import Identity, Rejection, open_entrance
+from thoughtgate.runtime.authentication import Identity, Rejection, misdirected, open_entrance
 from thoughtgate.runtime.clock import monotonic, now
 from thoughtgate.runtime.configuration import Loaded
 from thoughtgate.runtime.gateway_head import (
@@ -182,6 +182,8 @@ class HttpFront:
         """Check the head; what is refused here is refused before its body is read."""
         is_page = exchange.target.partition(b"?")[0] not in PATHS
         status = (wrong_page if is_page else wrong_place)(exchange, self._expected)
+        if status:
+            self._note_rejection(misdirected(status))
         if not status and (is_page or admit_page(exchange)):
             return
         if not status and exchange.method == b"POST":
@@ -380,14 +382,14 @@ class HttpFront:
         session.stream.close()
         spawn(self._hub.leave(session.client))
 
-    def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
+    def _note_rejection(self, rejection: Rejection) -> None:
         agent = {"method": rejection.method, "reason": rejection.reason}
         self._hub.gate.note(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": agent}))
         self._hub.gate.flush()
-        headers = b""
-        if rejection.challenge:
-            headers = b"www-authenticate: %b\r\n" % rejection.challenge
-        exchange.respond(rejection.status, headers)
+
+    def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
+        self._note_rejection(rejection)
+        exchange.respond(rejection.status, rejection.headers)
 
 
 async def _listen(server: HttpServer, host: str, port: int) -> int:
