@@ -96,7 +96,10 @@ def plan_proxy(
     if address.workers > 1 and chosen.command and chosen.isolation == "session":
         raise UsageError("several workers cannot share sessions that have a process of their own")
     if address.transport == "http" and address.auth is None and address.host not in LOOPBACK:
-        problem = f"required when listening on {address.host}, which other machines can reach"
+        problem = (
+            f"required when listening on {address.host}, which other machines can reach;"
+            " say in the config who may connect, or listen on 127.0.0.1"
+        )
         raise ConfigError([Problem("listen.auth", problem, loaded.path or "")])
     return ProxyPlan(loaded, chosen, address, environ, state, audit)
 
@@ -128,7 +131,8 @@ def _check_server(server: ServerSettings, environ: Mapping[str, str], file: str)
     try:
         origin = parse_origin(server.url)
     except ValueError as error:
-        raise ConfigError([Problem(f"{key}.url", str(error), file)]) from None
+        problem = f"{error}; the config and --upstream take one such as http://127.0.0.1:9000/mcp"
+        raise ConfigError([Problem(f"{key}.url", problem, file)]) from None
     if server.auth is None:
         return
     if origin.scheme != "https" and origin.host not in LOOPBACK:
