@@ -243,13 +243,14 @@ def _answer(received: Received) -> Reply:
     return text_result(received, "in")
 
 
-def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
+def _guarded(tmp_path: Path, upstream: HttpUpstream) -> Gate:
+    """A gate that wants a bearer token."""
     auth = "listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}\n"
-    environ = {"AGENT_TOKEN": TOKEN}
-    with (
-        HttpUpstream(_answer) as upstream,
-        Gate(tmp_path, config_for(upstream.url, auth), environ=environ) as gate,
-    ):
+    return Gate(tmp_path, config_for(upstream.url, auth), environ={"AGENT_TOKEN": TOKEN})
+
+
+def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
+    with HttpUpstream(_answer) as upstream, _guarded(tmp_path, upstream) as gate:
         assert gate.request("GET", "/health").status == 200
         absent = gate.call("echo")
         assert absent.status == 401
@@ -270,12 +271,7 @@ def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
 
 
 def test_a_stranger_cannot_fill_the_record_by_being_turned_away(tmp_path: Path) -> None:
-    auth = "listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}\n"
-    environ = {"AGENT_TOKEN": TOKEN}
-    with (
-        HttpUpstream(_answer) as upstream,
-        Gate(tmp_path, config_for(upstream.url, auth), environ=environ) as gate,
-    ):
+    with HttpUpstream(_answer) as upstream, _guarded(tmp_path, upstream) as gate:
         for _ in range(MAX_EACH * 2):
             assert gate.call("echo", headers={"authorization": "Bearer wrong"}).status == 401
     rejected = [one["agent"] for one in gate.records("agent_auth_rejected")]

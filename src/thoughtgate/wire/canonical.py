@@ -21,9 +21,7 @@ class NotCanonical(ValueError):  # noqa: N818 - says what the value is
 
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value."""
-    text = _plain(value)
-    if has_float(value):
-        text = _render(value)
+    text = _render(value) if has_float(value) else _plain(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -12,12 +12,7 @@ from typing import Any, Final
 import orjson
 
 from thoughtgate.wire.canonical import canonical_json, has_float
-from thoughtgate.wire.frame import (
-    MAX_DEPTH,
-    escape_separators,
-    read_frame,
-    read_message,
-)
+from thoughtgate.wire.frame import MAX_DEPTH, escape_separators, read_frame, read_message
 from thoughtgate.wire.lines import MAX_LINE
 from thoughtgate.wire.message import Fault, Message
 
