@@ -25,9 +25,9 @@ from bench.load import BODY, HEADERS, Load, Variant, run_load
 
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.wire.batch import one_line
+from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.methods import named_by
-from thoughtgate.wire.quick import read_quickly
 
 ROOT: Final = Path(__file__).parent.parent
 HOST: Final = "127.0.0.1"

@@ -10,11 +10,11 @@ from typing import Any
 from bench.figure import Figure
 
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.record import CALL_DECISION, CALL_START, Record, call_ended
-from thoughtgate.stores.ledger import Ledger, ledger_path
-from thoughtgate.stores.ledger_queries import CallFilter, count_by, find_call, find_calls
-from thoughtgate.stores.record import RecordWriter
-from thoughtgate.stores.record_reader import verify_record
+from thoughtgate.core.record_events import CALL_DECISION, CALL_START, Record, call_ended
+from thoughtgate.record.ledger import Ledger, ledger_path
+from thoughtgate.record.ledger_queries import CallFilter, count_by, find_call, find_calls
+from thoughtgate.record.reader import verify_record
+from thoughtgate.record.writer import RecordWriter
 
 TOOLS = ("read_file", "write_file", "search_code", "delete_branch", "run_query", "send_mail")
 SERVERS = ("files", "github", "mail")

@@ -172,8 +172,8 @@ def _wrap_start(machine: _Machine, times: int) -> Iterable[Figure]:
 def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     """Time finding, rewriting and writing a config of fifty servers, and putting it back."""
     from thoughtgate.agents.discovery import discover
-    from thoughtgate.agents.guard import Guard
-    from thoughtgate.runtime.wrapping import make_rewrite
+    from thoughtgate.agents.wrapped_configs import Guard
+    from thoughtgate.wrap.rewritten_entry import make_rewrite
 
     machine.write(_SERVERS)
     top = machine.config.parent

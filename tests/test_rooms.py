@@ -19,16 +19,21 @@ from tools.source_tree import (
 )
 
 _LOWER: Final = ("errors", "wire", "policy")
-_ALL_BELOW_RUNTIME: Final = (
+_GATE_BELOW: Final = (
     *_LOWER,
     "config",
     "core",
-    "transports",
+    "analysis",
+    "record",
     "stores",
     "channels",
-    "agents",
     "telemetry",
+    "transports",
+    "process",
 )
+_SIDES_BELOW: Final = (*_GATE_BELOW, "gate")
+_PRODUCTS_BELOW: Final = (*_SIDES_BELOW, "front", "upstream")
+_PRODUCTS: Final = ("shim", "service", "proxy", "hub", "wrap")
 
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "errors": (),
@@ -36,20 +41,31 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "policy": ("errors", "wire"),
     "config": _LOWER,
     "core": _LOWER,
-    "transports": ("errors", "wire"),
+    "analysis": (*_LOWER, "config", "core"),
+    "record": (*_LOWER, "core", "stores"),
     "stores": (*_LOWER, "core"),
     "channels": (*_LOWER, "core"),
     "telemetry": (*_LOWER, "core"),
+    "transports": ("errors", "wire"),
+    "process": ("errors", "wire"),
     "agents": ("errors", "config"),
-    "runtime": _ALL_BELOW_RUNTIME,
-    "web": (*_LOWER, "config", "core", "runtime"),
-    "cli": (*_ALL_BELOW_RUNTIME, "runtime", "web"),
+    "gate": _GATE_BELOW,
+    "front": _SIDES_BELOW,
+    "upstream": _SIDES_BELOW,
+    "shim": _PRODUCTS_BELOW,
+    "service": _PRODUCTS_BELOW,
+    "proxy": _PRODUCTS_BELOW,
+    "hub": _PRODUCTS_BELOW,
+    "wrap": (*_PRODUCTS_BELOW, "agents", "service"),
+    "status": (*_PRODUCTS_BELOW, "agents"),
+    "web": (*_PRODUCTS_BELOW, "agents", "status"),
+    "cli": (*_PRODUCTS_BELOW, "agents", "status", "web", *_PRODUCTS),
     "testing": (*_LOWER, "config", "core"),
     "__main__": ("cli",),
 }
 """Room -> rooms of ours it may import. ``testing`` is nobody's to import."""
 
-PURE: Final = ("errors", "wire", "policy", "config", "core")
+PURE: Final = ("errors", "wire", "policy", "config", "core", "analysis")
 
 IMPURE_IMPORTS: Final = frozenset(
     {
@@ -263,7 +279,7 @@ def test_an_impure_use_is_found(text: str) -> None:
 
 
 def test_a_breach_of_the_table_is_found() -> None:
-    text = "def late():\n    from thoughtgate.runtime import shim\n"
+    text = "def late():\n    from thoughtgate.gate import poll_loop\n"
     sample = MODULES[0]._replace(room="wire", tree=ast.parse(text))
 
     assert list(_breaches(sample))
@@ -277,7 +293,7 @@ def _loaded_by(statement: str) -> set[str]:
     return set(json.loads(output))
 
 
-@pytest.mark.parametrize("module", ["thoughtgate.runtime.shim", "thoughtgate.cli.entry"])
+@pytest.mark.parametrize("module", ["thoughtgate.shim.service_authority", "thoughtgate.cli.entry"])
 def test_a_shim_that_asks_the_service_loads_nothing_big(module: str) -> None:
     if importlib.util.find_spec(module) is None:
         pytest.skip("it is not there yet")

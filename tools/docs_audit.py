@@ -5,11 +5,11 @@ from typing import Final
 from thoughtgate.core.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.core.envelope import CONTRACT, GENESIS
 from thoughtgate.core.evidence import ALGORITHM
-from thoughtgate.core.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
-from thoughtgate.core.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION
-from thoughtgate.core.verification import NOTES
-from thoughtgate.stores.record import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
-from thoughtgate.stores.record_file import LOCK_WAIT_S
+from thoughtgate.record.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
+from thoughtgate.record.file import LOCK_WAIT_S
+from thoughtgate.record.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION
+from thoughtgate.record.verification import NOTES
+from thoughtgate.record.writer import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
 
 HEAD: Final = f"""\
 # The record, field by field

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from thoughtgate.core import approval, supervision, task
+from thoughtgate.core import approval, task
+from thoughtgate.core import server_lifecycle as supervision
 
 
 class Lifecycle(NamedTuple):

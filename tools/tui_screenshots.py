@@ -17,7 +17,7 @@ from typing import Any, Final
 from textual.widgets import DataTable
 
 from thoughtgate.cli.tui_app import GateApp
-from thoughtgate.runtime.tui_source import TuiSource
+from thoughtgate.status.tui_data import TuiSource
 from thoughtgate.testing.scripted_agent import ScriptedAgent
 
 OUT: Final = Path(__file__).parents[1] / "docs" / "images"

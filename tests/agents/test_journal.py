@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from thoughtgate.agents.entry_changes import Change, EntryRecord
 from thoughtgate.agents.journal import (
     FileRecord,
     Journal,
@@ -14,7 +15,6 @@ from thoughtgate.agents.journal import (
     remove_journal,
     save_journal,
 )
-from thoughtgate.agents.records import Change, EntryRecord
 from thoughtgate.errors import ConfigError, UsageError
 
 

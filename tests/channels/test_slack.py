@@ -8,7 +8,7 @@ import pytest
 from tests.support.approvals import an_approval
 from tests.support.fake_slack import BOT, CHANNEL, TOKEN, FakeSlack, failing, rate_limited
 
-from thoughtgate.channels.courier import Gone, Trouble
+from thoughtgate.channels.delivery import Gone, Trouble
 from thoughtgate.channels.slack import SlackErrand, SlackPlace
 
 ASKED = an_approval(channel="slack", workflow="ops")

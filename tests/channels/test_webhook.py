@@ -7,10 +7,10 @@ import pytest
 from tests.support.approvals import an_approval
 from tests.support.fake_hook import KEY, Answer, FakeHook, decides
 
-from thoughtgate.channels.courier import Gone, Trouble
-from thoughtgate.channels.signing import REPLY, sign
+from thoughtgate.channels.delivery import Gone, Trouble
 from thoughtgate.channels.webhook import WebhookErrand, WebhookPlace
-from thoughtgate.runtime.clock import now
+from thoughtgate.channels.webhook_signature import REPLY, sign
+from thoughtgate.gate.clock import now
 
 ASKED = an_approval(channel="webhook", workflow="hook")
 

@@ -19,8 +19,8 @@ from tests.support.waiting import PATIENCE_S, wait_for
 from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval
-from thoughtgate.runtime.approvals import ApprovalDesk
-from thoughtgate.runtime.presence import announce
+from thoughtgate.gate.approvals.queue import ApprovalDesk
+from thoughtgate.gate.running_gates import announce
 from thoughtgate.stores.approvals import ApprovalStore
 
 
@@ -177,7 +177,7 @@ def test_what_the_gate_that_died_had_asked_is_not_listed(
 
 
 def an_owner_that_died() -> str:
-    code = "from thoughtgate.stores.owner import own_name; print(own_name())"
+    code = "from thoughtgate.stores.process_owner import own_name; print(own_name())"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.commands import thoughtgate
 
 from thoughtgate.cli.demo import _as_json
-from thoughtgate.runtime.demo import Outcome, Row
+from thoughtgate.cli.demo_run import Outcome, Row
 
 
 def _run(*args: str) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.audit_cli import command
 from tests.support.wraps import Machine
 
-from thoughtgate.runtime.run_file import RunFile, write_run_file
+from thoughtgate.gate.run_file import RunFile, write_run_file
 
 
 @pytest.fixture

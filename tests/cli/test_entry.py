@@ -9,7 +9,7 @@ from tests.support.commands import ROOT, thoughtgate
 
 from thoughtgate import __version__
 from thoughtgate.cli.entry import SHIM_HELP, main
-from thoughtgate.runtime.shim_command import _FLAGS
+from thoughtgate.shim.command import _FLAGS
 
 
 def test_the_shim_goes_its_own_short_way(

@@ -15,7 +15,7 @@ def test_it_explains_itself() -> None:
 
 def test_the_serving_path_never_imports_it() -> None:
     script = (
-        "import json, sys, thoughtgate.cli.serve, thoughtgate.runtime.hub_run;"
+        "import json, sys, thoughtgate.cli.serve, thoughtgate.hub.run;"
         "print(json.dumps([name for name in sys.modules if 'textual' in name or 'tui' in name]))"
     )
     done = subprocess.run(

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, RichLog
 
 from thoughtgate.cli.tui_app import GateApp
-from thoughtgate.runtime.tui_source import TuiSource
+from thoughtgate.status.tui_data import TuiSource
 
 RULES = [{"tool": "transfer", "action": "approve"}]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from thoughtgate.core.answers import has_failed, is_shown, outcome_of, says_error
-from thoughtgate.core.record import ERROR, OK
+from thoughtgate.core.record_events import ERROR, OK
 
 
 def test_a_result_is_fine() -> None:

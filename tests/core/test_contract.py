@@ -5,7 +5,8 @@ import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0
 
-from thoughtgate.core import evidence, record
+from thoughtgate.core import evidence
+from thoughtgate.core import record_events as record
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.contract import ENVELOPE, EVENTS, FREE_FORM
 from thoughtgate.core.envelope import Envelope, Run

@@ -20,7 +20,7 @@ from thoughtgate.core.envelope import (
     seal,
     stated_chain,
 )
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
 
 FULL = Run(
     "run-1",

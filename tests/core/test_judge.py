@@ -19,7 +19,7 @@ from thoughtgate.core.judge import (
     Question,
     Ruling,
 )
-from thoughtgate.core.record import ERROR, OK, Record, call_ended, message_seen
+from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, message_seen
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource

@@ -19,7 +19,6 @@ from tests.support.session_play import (
     server,
 )
 
-from thoughtgate.core.clerk import LATE_FOR_S
 from thoughtgate.core.commands import (
     JudgeCall,
     ScreenList,
@@ -37,6 +36,7 @@ from thoughtgate.core.events import (
     ServerSent,
     Ticked,
 )
+from thoughtgate.core.session_replies import LATE_FOR_S
 from thoughtgate.testing.playbook import Playbook, Some
 from thoughtgate.wire.lines import MAX_LINE
 

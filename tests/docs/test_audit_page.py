@@ -6,7 +6,7 @@ import pytest
 from tools.docs_audit import render
 
 from thoughtgate.core.contract import ENVELOPE, EVENTS
-from thoughtgate.core.ocsf import CLASSES, FIELDS
+from thoughtgate.record.ocsf import CLASSES, FIELDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "audit.md"
 

@@ -24,7 +24,7 @@ from thoughtgate.core.events import (
     TaskMade,
     Ticked,
 )
-from thoughtgate.core.record import FRAME_REFUSED
+from thoughtgate.core.record_events import FRAME_REFUSED
 from thoughtgate.core.session import Session
 
 KEYS = st.sampled_from([1, 2, "a"])

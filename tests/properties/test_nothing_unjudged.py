@@ -17,7 +17,7 @@ from tests.support.frames import line as frame
 from tests.support.shim_bench import RECORDED, SENT, TOLD, ShimBench
 
 from thoughtgate.core.events import AgentGone, AgentSent, ServerGone, ServerSent, Ticked
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Limit

@@ -9,8 +9,8 @@ import pytest
 from tests.support.records import write_run
 
 from thoughtgate.core.envelope import CHAIN_MEMBER, GENESIS, Run, seal
-from thoughtgate.core.verification import SIGNATURE, Verification
-from thoughtgate.stores.record_reader import record_files, verify_record
+from thoughtgate.record.reader import record_files, verify_record
+from thoughtgate.record.verification import SIGNATURE, Verification
 
 KEY = b"the key of the record"
 

@@ -13,7 +13,7 @@ from tests.scenarios.approvals import Scenario
 from tests.support.stages import STAGES, Stage, WrapStage
 from tests.support.waiting import wait_for
 
-from thoughtgate.stores.owner import is_alive
+from thoughtgate.stores.process_owner import is_alive
 
 
 class Set(NamedTuple):

@@ -18,8 +18,8 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, text_of
 
 from thoughtgate.core.approval import Approval, Refusal, Vote
+from thoughtgate.record.reader import verify_record
 from thoughtgate.stores.approvals import ApprovalStore
-from thoughtgate.stores.record_reader import verify_record
 
 RULES = """\
 schema: 1

@@ -19,7 +19,7 @@ from tests.support.stages import (
 )
 from tests.support.waiting import wait_for
 
-from thoughtgate.channels.elicitation import identity
+from thoughtgate.channels.agent_prompt import identity
 
 RULES: Final = """
 schema: 1

@@ -21,7 +21,7 @@ from tests.support.stages import (
 )
 from tests.support.waiting import wait_for
 
-from thoughtgate.core.task_book import LOST_NOTE
+from thoughtgate.core.task_table import LOST_NOTE
 
 GATES: dict[str, Callable[[Path], HttpStage]] = {
     "proxy-http-stdio": HttpStage,

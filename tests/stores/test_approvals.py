@@ -44,7 +44,7 @@ from thoughtgate.policy.call import Call
 from thoughtgate.stores import approvals as module
 from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.database import open_database
-from thoughtgate.stores.owner import own_name
+from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
 
 DEAD = "gate|dead"

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan, discover_by
 from thoughtgate.agents.entries import ServerEntry
-from thoughtgate.agents.guard import Guard
-from thoughtgate.agents.places import Search
 from thoughtgate.agents.rewrite import Rewrite, rewrite
+from thoughtgate.agents.wrapped_configs import Guard
 
 OURS = "/opt/thoughtgate/bin/thoughtgate"
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from tests.support.approvals import a_store, held
 
 from thoughtgate.core.approval import Approval, Vote
+from thoughtgate.gate.approvals.queue import ApprovalDesk, new_approval_id, task_owner
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.runtime.approvals import ApprovalDesk, new_approval_id, task_owner
-from thoughtgate.stores.owner import own_name
+from thoughtgate.stores.process_owner import own_name
 
 PATIENCE_S = 20.0
 

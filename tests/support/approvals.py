@@ -9,12 +9,12 @@ from thoughtgate.channels.channel import Channel
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Vote, digest_of
 from thoughtgate.core.judge import OpenCall
+from thoughtgate.gate.approvals.queue import ApprovalDesk
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.runtime.approvals import ApprovalDesk
 from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.database import open_database
-from thoughtgate.stores.owner import own_name
+from thoughtgate.stores.process_owner import own_name
 
 NOW = 1_800_000_000.0
 """A time far from any other in the tests."""

@@ -19,10 +19,10 @@ from tests.support.records import (
 
 from thoughtgate.cli.app import run
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.record import TOOLS_LIST, Record, frame_refused, message_seen
-from thoughtgate.core.tally import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.core.record_events import TOOLS_LIST, Record, frame_refused, message_seen
+from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
 from thoughtgate.policy.policy import Policy
-from thoughtgate.stores.record import RecordWriter
+from thoughtgate.record.writer import RecordWriter
 
 
 class Done(NamedTuple):

@@ -20,10 +20,10 @@ from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S
 
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.record import Record
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.stores.record import RecordWriter
-from thoughtgate.web.console import Console, open_console
+from thoughtgate.core.record_events import Record
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.record.writer import RecordWriter
+from thoughtgate.web.console_server import Console, open_console
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from thoughtgate.channels.signing import QUESTION, REPLY, sign, signed_by, why_not
-from thoughtgate.runtime.clock import now
+from thoughtgate.channels.webhook_signature import QUESTION, REPLY, sign, signed_by, why_not
+from thoughtgate.gate.clock import now
 
 KEY = b"a key that both sides hold"
 

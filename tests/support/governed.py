@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.governance import Governance
-from thoughtgate.runtime.governing import open_governor
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.open_governor import open_governor
+from thoughtgate.service.service import Governance
 
 
 def open_governance(folder: Path, policy: str, profile: str | None = None) -> Governance:

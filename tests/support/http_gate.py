@@ -17,9 +17,9 @@ import uvloop
 from tests.support.waiting import wait_for
 
 from thoughtgate.core.approval import PENDING, Vote
-from thoughtgate.runtime.approvals import open_store
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.proxy import HttpProxy, plan_proxy
+from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.proxy.http import HttpProxy, plan_proxy
 
 PATIENCE_S: Final = 10.0
 ACCEPT: Final = "application/json, text/event-stream"

@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.support.hub import write_config
 
-from thoughtgate.runtime.configuration import Loaded, load_configuration
-from thoughtgate.runtime.governing import open_governor
-from thoughtgate.runtime.governor import Governor
-from thoughtgate.runtime.hub import Hub
-from thoughtgate.runtime.hub_client import Client
-from thoughtgate.runtime.hub_servers import Surroundings
+from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.open_governor import open_governor
+from thoughtgate.hub.client import Client
+from thoughtgate.hub.hub import Hub
+from thoughtgate.hub.servers import Surroundings
 from thoughtgate.wire.message import RequestId
 
 

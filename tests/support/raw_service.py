@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from thoughtgate.runtime.run_file import RunFile
+from thoughtgate.gate.run_file import RunFile
 
 Answerer = Callable[[bytes, bytes], bytes | None]
 """From the head and the body of a request to raw bytes; None closes the connection."""

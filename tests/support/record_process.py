@@ -11,7 +11,7 @@ from tests.support.records import T0, call
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.errors import RecordError
-from thoughtgate.stores.record import RecordWriter
+from thoughtgate.record.writer import RecordWriter
 
 
 def kill_again_and_again(path: Path, times: int, seed: int) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.record import (
+from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
     CALL_DECISION,
@@ -12,9 +12,9 @@ from thoughtgate.core.record import (
     Record,
     call_ended,
 )
-from thoughtgate.core.tally import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
 from thoughtgate.policy.policy import Policy
-from thoughtgate.stores.record import RecordWriter
+from thoughtgate.record.writer import RecordWriter
 
 T0 = 1_760_000_000.0
 """A time in October 2025."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.support.frames import line as frame
 
-from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import ToAgent, WriteRecord
 from thoughtgate.core.events import AgentSent, CallJudged, ServerSent
 from thoughtgate.core.session import Session
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.testing.playbook import Playbook, Some
 

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from thoughtgate.core.approval import Vote
-from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import JudgeCall
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import CallJudged, Event
 from thoughtgate.core.judge import Decision, Judge, OpenCall
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.errors import RecordError
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.poll_loop import Shim
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.policy.policy import Policy
-from thoughtgate.runtime.governor import Governor
-from thoughtgate.runtime.local_authority import LocalAuthority
-from thoughtgate.runtime.shim import Shim
 
 RECORDED = "recorded"
 SENT = "sent"

@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE_S, wait_for
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.grant import Remember
-from thoughtgate.runtime.approvals import new_approval_id, open_store
+from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 
 RULES: Final = """
 schema: 1

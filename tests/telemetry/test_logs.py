@@ -7,8 +7,8 @@ import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import T0, decided, ended, started
 
-from thoughtgate.core.record import Record, frame_refused
-from thoughtgate.core.tally import run_started
+from thoughtgate.core.record_events import Record, frame_refused
+from thoughtgate.core.run_summary import run_started
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 from thoughtgate.telemetry import logs as module

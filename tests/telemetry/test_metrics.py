@@ -12,8 +12,8 @@ from tests.support.records import (
     started,
 )
 
-from thoughtgate.core.record import Record, frame_refused, message_seen
-from thoughtgate.core.tally import run_started
+from thoughtgate.core.record_events import Record, frame_refused, message_seen
+from thoughtgate.core.run_summary import run_started
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 from thoughtgate.telemetry import metrics as module

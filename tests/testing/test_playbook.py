@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.core.clerk import Setup
 from thoughtgate.core.commands import ToAgent, ToServer, WriteRecord
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.session import Session
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.testing.playbook import Playbook, Some
 
 

@@ -10,12 +10,12 @@ import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port
 
 from thoughtgate.errors import PeerError
-from thoughtgate.transports.heads import ResponseHead
 from thoughtgate.transports.http_client import (
     HttpPool,
     PoolOptions,
     parse_origin,
 )
+from thoughtgate.transports.http_heads import ResponseHead
 
 
 def _run(

@@ -10,8 +10,8 @@ from tests.support.consoles import Client, LocalConsole
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.judge import OpenCall
+from thoughtgate.gate.approvals.queue import ApprovalDesk
 from thoughtgate.policy.call import APPROVE, Call, Verdict
-from thoughtgate.runtime.approvals import ApprovalDesk
 from thoughtgate.stores.approvals import ApprovalStore
 
 WORKFLOWS = {

@@ -4,7 +4,7 @@ import pytest
 from tests.support.consoles import Client, LocalConsole
 from tests.web.conftest import Gate
 
-from thoughtgate.channels.console import identity
+from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Approval, Refusal, Vote
 from thoughtgate.core.grant import Remember
 from thoughtgate.web.approval import read_remember

@@ -16,7 +16,7 @@ from tests.support.commands import sample_server, thoughtgate
 from tests.support.consoles import Client
 from tests.support.waiting import PATIENCE_S, wait_for
 
-from thoughtgate.runtime.configuration import load_configuration
+from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.web.beside import console_beside
 
 LINK = re.compile(r"console +(http://127\.0\.0\.1:(\d+)/login/\S+)")

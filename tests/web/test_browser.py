@@ -13,7 +13,7 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, kind_of, text_of
 from tests.web.conftest import Gate
 
-from thoughtgate.channels.console import identity
+from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Vote
 
 RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'

@@ -7,7 +7,7 @@ from tests.support.audit_cli import sample_events
 from tests.support.records import RUN
 
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.record import Record, frame_refused, message_seen
+from thoughtgate.core.record_events import Record, frame_refused, message_seen
 from thoughtgate.web.happening import tell
 
 

@@ -10,7 +10,7 @@ from tests.support.consoles import Client, LocalConsole, write_events
 from tests.support.waiting import PATIENCE_S
 from tests.web.conftest import Gate
 
-from thoughtgate.core.record import frame_refused, message_seen
+from thoughtgate.core.record_events import frame_refused, message_seen
 from thoughtgate.web import live
 
 

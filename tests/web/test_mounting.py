@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from tests.support.approvals import a_store
 from tests.support.consoles import Client
 
-from thoughtgate.core.record import Record
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.governance_server import open_listener, serve_app
+from thoughtgate.core.record_events import Record
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.mounting import MountedConsole
 
 

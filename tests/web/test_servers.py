@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.support.consoles import Client, write_events
 
-from thoughtgate.core.record import TOOLS_LIST, Record
+from thoughtgate.core.record_events import TOOLS_LIST, Record
 
 
 def listed(at: float, entries: dict[str, str], hidden: list[str]) -> Record:

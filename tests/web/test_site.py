@@ -5,7 +5,7 @@ from tests.support.consoles import Client, LocalConsole
 from tests.web.conftest import Gate
 
 from thoughtgate import __version__
-from thoughtgate.channels.console import identity
+from thoughtgate.channels.console_channel import identity
 from thoughtgate.web.site import PAGES
 
 

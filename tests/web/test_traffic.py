@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.support.audit_cli import sample_events
 from tests.support.consoles import Client, write_events
 
-from thoughtgate.core.record import message_seen
+from thoughtgate.core.record_events import message_seen
 
 
 def test_the_newest_events_stand_first(client: Client, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.support.approvals import a_store
 from tests.support.consoles import LocalConsole, Page
 from tests.web.conftest import Gate
 
-from thoughtgate.channels.signing import DECISION, sign
+from thoughtgate.channels.webhook_signature import DECISION, sign
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval
 from thoughtgate.policy.redaction import Redactor

@@ -13,7 +13,7 @@ from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, entry, kind_of, pending, text_of
 
-from thoughtgate.runtime.run_file import RunFile, write_run_file
+from thoughtgate.gate.run_file import RunFile, write_run_file
 
 
 @pytest.fixture

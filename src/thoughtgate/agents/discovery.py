@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.agents.catalog import AGENTS, Agent
+from thoughtgate.agents.config_paths import Search, layers_of
 from thoughtgate.agents.documents import Document, in_file, parse_document
 from thoughtgate.agents.entries import ConfigFile, Layer, OutsideServer, ServerEntry, Status
-from thoughtgate.agents.expansion import undefined_variables
-from thoughtgate.agents.outside import outside_servers
-from thoughtgate.agents.places import Search, layers_of
-from thoughtgate.agents.shapes import (
+from thoughtgate.agents.entry_shapes import (
     argv_of,
     is_ours,
     is_switched_off,
@@ -32,6 +30,8 @@ from thoughtgate.agents.shapes import (
     url_of,
     will_start,
 )
+from thoughtgate.agents.expansion import undefined_variables
+from thoughtgate.agents.ungoverned_servers import outside_servers
 from thoughtgate.errors import ConfigError, Problem
 
 MAX_FILE: Final = 64 * 1024 * 1024

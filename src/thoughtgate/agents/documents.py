@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from thoughtgate.agents import jsonc
 from thoughtgate.agents.entries import Format, KeyPath
-from thoughtgate.agents.tomldoc import TomlDocument
+from thoughtgate.agents.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError, Problem
 
 

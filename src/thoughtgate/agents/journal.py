@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from thoughtgate.agents.atomic import write_private
 from thoughtgate.agents.entries import Format
-from thoughtgate.agents.records import Change, EntryRecord
+from thoughtgate.agents.entry_changes import Change, EntryRecord
 from thoughtgate.errors import ConfigError, Problem, UsageError
 
 VERSION: Final = 1

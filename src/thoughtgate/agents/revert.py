@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from thoughtgate.agents.documents import Document, detached, parse_document, says
 from thoughtgate.agents.entries import Format, KeyPath
-from thoughtgate.agents.records import Change, EntryRecord
-from thoughtgate.agents.shapes import argv_of, is_ours, lookup, slots_of
+from thoughtgate.agents.entry_changes import Change, EntryRecord
+from thoughtgate.agents.entry_shapes import argv_of, is_ours, lookup, slots_of
 from thoughtgate.errors import ConfigError, Problem
 
 

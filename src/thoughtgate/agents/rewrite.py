@@ -13,8 +13,8 @@ from typing import Any
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.documents import Document, detached, parse_document, says
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
-from thoughtgate.agents.records import Change, EntryRecord
-from thoughtgate.agents.shapes import REMOTE_KEYS, URL_KEYS, argv_of, lookup, slots_of
+from thoughtgate.agents.entry_changes import Change, EntryRecord
+from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, lookup, slots_of
 from thoughtgate.errors import ConfigError, Problem
 
 ShimArgs = Callable[[ServerEntry], Sequence[str]]

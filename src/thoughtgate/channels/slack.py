@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from thoughtgate.channels.courier import Gone, Trouble
+from thoughtgate.channels.delivery import Gone, Trouble
 from thoughtgate.channels.slack_message import (
     outcome_blocks,
     outcome_text,

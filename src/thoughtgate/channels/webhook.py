@@ -3,7 +3,7 @@
 Every request is a POST to the workflow's URL with one JSON object: ``approval_requested``
 puts the question, ``approval_poll`` asks how it stands, ``approval_settled`` tells the
 outcome. A decision stands in the answer to one of the first two, signed with the request's
-own nonce, or is sent to the gate by itself (``runtime.webhook_desk``). Any other answer
+own nonce, or is sent to the gate by itself (``status.webhook_answers``). Any other answer
 with a status of 200 or 202 means: not yet.
 """
 
@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
-from thoughtgate.channels.courier import Gone, Trouble
-from thoughtgate.channels.decisions import MAX_BODY, NAME, RemoteDecision, parse_decision
-from thoughtgate.channels.signing import QUESTION, REPLY, sign, signed_by, why_not
+from thoughtgate.channels.delivery import Gone, Trouble
+from thoughtgate.channels.webhook_decision import MAX_BODY, NAME, RemoteDecision, parse_decision
+from thoughtgate.channels.webhook_signature import QUESTION, REPLY, sign, signed_by, why_not
 from thoughtgate.core.approval import Approval, Vote
 from thoughtgate.core.approval_view import approval_object
 

@@ -27,7 +27,7 @@ class Command(NamedTuple):
 
     name: str
     module: str
-    """The module in this package; empty for a command that ``entry`` runs itself."""
+    """The module, below this package; empty for a command that ``entry`` runs itself."""
     summary: str
 
 
@@ -45,9 +45,9 @@ COMMANDS: Final = (
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "See what waits for a person, and answer it."),
     Command("console", "console", "Answer approvals and watch traffic in the browser."),
-    Command("audit", "audit", "Follow, query, verify and export the record."),
+    Command("audit", "audit.group", "Follow, query, verify and export the record."),
     Command("demo", "demo", "See calls forwarded, hidden, denied, limited and held."),
-    Command("policy", "policy", "Explain, lint, test, learn, compare and replay the rules."),
+    Command("policy", "policy.group", "Explain, lint, test, learn, compare and replay the rules."),
 )
 
 USAGE_HINT: Final = "Try 'thoughtgate --help'."

@@ -23,10 +23,10 @@ from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
 from thoughtgate.errors import Conflict, UsageError
-from thoughtgate.runtime.approvals import new_approval_id, open_store
-from thoughtgate.runtime.descent import is_inside_agent
-from thoughtgate.runtime.state import state_directory
-from thoughtgate.runtime.terminal_prompt import LOOK_EVERY_S, Asker
+from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
+from thoughtgate.gate.started_by_agent import is_inside_agent
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.audit_place import RecordOption
+from thoughtgate.cli.audit.source import RecordOption
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import UsageError
-from thoughtgate.runtime.configuration import Loaded, load_configuration
-from thoughtgate.runtime.descent import is_inside_agent
-from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.web.console import open_console
+from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.started_by_agent import is_inside_agent
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.web.console_server import open_console
 
 app = command_app()
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from thoughtgate.cli.demo_run import Outcome, answer_by_script, run_demo
+from thoughtgate.cli.demo_script import FILTERED
 from thoughtgate.cli.options import JsonOption, command_app, examples, is_without_colour
 from thoughtgate.errors import EXIT_FAILURE
-from thoughtgate.runtime.demo import Outcome, answer_by_script, run_demo
-from thoughtgate.runtime.demo_script import FILTERED
 
 app = command_app()
 

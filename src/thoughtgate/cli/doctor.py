@@ -12,17 +12,17 @@ from typing import NamedTuple
 import typer
 
 from thoughtgate import __version__
-from thoughtgate.agents.guard import is_live
 from thoughtgate.agents.journal import find_journals
+from thoughtgate.agents.wrapped_configs import is_live
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.governing import record_place
-from thoughtgate.runtime.requirements import missing_requirements
-from thoughtgate.runtime.run_file import has_ended, read_run_file, runs_directory
-from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.runtime.wrap import ACTIVE
-from thoughtgate.runtime.wrapping import shim_command
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.config_requirements import missing_requirements
+from thoughtgate.gate.open_governor import record_place
+from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.wrap.rewritten_entry import shim_command
+from thoughtgate.wrap.run import ACTIVE
 
 app = command_app()
 

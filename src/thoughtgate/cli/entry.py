@@ -36,7 +36,7 @@ def main() -> int:
     """Run the command; the console script exits with what this returns."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["shim"]:
-        from thoughtgate.runtime.shim_command import run_shim
+        from thoughtgate.shim.command import run_shim
 
         return run_shim(arguments[1:], SHIM_HELP)
     from thoughtgate.cli.app import run

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from thoughtgate.cli.options import ConfigOption, command_app, examples
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.runtime.voice import voice
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.beside import console_beside
 
 app = command_app()
@@ -61,8 +61,8 @@ def proxy(
     whatever the config says: a command or a URL. Both eras of the protocol are served at
     the same address.
     """
-    from thoughtgate.runtime.proxy import plan_proxy
-    from thoughtgate.runtime.proxy_run import WORKER, run_proxy
+    from thoughtgate.proxy.http import plan_proxy
+    from thoughtgate.proxy.run import WORKER, run_proxy
 
     environ = dict(os.environ)
     loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it

@@ -9,9 +9,9 @@ import typer
 
 from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.errors import UsageError
-from thoughtgate.runtime.configuration import load_configuration
-from thoughtgate.runtime.state import ensure_directory, state_directory
-from thoughtgate.runtime.voice import voice
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.beside import console_beside
 
 app = command_app()
@@ -68,7 +68,7 @@ def serve(
     say = voice("serve", loaded, _say)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    from thoughtgate.runtime.hub_run import ServePlan, run_serve
+    from thoughtgate.hub.run import ServePlan, run_serve
 
     plan = ServePlan(
         loaded,

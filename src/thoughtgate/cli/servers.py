@@ -10,14 +10,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from thoughtgate.cli.options import HELP_NAMES, ConfigOption, JsonOption, command_app, examples
-from thoughtgate.errors import ConfigError, Problem, UsageError
-from thoughtgate.runtime.configuration import find_config, load_configuration
-from thoughtgate.runtime.server_entries import (
+from thoughtgate.cli.server_entries import (
     MAX_PASTED,
     ServerFile,
     known_fields,
     parse_pasted,
 )
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.gate.config_files import find_config, load_configuration
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thoughtgate.cli.options import JsonOption, command_app, examples
-from thoughtgate.runtime.status import gather_status
+from thoughtgate.status.overview import gather_status
 
 app = command_app()
 

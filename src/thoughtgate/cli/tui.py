@@ -16,6 +16,6 @@ def tui() -> None:
         from thoughtgate.cli.tui_app import GateApp  # an extra, and heavy
     except ImportError:
         raise UsageError("tui needs an extra: pip install 'thoughtgate[tui]'") from None
-    from thoughtgate.runtime.tui_source import TuiSource
+    from thoughtgate.status.tui_data import TuiSource
 
     GateApp(TuiSource()).run()

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Header, Input, Label, RichLog, TabbedContent, TabPane
 
 from thoughtgate.errors import ThoughtGateError
-from thoughtgate.runtime.tui_source import ServerKey, TuiSource
+from thoughtgate.status.tui_data import ServerKey, TuiSource
 
 LOOK_S: Final = 1.0
 

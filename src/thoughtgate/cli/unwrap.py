@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from thoughtgate.agents.guard import is_live, mend, salvage
 from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.restoration import Outcome
+from thoughtgate.agents.wrapped_configs import is_live, mend, salvage
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.errors import EXIT_FAILURE, Conflict
-from thoughtgate.runtime.remotes import remove_orphans
-from thoughtgate.runtime.run_file import remove_dead_runs, runs_directory
-from thoughtgate.runtime.state import state_directory
-from thoughtgate.runtime.wrapping import shim_command
+from thoughtgate.gate.run_file import remove_dead_runs, runs_directory
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.wrap.remote_servers import remove_orphans
+from thoughtgate.wrap.rewritten_entry import shim_command
 
 app = command_app()
 

@@ -10,8 +10,8 @@ import typer
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
-from thoughtgate.runtime.configuration import find_config, load_configuration
-from thoughtgate.runtime.requirements import missing_requirements
+from thoughtgate.gate.config_files import find_config, load_configuration
+from thoughtgate.gate.config_requirements import missing_requirements
 
 app = command_app()
 

@@ -11,16 +11,20 @@ from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
 from thoughtgate.cli.options import HELP_NAMES, command_app, counted, examples
-from thoughtgate.core.record import CALL_DECISION, FRAME_REFUSED, Record
+from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError, visible
-from thoughtgate.runtime.configuration import Loaded, load_configuration
-from thoughtgate.runtime.governance import Governance
-from thoughtgate.runtime.governing import record_place
-from thoughtgate.runtime.remotes import Remotes
-from thoughtgate.runtime.state import state_directory
-from thoughtgate.runtime.tracing import both
-from thoughtgate.runtime.voice import json_log, voice
-from thoughtgate.runtime.wrap import (
+from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.open_governor import record_place
+from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.gate.tracing import both
+from thoughtgate.service.service import Governance
+from thoughtgate.telemetry.metrics import Metrics
+from thoughtgate.transports.asgi import App
+from thoughtgate.web.mounting import MountedConsole
+from thoughtgate.wrap.remote_servers import Remotes
+from thoughtgate.wrap.rewritten_entry import make_rewrite, shim_command
+from thoughtgate.wrap.run import (
     ACTIVE,
     Surroundings,
     Wrap,
@@ -28,10 +32,6 @@ from thoughtgate.runtime.wrap import (
     WrapReport,
     ungoverned,
 )
-from thoughtgate.runtime.wrapping import make_rewrite, shim_command
-from thoughtgate.telemetry.metrics import Metrics
-from thoughtgate.transports.asgi import App
-from thoughtgate.web.mounting import MountedConsole
 
 app = command_app()
 

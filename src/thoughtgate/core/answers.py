@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from thoughtgate.core.record import CANCELLED, ERROR, OK, TIMEOUT
+from thoughtgate.core.record_events import CANCELLED, ERROR, OK, TIMEOUT
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:

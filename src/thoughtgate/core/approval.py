@@ -118,7 +118,7 @@ class Approval(NamedTuple):
     remember: bool
     """True when the decision may be remembered for later calls."""
     owner: str
-    """Who waits: a process (``stores.owner``) or ``task:`` and a task's id."""
+    """Who waits: a process (``stores.process_owner``) or ``task:`` and a task's id."""
     status: str = PENDING
     votes: tuple[Vote, ...] = ()
     decided_at: float = 0.0

@@ -6,7 +6,7 @@ Records come before the bytes they speak of: a driver must have written every
 
 from typing import NamedTuple, TypeAlias
 
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
 from thoughtgate.wire.message import Json, RequestId
 from thoughtgate.wire.methods import Named
 

@@ -7,7 +7,8 @@ else the major one.
 
 from typing import Final, NamedTuple
 
-from thoughtgate.core import evidence, record
+from thoughtgate.core import evidence
+from thoughtgate.core import record_events as record
 
 
 class Member(NamedTuple):

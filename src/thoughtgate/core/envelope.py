@@ -11,7 +11,7 @@ from hashlib import sha256
 from time import gmtime
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
 from thoughtgate.wire.frame import escape_separators
 
 CONTRACT: Final = "1.0"

@@ -1,7 +1,7 @@
 """The record about itself: lines that keep its chain provable across files, faults and keys.
 
 A record that is rotated, that lost a line to a full disk or whose last writer was killed
-says so in a line of its own. ``core.verification`` reads these lines, the writer in
+says so in a line of its own. ``record.verification`` reads these lines, the writer in
 ``stores`` asks for them; this module knows neither files nor time.
 """
 
@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.record import Record
+from thoughtgate.core.record_events import Record
 
 RECORD_OPENED: Final = "record_opened"
 """The first line of a file that continues another."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
-from thoughtgate.core.record import (
+from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
     CALL_DECISION,
@@ -26,11 +26,11 @@ from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.policy.uris import other_spellings
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
+from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
-from thoughtgate.wire.quick import canonical_quickly
 from thoughtgate.wire.revisions import META, traceparent
-from thoughtgate.wire.values import made
+from thoughtgate.wire.unchecked import made
 
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""

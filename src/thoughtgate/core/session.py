@@ -2,15 +2,12 @@
 
 A session knows frames, ids and who waits for what. It does not know rules: it asks
 with ``JudgeCall`` and ``ScreenList`` and is told. It does not know pipes, sockets or
-clocks: frames and times come in as events, bytes go out as commands. The shim's loop
-and the asyncio gateway drive the same class, which is how stdio and HTTP are governed
-alike.
+clocks: frames and times come in as events, bytes go out as commands.
 """
 
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import is_shown, outcome_of, says_error
-from thoughtgate.core.clerk import LATE_FOR_S, Asked, Clerk, Setup, sent, traced
 from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
@@ -40,16 +37,24 @@ from thoughtgate.core.events import (
     TaskMade,
     Ticked,
 )
-from thoughtgate.core.record import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT, TIMEOUT
+from thoughtgate.core.record_events import (
+    AGENT_TO_SERVER,
+    CANCELLED,
+    ERROR,
+    OK,
+    SERVER_TO_AGENT,
+    TIMEOUT,
+)
+from thoughtgate.core.session_replies import LATE_FOR_S, Asked, Clerk, Setup, sent, traced
 from thoughtgate.core.task import names_our_task, wants_task
-from thoughtgate.core.tasked import TaskedCalls
+from thoughtgate.core.task_calls import TaskedCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled, render_progress
 from thoughtgate.wire.revisions import META, is_modern, progress_token
-from thoughtgate.wire.values import made
+from thoughtgate.wire.unchecked import made
 
 PROGRESS_EVERY_S: Final = 10.0
 """Pace of progress while a call is held; common clients give up after 60 s of silence."""
@@ -190,9 +195,9 @@ class Session:
         return [seen, ToServer(message.raw, ident)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
-        taken = self._taken
-        if not any(taken):
-            return None
+        return self._not_free(ident, self._taken) if any(self._taken) else None
+
+    def _not_free(self, ident: RequestId, taken: tuple[dict[RequestId, Any], ...]) -> Fault | None:
         if any(ident in table for table in taken):
             return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
         if sum(map(len, taken)) >= self.setup.max_open:
@@ -275,11 +280,7 @@ class Session:
     def _server_asked(self, message: Message, at: float) -> list[Command]:
         ident = message.id
         assert ident is not None
-        fault = None
-        if ident in self._served:
-            fault = Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        elif len(self._served) >= self.setup.max_open:
-            fault = Fault("service_unavailable", "too many requests are open", "too_many", ident)
+        fault = self._not_free(ident, (self._served,))
         if fault is not None:
             return self._clerk.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         self._served[ident] = message.method

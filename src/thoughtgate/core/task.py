@@ -2,7 +2,7 @@
 
 A caller that asked for a task is answered at once; the call runs when the approval
 lands. Pure and small: no codec, no store, no clock. ``core.task_codec`` knows how a
-task looks in each revision, ``core.task_book`` who may ask about it.
+task looks in each revision, ``core.task_table`` who may ask about it.
 """
 
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ from thoughtgate.core.approval import (
 )
 from thoughtgate.core.grant import ONCE, Grant, Remember, grant_from, matches
 from thoughtgate.stores.database import Database, next_rev
-from thoughtgate.stores.owner import is_alive
+from thoughtgate.stores.process_owner import is_alive
 
 MAX_PER_PRINCIPAL: Final = 10
 """Questions one principal may have open; more is a flood nobody reads."""

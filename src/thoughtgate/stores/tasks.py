@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from thoughtgate.core.task import ID_PREFIX, TRANSITIONS, Task
 from thoughtgate.stores.database import Database, next_rev
-from thoughtgate.stores.owner import is_alive
+from thoughtgate.stores.process_owner import is_alive
 
 _RANDOM_BYTES: Final = 20
 """160 random bits: on a line without authentication the id is the only key to a task."""

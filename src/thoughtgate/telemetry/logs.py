@@ -13,7 +13,7 @@ import time
 from typing import Any, Final
 
 from thoughtgate.core.envelope import render_time
-from thoughtgate.core.record import (
+from thoughtgate.core.record_events import (
     AGENT_AUTH_REJECTED,
     AGENT_TO_SERVER,
     APPROVAL_DECIDED,
@@ -25,7 +25,7 @@ from thoughtgate.core.record import (
     SERVER_EXITED,
     Record,
 )
-from thoughtgate.core.tally import run_profile
+from thoughtgate.core.run_summary import run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 

@@ -27,9 +27,9 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from thoughtgate import __version__
-from thoughtgate.core import record as events
-from thoughtgate.core.record import Record
-from thoughtgate.core.tally import STARTER, run_profile
+from thoughtgate.core import record_events as events
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.run_summary import STARTER, run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
 from thoughtgate.wire import methods

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from thoughtgate import __version__
-from thoughtgate.core import record as events
-from thoughtgate.core.record import Record
-from thoughtgate.core.tally import POLICY_BLOCK
+from thoughtgate.core import record_events as events
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.run_summary import POLICY_BLOCK
 from thoughtgate.errors import UsageError
 
 if TYPE_CHECKING:

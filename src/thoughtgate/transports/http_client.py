@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from thoughtgate.errors import PeerError
-from thoughtgate.transports.heads import Headers, KnownHeads, ResponseHead
+from thoughtgate.transports.http_heads import Headers, KnownHeads, ResponseHead
 
 CONNECT_TIMEOUT_S: Final = 5.0
 IDLE_S: Final = 4.0

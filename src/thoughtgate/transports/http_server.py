@@ -20,7 +20,7 @@ from typing import Final, Protocol, cast
 
 import httptools
 
-from thoughtgate.transports.heads import KnownHeads, RequestHead, wrong_head
+from thoughtgate.transports.http_heads import KnownHeads, RequestHead, wrong_head
 
 MAX_HEAD: Final = 32_768
 """Bytes of a request's head; tokens and mirrored arguments fit well."""

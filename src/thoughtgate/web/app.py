@@ -12,10 +12,10 @@ from thoughtgate.errors import StoreError
 from thoughtgate.web.approval import ApprovalPage
 from thoughtgate.web.calls import CallsPage
 from thoughtgate.web.grants import GrantsPage
-from thoughtgate.web.guard import App, Guard
 from thoughtgate.web.inbox import InboxPage
 from thoughtgate.web.live import LiveStream
 from thoughtgate.web.login import LoginPage
+from thoughtgate.web.request_checks import App, Guard
 from thoughtgate.web.servers import ServersPage
 from thoughtgate.web.site import Site
 from thoughtgate.web.stats import StatsPage

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from thoughtgate.errors import ThoughtGateError
-from thoughtgate.runtime.configuration import Loaded
+from thoughtgate.gate.config_files import Loaded
 
 STOP_WITHIN_S: Final = 3.0
 """The console has nothing to finish."""
@@ -78,7 +78,9 @@ class _Beside:
             self._say(f"no console: {error}")
 
     async def _serve(self) -> None:
-        from thoughtgate.web.console import open_console  # some 300 ms, in a thread of its own
+        from thoughtgate.web.console_server import (
+            open_console,  # some 300 ms, in a thread of its own
+        )
 
         over, loop = asyncio.Event(), asyncio.get_running_loop()
         self._wake = lambda: loop.call_soon_threadsafe(over.set)

@@ -2,8 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.folding import event_time, member, text
-from thoughtgate.core.record import (
+from thoughtgate.core.record_events import (
     AGENT_AUTH_REJECTED,
     AGENT_CONNECTED,
     APPROVAL_DECIDED,
@@ -20,6 +19,7 @@ from thoughtgate.core.record import (
     SERVER_STARTED,
     TOOLS_LIST,
 )
+from thoughtgate.record.call_rows import event_time, member, text
 
 MAX_DETAIL: Final = 400
 """Characters of a detail; the call's own page has the rest."""

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from thoughtgate.core.record import MESSAGE
+from thoughtgate.core.record_events import MESSAGE
 from thoughtgate.errors import StoreError
 from thoughtgate.web.happening import tell
 from thoughtgate.web.site import Site, session_of

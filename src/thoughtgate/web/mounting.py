@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Protocol
 
-from thoughtgate.core.record import AGENT_AUTH_REJECTED, Record
-from thoughtgate.runtime.clock import now
-from thoughtgate.runtime.configuration import Loaded
+from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.web.sessions import Sessions, sign_in_link
 
 Message = MutableMapping[str, Any]
@@ -74,7 +74,7 @@ class MountedConsole:
         await self._app(scope, receive, send)
 
     def _make(self) -> App:
-        from thoughtgate.web.console import make_console  # some 200 ms, once somebody looks
+        from thoughtgate.web.console_server import make_console  # some 200 ms, once somebody looks
 
         console = make_console(
             self._loaded,

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from thoughtgate.errors import StoreError
-from thoughtgate.runtime.console import ConsoleDesk
-from thoughtgate.runtime.console_record import ConsoleRecord
+from thoughtgate.status.approval_actions import ConsoleDesk
+from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.web.sessions import Session, Sessions
 from thoughtgate.web.templating import make_environment, shown_left
 

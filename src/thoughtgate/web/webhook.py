@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from thoughtgate.core.approval import Refusal
-from thoughtgate.runtime.webhook_desk import MAX_BODY, WebhookDesk
+from thoughtgate.status.webhook_answers import MAX_BODY, WebhookDesk
 from thoughtgate.web.site import Site
 
 _STATUS = {"unsigned": 401, "wrong": 400, "refused": 409}

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from thoughtgate.wire.lines import HEAD, MAX_LINE, TAIL, Oversized
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message, RequestId
-from thoughtgate.wire.values import made
+from thoughtgate.wire.unchecked import made
 
 MAX_DEPTH: Final = 128
 """Nesting that any reader can follow; deeper text is an attack on recursive parsers."""

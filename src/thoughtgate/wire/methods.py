@@ -7,7 +7,7 @@ any revision gates is gated always.
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.values import made
+from thoughtgate.wire.unchecked import made
 
 
 class Gated(NamedTuple):

@@ -1,0 +1,1 @@
+"""Pure: what policies would decide: compare, learn, replay, lint."""

@@ -1,0 +1,137 @@
+"""Learning: a tight starter policy from what was observed, as a commented text to review.
+
+Proposes only what was seen to be used: everything else stays denied. What a cautious
+policy would ask about, or people were asked about, is proposed as a question, and what
+was refused is listed but not proposed.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.analysis.replay import BLOCK_WORD, HOLD_WORD, THROTTLE_WORD, RecordedCall
+from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.policy.call import APPROVE, DENY, TOOL
+from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.wire.canonical import canonical_json
+
+MAX_NAMES: Final = 2000
+"""Names proposed at most; a server with more has names that are made up as it goes."""
+
+
+_BREAKS: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+class Seen(NamedTuple):
+    """How one tool, resource or prompt was used."""
+
+    server: str
+    kind: str
+    name: str
+    calls: int
+    held: int
+    refused: int
+    cautious: bool
+    """A cautious policy would ask a person."""
+
+
+def observe(calls: Iterable[RecordedCall], cautious: Policy) -> list[Seen]:
+    """Sum up recorded calls by what they name."""
+    sums: dict[tuple[str, str, str], list[Any]] = {}
+    for recorded in calls:
+        call = recorded.call
+        found = sums.setdefault((call.server, call.kind, call.name), [0, 0, 0, False])
+        found[0] += 1
+        found[1] += recorded.decision == HOLD_WORD
+        found[2] += recorded.decision in {BLOCK_WORD, THROTTLE_WORD}
+        found[3] = found[3] or evaluate(call, cautious, recorded.at).action in {APPROVE, DENY}
+    return [Seen(*key, *found) for key, found in sorted(sums.items())][:MAX_NAMES]
+
+
+def propose(seen: Iterable[Seen], since: str) -> str:
+    """Return a config that lets through what was observed and nothing else."""
+    listed = list(seen)
+    servers = sorted({one.server for one in listed if one.server not in {"", NOWHERE}})
+    lines = [
+        "# Proposed from what was observed" + (f" since {since}" if since else "") + ".",
+        "# Review every line: this shows what was used, not what should be allowed.",
+        "# Try it on the record with: thoughtgate policy replay -c FILE",
+        "",
+        "schema: 1",
+        "profile: production",
+        "",
+        "# What was never seen is denied.",
+        "default: deny",
+        "",
+        *_servers(servers, listed),
+        *_rules(listed),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _servers(servers: list[str], listed: list[Seen]) -> list[str]:
+    if not servers:
+        return []
+    lines = ["# Tools beyond these are hidden from the agent."]
+    lines.append("servers:")
+    for server in servers:
+        names = sorted({one.name for one in listed if one.server == server and _is_used(one)})
+        shown = ", ".join(_quoted(name) for name in names)
+        lines.append(f"  {_line(server)}: {{expose: {{allow: [{shown}]}}}}")
+    return [*lines, ""]
+
+
+def _rules(listed: list[Seen]) -> list[str]:
+    refused = [one for one in listed if not _is_used(one)]
+    lines = ["# The first rule that matches decides."]
+    rules = []
+    for one in listed:
+        if _is_used(one):
+            rules.append(f"  # {_told(one)}")
+            rules.append(f"  - {_rule(one)}")
+    lines += ["rules:", *rules] if rules else ["rules: []"]
+    if refused:
+        lines += ["", "# Refused whenever it was tried, and therefore not proposed:"]
+        lines += [
+            f"#   {_line(one.server)}: {one.kind} {_line(one.name)}, {_calls(one)}"
+            for one in refused
+        ]
+    return lines
+
+
+def _rule(one: Seen) -> str:
+    asks = one.held or one.cautious
+    action = "approve" if asks else "forward"
+    member = one.kind if one.kind in {TOOL, "resource", "prompt"} else TOOL
+    server = f"server: {_quoted(one.server)}, " if one.server else ""
+    return f"{{{member}: {_quoted(one.name)}, {server}action: {action}}}"
+
+
+def _told(one: Seen) -> str:
+    parts = [_calls(one)]
+    if one.held:
+        parts.append(f"{one.held} held for a person")
+    if one.refused:
+        parts.append(f"{one.refused} refused")
+    if one.cautious and not one.held:
+        parts.append("the name says that it changes things, so a person is asked")
+    return ", ".join(parts)
+
+
+def _calls(one: Seen) -> str:
+    return f"{one.calls} call{'s' * (one.calls != 1)}"
+
+
+def _is_used(one: Seen) -> bool:
+    return one.refused < one.calls
+
+
+def _quoted(name: str) -> str:
+    """Return a name as YAML and as a pattern that means this name alone."""
+    literal = "".join(f"[{char}]" if char in "*?[" else char for char in name)
+    return _line(literal).replace("${", "$${")
+
+
+def _line(name: str) -> str:
+    """Return a name in quotes and on one line: YAML breaks lines, comments too, where JSON does not."""
+    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", canonical_json(name))

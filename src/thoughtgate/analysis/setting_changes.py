@@ -1,0 +1,281 @@
+"""What a change of settings does, beside the rules and limits that calls are judged by.
+
+Every setting has its judge in a table, and most of them say no more than that something
+changes. What guards calls, their record or who may decide is told to loosen or tighten.
+What nobody can weigh, such as another program under the same name, cannot be told.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import PurePath
+from typing import Any, Final, TypeAlias
+
+from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
+from thoughtgate.config.checks import is_loopback
+from thoughtgate.config.settings import ListenAuth, ListenSettings, Settings, WorkflowSettings
+
+Judge: TypeAlias = Callable[[Any, Any], str]
+"""Says what it does that one value takes the place of another; empty for nothing."""
+
+JUDGED_ELSEWHERE: Final = frozenset({"profile", "default", "rules", "limits", "servers.expose"})
+"""What ``analysis.comparison`` compares by what it does."""
+
+_HIDDEN: Final = frozenset({"env", "headers", "resource"})
+"""Settings whose values may be secrets: only their names are told."""
+
+_THERE: Final = "there"
+_GONE: Final = "-"
+
+
+def compare_settings(old: Settings, new: Settings) -> Iterator[Change]:
+    """Yield what changes beside the rules and limits."""
+    yield from _approvals(old, new)
+    yield from _cedar(old, new)
+    yield from _servers(old, new)
+    yield from _namespaces(old, new)
+    yield from _listen(old.listen, new.listen)
+    for name in _names_of(old):
+        if name not in JUDGED_ELSEWHERE | _APART:
+            yield from _compared(name, name, getattr(old, name), getattr(new, name))
+
+
+def _approvals(old: Settings, new: Settings) -> Iterator[Change]:
+    for name in sorted(old.approval.keys() & new.approval.keys()):
+        one, other = old.approval[name], new.approval[name]
+        for found in _compared(f"approval.{name}", "approval", one, other):
+            in_time = found.subject == f"approval.{name}.timeout_s"
+            yield found._replace(effect=_timeout_effect(one, other)) if in_time else found
+
+
+def _timeout_effect(old: WorkflowSettings, new: WorkflowSettings) -> str:
+    """Say what another time to decide does: it loosens where silence approves sooner."""
+    if {old.on_timeout, new.on_timeout} != {"approve"}:
+        return CHANGES
+    return LOOSENS if new.timeout_s < old.timeout_s else TIGHTENS
+
+
+def _listen(old: ListenSettings, new: ListenSettings) -> Iterator[Change]:
+    for found in _compared("listen", "listen", old, new):
+        # Away from the loopback a list without a name accepts every name.
+        is_open = found.subject == "listen.hosts" and not is_loopback(new.host)
+        yield found._replace(effect=_chosen(old.hosts, new.hosts)) if is_open else found
+
+
+def _cedar(old: Settings, new: Settings) -> Iterator[Change]:
+    """Name Cedar files that came, went or changed; probes show only some of what they decide."""
+    before = {PurePath(source.file).name: source.text for source in old.cedar}
+    after = {PurePath(source.file).name: source.text for source in new.cedar}
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            words = (
+                _GONE if name not in before else _THERE,
+                "gone" if name not in after else "other text",
+            )
+            yield Change(UNTOLD, f"cedar {name}", *words)
+
+
+def _servers(old: Settings, new: Settings) -> Iterator[Change]:
+    """Name servers that came, went or changed; what they show is probed."""
+    for name in sorted(old.servers.keys() | new.servers.keys()):
+        one, other = old.servers.get(name), new.servers.get(name)
+        if one is None:
+            # What it offers, and what the rules make of that, only it can say.
+            effect = CHANGES if name == "*" else UNTOLD
+            yield Change(effect, f"servers.{name}", _GONE, _THERE)
+        elif other is None:
+            yield Change(CHANGES, f"servers.{name}", _THERE, _GONE)
+        else:
+            yield from _compared(f"servers.{name}", "servers", one, other)
+
+
+def _namespaces(old: Settings, new: Settings) -> Iterator[Change]:
+    for name in sorted(old.namespaces.keys() | new.namespaces.keys()):
+        before, after = old.namespaces.get(name), new.namespaces.get(name)
+        if before is None or after is None:
+            words = (_GONE, _THERE) if before is None else (_THERE, _GONE)
+            yield Change(UNTOLD, f"namespaces.{name}", *words)
+        else:
+            yield from _compared(f"namespaces.{name}", "namespaces", before, after)
+
+
+def _compared(subject: str, key: str, old: Any, new: Any) -> Iterator[Change]:
+    """Yield what differs between two values of a setting, part by part where both have parts."""
+    if old == new:
+        return
+    if isinstance(old, ListenAuth) and isinstance(new, ListenAuth) and old.type != new.type:
+        # The other parts belong to a way of knowing clients, and go with it.
+        yield from _compared(f"{subject}.type", f"{key}.type", old.type, new.type)
+    elif is_dataclass(old) and is_dataclass(new):
+        for name in _names_of(old):
+            if f"{key}.{name}" not in JUDGED_ELSEWHERE:
+                shown = name.replace("rotate_", "rotate.")
+                values = getattr(old, name), getattr(new, name)
+                yield from _compared(f"{subject}.{shown}", f"{key}.{name}", *values)
+    elif key.rpartition(".")[2] in _HIDDEN:
+        yield from _hidden(subject, EFFECTS[key](old, new), old, new)
+    else:
+        effect = EFFECTS[key](old, new)
+        if effect:
+            yield Change(effect, subject, _plain(old), _plain(new))
+
+
+def _hidden(
+    subject: str, effect: str, old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[Change]:
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            before = _THERE if name in old else _GONE
+            after = _GONE if name not in new else "other value" if name in old else _THERE
+            yield Change(effect, f"{subject}.{name}", before, after)
+
+
+def _names_of(settings: Any) -> list[str]:
+    return sorted(field.name for field in fields(settings))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if is_dataclass(value):
+        shown = {name: _plain(getattr(value, name)) for name in _names_of(value)}
+        return {name: inner for name, inner in shown.items() if inner not in ("", [], {}, None)}
+    if isinstance(value, Mapping):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _changes(_: Any, __: Any) -> str:
+    return CHANGES
+
+
+def _untold(_: Any, __: Any) -> str:
+    return UNTOLD
+
+
+def _looser(*values: Any) -> Judge:
+    """Return a judge for a setting of which these values are the looser ones."""
+    return lambda old, new: (
+        CHANGES if (old in values) == (new in values) else LOOSENS if new in values else TIGHTENS
+    )
+
+
+def _guard(old: Any, new: Any) -> str:
+    """Judge something that guards as long as it is there."""
+    return TIGHTENS if not old else LOOSENS if not new else UNTOLD
+
+
+def _more(old: float, new: float) -> str:
+    return LOOSENS if new > old else TIGHTENS
+
+
+def _fewer(old: float, new: float) -> str:
+    return LOOSENS if new < old else TIGHTENS
+
+
+def _members(old: Iterable[str], new: Iterable[str]) -> str:
+    """Judge a list of what is accepted; its order says nothing."""
+    before, after = set(old), set(new)
+    return LOOSENS if after - before else TIGHTENS if before - after else ""
+
+
+def _masked(old: Iterable[str], new: Iterable[str]) -> str:
+    """Judge a list of what is kept back; its order says nothing."""
+    return _members(new, old)
+
+
+def _chosen(old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    """Judge a list of what is accepted that accepts everything when it is empty."""
+    if old and new:
+        return _members(old, new)
+    return TIGHTENS if new else LOOSENS
+
+
+def _host(old: str, new: str) -> str:
+    if is_loopback(old) == is_loopback(new):
+        return CHANGES if is_loopback(new) else UNTOLD
+    return TIGHTENS if is_loopback(new) else LOOSENS
+
+
+def _auth_type(old: str, new: str) -> str:
+    parts = {"bearer", "ip_allowlist"}
+    if old == "both" and new in parts:
+        return LOOSENS
+    return TIGHTENS if new == "both" and old in parts else UNTOLD
+
+
+_APART: Final = frozenset({"approval", "cedar", "listen", "servers", "namespaces"})
+"""What is compared name by name, or in more than one light."""
+
+EFFECTS: Final[dict[str, Judge]] = {
+    **dict.fromkeys(
+        (
+            *(f"servers.{name}" for name in ("id", "name", "eager", "idle_s")),
+            *(f"servers.{name}_s" for name in ("timeout", "start_timeout", "connect_timeout")),
+            *(f"approval.{name}" for name in ("name", "timeout_s")),
+            *(f"approval.slack.{name}" for name in ("mention", "poll_s")),
+            *(f"listen.{name}" for name in ("port", "public_url", "admin_port")),
+            *(f"listen.{name}_s" for name in ("request_timeout", "keep_alive", "drain")),
+            *(f"listen.max_{name}" for name in ("body", "concurrent", "batch", "sessions")),
+            "listen.session_idle_s",
+            *(f"audit.{name}" for name in ("file", "ledger", "preview", "fsync")),
+            *(f"audit.rotate_{name}" for name in ("size", "keep")),
+            *(f"holds.{name}" for name in ("connection", "principal", "total")),
+            *(f"tasks.{name}" for name in ("ttl_s", "max_ttl_s", "poll_s")),
+            *(f"tasks.{name}" for name in ("per_principal", "total")),
+            "console.port",
+            *(f"telemetry.{name}" for name in ("log_level", "log_format", "metrics", "otlp")),
+            *(f"telemetry.otlp.{name}" for name in ("endpoint", "headers", "sample_rate")),
+            *(f"telemetry.otlp.{name}" for name in ("resource", "service_name")),
+            *("store", "separator", "reload"),
+        ),
+        _changes,
+    ),
+    **dict.fromkeys(
+        (
+            # Another program, place or credential under the same name.
+            *(f"servers.{name}" for name in ("command", "args", "env", "cwd", "url")),
+            *(f"servers.{name}" for name in ("headers", "auth", "auth.type", "auth.token_env")),
+            # Whether it is easier to get a yes from somebody else is not known.
+            *(f"approval.{name}" for name in ("channel", "slack", "webhook")),
+            *(f"approval.slack.{name}" for name in ("channel", "token_env", "api_url")),
+            *(f"approval.slack.{name}_reaction" for name in ("approve", "deny")),
+            *(f"approval.webhook.{name}" for name in ("url", "secret_env")),
+            "listen.auth.principal_claim",
+            "default_namespace",
+        ),
+        _untold,
+    ),
+    **dict.fromkeys(
+        (
+            "audit.sign_key_env",
+            "listen.auth",
+            *(f"listen.auth.{name}" for name in ("token_env", "jwks_url", "issuer", "audience")),
+        ),
+        _guard,
+    ),
+    **dict.fromkeys(
+        ("servers.enabled", "approval.allow_elicitation", "approval.remember", "console.enabled"),
+        _looser(True),
+    ),
+    "manager_tools": _looser(True),
+    "servers.isolation": _looser("shared"),
+    "approval.on_timeout": _looser("approve"),
+    "approval.required": _fewer,
+    "approval.approvers": _chosen,
+    "listen.transport": _looser("http"),
+    "listen.host": _host,
+    "listen.admin_host": _host,
+    "listen.auth.type": _auth_type,
+    "listen.auth.allow": _members,
+    "listen.origins": _members,
+    "listen.hosts": _members,
+    # Each worker counts for limits alone.
+    "listen.workers": _more,
+    "audit.sink": _looser("stderr", "stdout"),
+    "audit.on_failure": _looser("continue"),
+    "redact.names": _masked,
+    "redact.patterns": _masked,
+    "namespaces": _members,
+}
+"""For each setting its judge."""

@@ -1,0 +1,1 @@
+"""`thoughtgate audit`: one file per subcommand."""

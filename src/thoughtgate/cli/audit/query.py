@@ -1,0 +1,138 @@
+"""``thoughtgate audit query``: calls by filter, as a table, JSON or CSV."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+
+from thoughtgate.cli.audit.source import (
+    RecordOption,
+    SinceOption,
+    UntilOption,
+    find_place,
+    open_ledger,
+    shown_time,
+    span,
+    write_csv,
+    write_json,
+)
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.errors import UsageError
+from thoughtgate.record.export import CSV_CALLS, call_object
+from thoughtgate.record.ledger_queries import CallFilter, find_calls
+
+QUERY_EXAMPLES: Final = examples(
+    "thoughtgate audit query --decision block --since 1d",
+    "thoughtgate audit query --server github --tool 'delete_*' --json",
+    "thoughtgate audit query --text 'etc passwd' --csv > calls.csv",
+)
+
+DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
+STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
+
+RunOption: TypeAlias = Annotated[str, typer.Option("--run", metavar="ID", help="Only this run.")]
+ServerOption: TypeAlias = Annotated[
+    str, typer.Option("--server", metavar="ID", help="Only this server; * and ? are wildcards.")
+]
+ToolOption: TypeAlias = Annotated[
+    str, typer.Option("--tool", metavar="NAME", help="Only this tool; * and ? are wildcards.")
+]
+DecisionOption: TypeAlias = Annotated[
+    str, typer.Option("--decision", metavar="WORD", help="allow, hold, block or throttle.")
+]
+StatusOption: TypeAlias = Annotated[
+    str, typer.Option("--status", metavar="WORD", help="ok, error, timeout or cancelled.")
+]
+TextOption: TypeAlias = Annotated[
+    str, typer.Option("--text", metavar="WORDS", help="Words in name, arguments or reason.")
+]
+LimitOption: TypeAlias = Annotated[
+    int, typer.Option("--limit", metavar="N", min=0, help="At most so many; 0 for all.")
+]
+
+
+def query_command(
+    *,
+    run: RunOption = "",
+    server: ServerOption = "",
+    tool: ToolOption = "",
+    decision: DecisionOption = "",
+    status: StatusOption = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    text: TextOption = "",
+    limit: LimitOption = 50,
+    record: RecordOption = None,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+    csv_: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
+) -> None:
+    """List calls, newest first."""
+    if json_ and csv_:
+        raise UsageError("--json and --csv exclude each other")
+    start, end = span(since, until)
+    wanted = CallFilter(
+        run=run,
+        server=server,
+        tool=tool,
+        decision=chosen("--decision", decision, DECISIONS),
+        status=chosen("--status", status, STATUSES),
+        since=start,
+        until=end,
+        text=text,
+        limit=limit,
+    )
+    with open_ledger(find_place(record, config)) as ledger:
+        calls = find_calls(ledger.connection, wanted)
+    if json_:
+        write_json([call_object(call) for call in calls])
+    elif csv_:
+        write_csv(CSV_CALLS, calls)
+    else:
+        write_table(calls)
+
+
+def chosen(flag: str, word: str, words: tuple[str, ...]) -> str:
+    """Return one of some words, whatever its case.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    if word and word.upper() not in words:
+        raise UsageError(f"{flag} is one of {', '.join(words).lower()}, not {word!r}")
+    return word.upper()
+
+
+def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
+    """Print calls as a table that needs no colour."""
+    rows = [("TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL")]
+    rows += [
+        (
+            shown_time(call["started_at"]),
+            call["server"] or "-",
+            printable(call["tool"] or "-"),
+            decision_word(call),
+            call["status"] or "open",
+            "-" if call["latency_ms"] is None else str(call["latency_ms"]),
+            call["call_id"],
+        )
+        for call in calls
+    ]
+    widths = [min(40, max(len(row[at]) for row in rows)) for at in range(len(rows[0]))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def decision_word(call: Mapping[str, Any]) -> str:
+    """Return what was decided: the verdict, what a person said, whether it was only observed."""
+    word = call["decision"] or "-"
+    if call["approval"]:
+        word = f"{word}/{call['approval']}"
+    return f"{word} (observed)" if call["enforced"] == 0 else word
+
+
+def printable(text: str) -> str:
+    """Return a text from a peer with nothing in it that moves a terminal's cursor."""
+    return "".join(char if char.isprintable() else "�" for char in text)

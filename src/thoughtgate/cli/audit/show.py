@@ -1,0 +1,109 @@
+"""``thoughtgate audit show``: the whole story of one call."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from thoughtgate.cli.audit.query import decision_word, printable
+from thoughtgate.cli.audit.source import (
+    RecordOption,
+    find_place,
+    open_ledger,
+    shown_time,
+    write_json,
+)
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.errors import UsageError
+from thoughtgate.record.call_rows import parse_time
+from thoughtgate.record.export import call_object
+from thoughtgate.record.ledger_queries import find_call
+
+SHOW_EXAMPLES: Final = examples(
+    "thoughtgate audit show 0199c0de-….7",
+    "thoughtgate audit show .7 --json",
+)
+
+
+def show_command(
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id, or how it ends.")],
+    *,
+    record: RecordOption = None,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Tell the whole story of one call: request, gates, approval, end, timings."""
+    if not call.strip():
+        raise UsageError("name a call by its id, or how it ends")
+    with open_ledger(find_place(record, config)) as ledger:
+        found = find_call(ledger.connection, call)
+    if not found:
+        raise UsageError(f"no call {call!r} is on record; `thoughtgate audit query` lists calls")
+    if json_:
+        write_json([call_object(one) for one in found])
+        return
+    for number, one in enumerate(found):
+        sys.stdout.write("\n" if number else "")
+        for line in story(one):
+            sys.stdout.write(line + "\n")
+
+
+def story(call: Mapping[str, Any]) -> Iterator[str]:
+    """Tell what happened to a call, in order."""
+    yield f"call       {call['call_id']}"
+    yield f"requested  {shown_time(call['started_at'])}  {call['kind'] or 'tool'} {printable(call['tool'] or '-')} of {call['server'] or '-'}"
+    yield f"           by {printable(call['principal'] or 'unknown')}, session {call['session'] or '0'}, run {call['run_id'] or '-'}, {call['method'] or '-'} over {call['transport'] or '-'}, {call['bytes_in'] or 0} bytes"
+    if call["preview"]:
+        cut = " (cut)" if call["truncated"] else ""
+        yield f"arguments  {printable(call['preview'])}{cut}"
+    yield f"           sha256 {call['args_hash'] or '-'}"
+    if call["decision"]:
+        yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{_rule(call)}"
+        yield f"           {call['reason_code'] or '-'}: {printable(call['reason'] or '-')}; policy {call['policy'] or '-'}"
+    yield from _approval(call)
+    yield from _end(call)
+
+
+def _rule(call: Mapping[str, Any]) -> str:
+    return f", {printable(call['rule'])}" if call["rule"] else ""
+
+
+def _approval(call: Mapping[str, Any]) -> Iterator[str]:
+    if call["asked_at"]:
+        question = f", question {call['approval_id']}" if call["approval_id"] else ""
+        yield f"asked      {shown_time(call['asked_at'])}  workflow {call['workflow'] or '-'}{question}"
+    for vote in call["votes"]:
+        yield f"vote       {_vote(vote)}"
+    if call["approval"]:
+        who = printable(call["approved_by"] or "nobody")
+        through = f" through {call['approval_channel']}" if call["approval_channel"] else ""
+        waited = ""
+        if call["asked_at"] and call["approval_at"]:
+            waited = f" after {call['approval_at'] - call['asked_at']:.1f} s"
+        yield f"answered   {shown_time(call['approval_at'])}  {call['approval']} by {who}{through}{waited}"
+        outcome = "the call was made" if call["executes"] else "the call was not made"
+        why = f": {printable(call['approval_reason'])}" if call["approval_reason"] else ""
+        yield f"           {outcome}{why}"
+
+
+def _vote(vote: Mapping[str, Any]) -> str:
+    at = parse_time(vote["at"])
+    when = shown_time(at) if at is not None else "-"
+    why = f": {printable(vote['reason'])}" if vote["reason"] else ""
+    word = "approved" if vote["approve"] else "refused"
+    return f"{when}  {word} by {printable(vote['by'] or 'unknown')}{why}"
+
+
+def _end(call: Mapping[str, Any]) -> Iterator[str]:
+    if call["status"] is None:
+        yield "ended      not on record: it is open, or its writer was killed"
+        return
+    isnt = " (the tool says isError)" if call["is_error"] else ""
+    yield f"ended      {shown_time(call['ended_at'])}  {call['status']}{isnt} after {call['latency_ms']} ms, {call['bytes_out']} bytes"
+    if call["error_class"]:
+        code = f" {call['error_code']}" if call["error_code"] is not None else ""
+        kind = call["error_kind"] or call["error_class"]
+        yield f"           {kind}{code}: {printable(call['error_message'] or '-')}"
+    if call["result_preview"]:  # only a record of an earlier version can have one
+        yield f"result     {printable(call['result_preview'])}"

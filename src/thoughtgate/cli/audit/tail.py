@@ -1,0 +1,237 @@
+"""``thoughtgate audit tail``: the record as it grows."""
+
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from thoughtgate.cli.audit.query import (
+    DECISIONS,
+    DecisionOption,
+    RunOption,
+    ServerOption,
+    ToolOption,
+    chosen,
+    printable,
+)
+from thoughtgate.cli.audit.source import (
+    RecordOption,
+    existing_files,
+    find_place,
+    require_events,
+    shown_time,
+    warn_of_faults,
+)
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples, is_without_colour
+from thoughtgate.core.contract import EVENTS
+from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
+from thoughtgate.errors import UsageError
+from thoughtgate.policy.globs import Glob
+from thoughtgate.record.call_rows import event_time, member, number, text
+from thoughtgate.record.follower import Follower
+from thoughtgate.record.ledger import MAX_FAULTS
+from thoughtgate.record.reader import read_entry, read_lines
+from thoughtgate.record.verification import Line
+
+TAIL_EXAMPLES: Final = examples(
+    "thoughtgate audit tail -f",
+    "thoughtgate audit tail -f --server github --decision block",
+    "thoughtgate audit tail -n 100 --all --json",
+)
+
+TYPES: Final = tuple(event.name for event in EVENTS)
+
+_POLL_S: Final = 0.2
+"""How often a followed file is looked at: soon for an eye, idle for a processor."""
+
+_COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
+
+
+def tail_command(
+    *,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
+    lines: Annotated[
+        int,
+        typer.Option("-n", "--lines", metavar="N", min=0, help="How many events to begin with."),
+    ] = 20,
+    every: Annotated[
+        bool, typer.Option("--all", help="Messages that no gate judges, too.")
+    ] = False,
+    run: RunOption = "",
+    server: ServerOption = "",
+    tool: ToolOption = "",
+    decision: DecisionOption = "",
+    kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="Only this type.")] = "",
+    record: RecordOption = None,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show the newest events of the record, and with -f those to come."""
+    if kind and kind not in TYPES:
+        raise UsageError(f"--type is one of {', '.join(TYPES)}, not {kind!r}")
+    place = find_place(record, config)
+    globs = {"run_id": run, "server_name": server}
+    wanted = Wanted(
+        {name: _glob(pattern) for name, pattern in globs.items() if pattern},
+        _glob(tool) if tool else None,
+        chosen("--decision", decision, DECISIONS),
+        kind,
+        every=every or kind == MESSAGE,
+    )
+    coloured = sys.stdout.isatty() and not json_ and not is_without_colour()
+    for event in events_of(place.record, wanted, lines, follow=follow):
+        line = json.dumps(event) if json_ else told(event, coloured=coloured)
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def _glob(pattern: str) -> Glob:
+    """Compile a pattern in which only ``*`` and ``?`` are wildcards, as in other commands."""
+    try:
+        return Glob(pattern.replace("[", "[[]"))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+class Wanted:
+    """Which events are shown."""
+
+    def __init__(
+        self, globs: dict[str, Glob], tool: Glob | None, decision: str, kind: str, *, every: bool
+    ) -> None:
+        self._globs = globs
+        self._tool = tool
+        self._decision = decision
+        self._kind = kind
+        self._every = every
+
+    def accepts(self, event: dict[str, Any]) -> bool:
+        """Tell whether an event is to be shown."""
+        if not self._every and event.get("type") == MESSAGE:
+            return False
+        if self._kind and event.get("type") != self._kind:
+            return False
+        if not all(glob.matches(text(event, name) or "") for name, glob in self._globs.items()):
+            return False
+        if self._tool and not self._tool.matches(text(member(event, "call"), "tool_name") or ""):
+            return False
+        return not self._decision or member(event, "decision").get("action") == self._decision
+
+
+def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
+    """Give the last events of the record, and when following those that come.
+
+    Lines that are no events, and a file that is not there yet, are named on stderr.
+
+    Raises:
+        StoreError: there is no such record, or it has lines and none of them is an event.
+    """
+    if follow and not path.is_file():
+        sys.stderr.write(f"waiting for {path}\n")
+    files = [] if follow else existing_files(path)
+    require_events(path, files)
+    current = path if follow or path in files else files[-1]
+    reader = Follower(current)
+    newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
+    # Listed only now: a file put aside while the current one was read must not be missed.
+    for file in reversed(reader.older() if current == path else files[:-1]):
+        if len(newest) == count:
+            break
+        before = deque(_accepted(read_lines(file), wanted), maxlen=count - len(newest))
+        newest.extendleft(reversed(before))
+    yield from newest
+    while follow:
+        yield from _accepted(reader.lines(), wanted)
+        time.sleep(_POLL_S)
+
+
+def _accepted(lines: Iterable[Line], wanted: Wanted) -> Iterator[dict[str, Any]]:
+    faults = list[tuple[str, int, str]]()
+    for line in lines:
+        if not line.data:
+            continue
+        entry = read_entry(line)
+        if entry.fault:
+            if len(faults) < MAX_FAULTS:
+                faults.append((line.file, line.number, entry.fault))
+        elif wanted.accepts(entry.event):
+            yield entry.event
+    warn_of_faults(faults)
+
+
+def told(event: dict[str, Any], *, coloured: bool = False) -> str:
+    """Return an event as one line for people."""
+    kind = text(event, "type") or "-"
+    word, rest = _words(kind, event)
+    colour = _COLOURS.get(word, _COLOURS.get(kind))
+    shown = f"\x1b[{colour}m{word:<9}\x1b[0m" if coloured and colour else f"{word:<9}"
+    when = shown_time(event_time(event))
+    server = printable(text(event, "server_name") or "-")
+    return f"{when}  {kind:<18}  {shown}  {server:<12}  {printable(rest)}".rstrip()
+
+
+def _words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
+    call, decision, approval = (member(event, name) for name in ("call", "decision", "approval"))
+    tool = text(call, "tool_name") or ""
+    if decision:
+        why = text(member(decision, "explain"), "summary") or ""
+        observed = " (observed)" if decision.get("enforced") is False else ""
+        rule = text(decision, "rule_id") or text(decision, "gate") or ""
+        because = f"{rule}: {why}" if rule and why else why or (f"by {rule}" if rule else "")
+        return text(decision, "action") or "-", f"{tool}{observed}  {because}"
+    if approval:
+        by = text(approval, "decided_by")
+        who = f"by {by}" if by else f"workflow {text(approval, 'workflow') or '-'}"
+        return text(approval, "outcome") or "asked", f"{tool}  {who}"
+    if "status" in event:
+        kind_of_error = text(member(event, "error"), "kind") or ""
+        return text(
+            event, "status"
+        ) or "-", f"{tool}  {event.get('latency_ms')} ms  {kind_of_error}"
+    if call:
+        return "", f"{tool}  {text(member(call, 'preview'), 'args_preview') or ''}"
+    return _other_words(kind, event)
+
+
+def _other_words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
+    run = member(event, "run")
+    if run:
+        return text(run, "status") or text(run, "mode") or "", f"run {event.get('run_id')}"
+    if kind == TOOLS_LIST:
+        return "", _list_words(member(event, "list"))
+    said = next((member(event, name) for name in _BODIES if name in event), {})
+    return "", "  ".join(f"{name} {_fact(value)}" for name, value in said.items())
+
+
+def _list_words(said: dict[str, Any]) -> str:
+    """Tell how much of a list was shown, and what was not."""
+    offered, returned = (number(said, name) or 0 for name in ("offered", "returned"))
+    names = said.get("hidden")
+    hidden = [_fact(name) for name in names] if type(names) is list else []
+    verb = "would hide" if said.get("enforced") is False else "hidden"
+    left_out = f"; {verb}: {', '.join(hidden[:_SHOWN_NAMES])}" if hidden else ""
+    more = f" and {len(hidden) - _SHOWN_NAMES} more" if len(hidden) > _SHOWN_NAMES else ""
+    return f"{text(said, 'method') or 'list'}  {returned} of {offered} shown{left_out}{more}"
+
+
+def _fact(value: Any, *, within: bool = False) -> str:
+    """Return a value of an event in words; what is nested deeper than once is left out."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict | list) and within:
+        return "…"
+    if isinstance(value, dict):
+        facts = (f"{name} {_fact(inner, within=True)}" for name, inner in value.items())
+        return ", ".join(facts) or "none"
+    if isinstance(value, list):
+        return ", ".join(_fact(inner, within=True) for inner in value) or "none"
+    return "none" if value is None else str(value)
+
+
+_BODIES: Final = ("list", "message", "frame", "agent", "server", "policy", "record", "checkpoint")
+_SHOWN_NAMES: Final = 5

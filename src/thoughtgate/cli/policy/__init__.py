@@ -1,0 +1,1 @@
+"""`thoughtgate policy`: one file per subcommand."""

@@ -1,0 +1,195 @@
+"""``thoughtgate policy test``: does the policy do what a file of expectations says."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from thoughtgate.cli.audit.source import write_json
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.config.document import Document
+from thoughtgate.config.parse import parse
+from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TOOL, Call, Verdict
+from thoughtgate.policy.policy import Policy, evaluate
+
+TEST_EXAMPLES: Final = examples(
+    "thoughtgate policy test expectations.yaml",
+    "thoughtgate policy test expectations.yaml -c candidate.yaml --json",
+)
+
+_KEYS: Final = frozenset(
+    {"name", "server", TOOL, RESOURCE, PROMPT, "arguments", "annotations", "principal", "expect"}
+    | {"gate", "rule", "workflow"}
+)
+_ACTIONS: Final = (FORWARD, DENY, APPROVE)
+_GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
+"""What a verdict may name as its gate where nothing is counted and nobody is asked."""
+_EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
+_METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+
+
+class ExpectationsError(ConfigError):
+    """A file of expectations is wrong, which says nothing about the policy."""
+
+    exit_code = EXIT_FAILURE
+
+
+class Expectation(NamedTuple):
+    """One call and what must become of it."""
+
+    name: str
+    call: Call
+    expected: dict[str, str]
+    """``action``, and as far as given ``gate``, ``rule`` and ``workflow``."""
+    line: int
+
+
+class Result(NamedTuple):
+    """What became of one expectation."""
+
+    expectation: Expectation
+    verdict: Verdict
+    differs: tuple[str, ...]
+    """What is not as expected, in words."""
+
+
+def expectations_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The expectations, in YAML.")],
+    *,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Judge the calls in a file and compare with what the file expects.
+
+    Exit code 0 when all is as expected, 1 when not, 2 when the file is wrong.
+    """
+    loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    expectations = load_expectations(file)
+    results = [check(one, loaded.policy, time.time()) for one in expectations]
+    failed = [result for result in results if result.differs]
+    if json_:
+        write_json([_as_json(result) for result in results])
+    else:
+        for result in results:
+            word = "FAIL" if result.differs else "ok  "
+            sys.stdout.write(f"{word}  {result.expectation.name}\n")
+            for text in result.differs:
+                sys.stdout.write(f"      {file}:{result.expectation.line}: {text}\n")
+        sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} as expected\n")
+    if failed:
+        raise typer.Exit(EXIT_CONFIG)
+
+
+def load_expectations(file: Path) -> list[Expectation]:
+    """Read a file of expectations.
+
+    Raises:
+        ExpectationsError: it cannot be read, or is wrong; every problem is listed.
+    """
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise ExpectationsError(
+            [Problem("", f"cannot be read: {error.strerror}", str(file))]
+        ) from None
+    except UnicodeError:
+        raise ExpectationsError([Problem("", "is not UTF-8 text", str(file))]) from None
+    hint = f"write expectations, such as '{_EXAMPLE}'"
+    try:
+        document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
+    except ConfigError as error:
+        raise ExpectationsError(error.problems) from None
+    entries = document.data.get("tests")
+    if not isinstance(entries, list) or not entries or document.data.keys() != {"tests"}:
+        message = (
+            "must hold one key, tests, with a list such as [{server: s, tool: t, expect: deny}]"
+        )
+        raise ExpectationsError([Problem("tests", message, str(file))])
+    problems: list[Problem] = []
+    found = [_read(entry, at, document, str(file), problems) for at, entry in enumerate(entries)]
+    if problems:
+        raise ExpectationsError(problems)
+    return [one for one in found if one is not None]
+
+
+def check(expectation: Expectation, policy: Policy, now: float) -> Result:
+    """Judge one call."""
+    verdict = evaluate(expectation.call, policy, now)
+    differs = tuple(
+        f"{name} is {getattr(verdict, name) or 'none'}, not {wanted}"
+        + (f": {verdict.reason}" if name == "action" and verdict.reason else "")
+        for name, wanted in expectation.expected.items()
+        if getattr(verdict, name) != wanted
+    )
+    return Result(expectation, verdict, differs)
+
+
+def _read(
+    entry: Any, at: int, document: Document, file: str, problems: list[Problem]
+) -> Expectation | None:
+    line = document.lines.get(("tests", at), 0)
+    found = list(_problems_of(entry))
+    for member, message in found:
+        key = f"tests[{at}].{member}" if member else f"tests[{at}]"
+        problems.append(Problem(key, message, file, line))
+    return None if found else _expectation(entry, line)
+
+
+def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
+    """Give what is wrong with an entry: the member and what would be right."""
+    if not isinstance(entry, dict):
+        yield "", "must be an object such as {server: s, tool: t, expect: deny}"
+        return
+    for name in sorted(map(str, entry.keys() - _KEYS)):
+        yield name, f"unknown; known are {', '.join(sorted(_KEYS))}"
+    if len(_kinds(entry)) != 1:
+        yield "", "name one of tool, resource and prompt"
+    if entry.get("expect") not in _ACTIONS:
+        yield "expect", f"must be one of {', '.join(_ACTIONS)}"
+    gate = entry.get("gate", _GATES[0])
+    if isinstance(gate, str) and gate not in _GATES:
+        yield "gate", f"must be one of {', '.join(_GATES)}"
+    for name in ("arguments", "annotations"):
+        if not isinstance(entry.get(name, {}), dict):
+            yield name, "must be an object"
+    for name in ("server", "name", "gate", "rule", "workflow", "principal"):
+        if not isinstance(entry.get(name, ""), str):
+            yield name, "must be a text"
+
+
+def _kinds(entry: dict[str, Any]) -> list[str]:
+    return [kind for kind in _METHODS if isinstance(entry.get(kind), str)]
+
+
+def _expectation(entry: dict[str, Any], line: int) -> Expectation:
+    (kind,) = _kinds(entry)
+    call = Call(
+        entry.get("server", ""),
+        kind,
+        entry[kind],
+        entry.get("arguments", {}),
+        method=_METHODS[kind],
+        annotations=entry.get("annotations"),
+        principal=entry.get("principal", "local"),
+    )
+    name = entry.get("name") or f"{kind} {call.name} of {call.server or 'any server'}"
+    expected = {"action": entry["expect"]}
+    expected |= {name: entry[name] for name in ("gate", "rule", "workflow") if name in entry}
+    return Expectation(name, call, expected, line)
+
+
+def _as_json(result: Result) -> dict[str, Any]:
+    return {
+        "name": result.expectation.name,
+        "passed": not result.differs,
+        "line": result.expectation.line,
+        "expected": result.expectation.expected,
+        "verdict": result.verdict._asdict(),
+        "differs": list(result.differs),
+    }

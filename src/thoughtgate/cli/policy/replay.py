@@ -1,0 +1,142 @@
+"""``thoughtgate policy replay``: what another policy would have said of the calls on record."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from thoughtgate.analysis.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
+from thoughtgate.cli.audit.query import printable
+from thoughtgate.cli.audit.source import (
+    RecordOption,
+    SinceOption,
+    UntilOption,
+    find_place,
+    open_ledger,
+    span,
+    write_json,
+)
+from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.progress import Progress
+from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.record.ledger_queries import CallFilter, find_calls
+
+REPLAY_EXAMPLES: Final = examples(
+    "thoughtgate policy replay --since 7d -c candidate.yaml",
+    "thoughtgate policy replay --since 1d -c candidate.yaml --json",
+)
+
+REDACTED_NOTE: Final = (
+    "arguments on record are masked and cut, and annotations are not on record; verdicts that "
+    "could hang on them are marked uncertain"
+)
+
+
+def replay_command(
+    *,
+    since: SinceOption = "",
+    until: UntilOption = "",
+    config: ConfigOption = None,
+    record: RecordOption = None,
+    all_: Annotated[
+        bool, typer.Option("--fail-on-flip", help="Exit 1 when a decision changes.")
+    ] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Judge recorded calls by a config and show which decisions change. Nothing is called.
+
+    The record is the one of the default config, or --record; -c names the candidate.
+    """
+    loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    start, end = span(since, until)
+    with Progress() as progress:
+        calls = _whole_runs(record, start, end, progress)
+        replayed = replay(
+            calls,
+            loaded.policy,
+            lambda found: progress.count(found, len(calls), "replaying the calls"),
+        )
+    outcomes = [one for one in replayed if one.recorded.at >= start]
+    unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
+    flips = flips_of(outcomes)
+    if json_:
+        write_json(_as_json(outcomes, flips, unowned, loaded.policy.version))
+    else:
+        for line in _told(outcomes, flips, unowned):
+            sys.stdout.write(line + "\n")
+    if all_ and flips:
+        raise typer.Exit(1)
+
+
+def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[RecordedCall]:
+    """Give the calls on record, oldest first."""
+    start, end = span(since, until)
+    with open_ledger(find_place(record, None)) as ledger:
+        rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
+    with Progress() as progress:
+        yield from _calls_of(rows, progress)
+
+
+def _whole_runs(
+    record: Path | None, start: float, end: float, progress: Progress
+) -> list[RecordedCall]:
+    """Return the calls of a time, and those before it in the same runs: limits counted these too."""
+    with open_ledger(find_place(record, None)) as ledger:
+        rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
+        if start:
+            for run in {row["run_id"] for row in rows if row["run_id"]}:
+                rows += find_calls(ledger.connection, CallFilter(run=run, until=start, limit=0))
+    return sorted(_calls_of(rows, progress), key=lambda one: one.at)
+
+
+def _calls_of(rows: list[dict[str, Any]], progress: Progress) -> Iterator[RecordedCall]:
+    for row in progress.count(reversed(rows), len(rows), "reading the calls"):
+        recorded = recorded_call(row)
+        if recorded is not None:
+            yield recorded
+
+
+def _as_json(
+    outcomes: list[Outcome], flips: list[Flip], unowned: int, version: str
+) -> dict[str, Any]:
+    return {
+        "policy_version": version,
+        "calls": len(outcomes),
+        "left_out": unowned,
+        "flipped": sum(flip.calls for flip in flips),
+        "uncertain": sum(bool(outcome.uncertain) for outcome in outcomes),
+        "note": REDACTED_NOTE,
+        "flips": [{**flip._asdict(), "tightens": flip.tightens} for flip in flips],
+        "uncertain_calls": [
+            {"call_id": one.recorded.call_id, "decision": one.decision, "why": one.uncertain}
+            for one in outcomes
+            if one.uncertain
+        ],
+    }
+
+
+def _told(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
+    flipped = sum(flip.calls for flip in flips)
+    yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
+    if unowned:
+        yield f"{counted(unowned, 'call')} left out: no server offers what was called"
+    for flip in flips:
+        word = "tighter" if flip.tightens else "LOOSER"
+        doubt = f", {flip.uncertain} uncertain" if flip.uncertain else ""
+        yield ""
+        yield f"{flip.before} -> {flip.after}  ({word})  {counted(flip.calls, 'call')}{doubt}"
+        yield f"  {flip.kind} {printable(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
+        yield f"  such as {', '.join(flip.examples)}"
+    doubts: dict[str, int] = {}
+    for outcome in outcomes:
+        if outcome.uncertain:
+            doubts[outcome.uncertain] = doubts.get(outcome.uncertain, 0) + 1
+    if doubts:
+        yield ""
+        yield "uncertain, because the record does not hold everything:"
+        for why, count in sorted(doubts.items(), key=lambda item: -item[1]):
+            yield f"  {counted(count, 'call')}: {why}"

@@ -1,0 +1,127 @@
+"""The events of the record as values, built by the rooms that see them happen.
+
+How they become lines is ``core.envelope``'s business, where the lines go ``record.writer``'s.
+This module is loaded by every shim and stays small.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.wire.unchecked import made
+
+RUN_START: Final = "run_start"
+RUN_END: Final = "run_end"
+TOOLS_LIST: Final = "tools_list"
+CALL_START: Final = "tool_call_start"
+CALL_DECISION: Final = "tool_call_decision"
+CALL_END: Final = "tool_call_end"
+APPROVAL_REQUESTED: Final = "approval_requested"
+APPROVAL_DECIDED: Final = "approval_decided"
+AGENT_CONNECTED: Final = "agent_connected"
+AGENT_AUTH_REJECTED: Final = "agent_auth_rejected"
+FRAME_REFUSED: Final = "frame_refused"
+MESSAGE: Final = "message"
+SERVER_STARTED: Final = "server_started"
+SERVER_EXITED: Final = "server_exited"
+POLICY_CHANGED: Final = "policy_changed"
+
+AGENT_TO_SERVER: Final = "agent_to_server"
+SERVER_TO_AGENT: Final = "server_to_agent"
+
+OK: Final = "OK"
+ERROR: Final = "ERROR"
+TIMEOUT: Final = "TIMEOUT"
+CANCELLED: Final = "CANCELLED"
+
+NOWHERE: Final = "(none)"
+"""The server id on record for calls that name no server; no config can hold it."""
+
+MAX_NAME: Final = 512
+"""Characters of a method or tool name that the record keeps; names are the peers' to choose."""
+
+
+UNREAD_HTTP: Final = "http"
+"""The check that a request fails which is no HTTP, or none that can be taken; nobody knows whose."""
+
+_DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
+"""Checks whose refusal nobody is told of, because nobody asked."""
+
+
+class Record(NamedTuple):
+    """One event, before it has its place in a run."""
+
+    type: str
+    at: float
+    """Seconds since the epoch."""
+    server: str
+    """Id of the server; empty when the event belongs to none."""
+    session: str
+    """Id of the session; ``0`` before there is one."""
+    body: dict[str, Any]
+    """The members that belong to this type alone."""
+
+
+def message_seen(  # noqa: PLR0917 - one message, told in the order it is seen
+    at: float, server: str, session: str, direction: str, shape: str, method: str, size: int
+) -> Record:
+    """A message was passed on that no gate judges."""
+    body = {
+        "message": {
+            "direction": direction,
+            "shape": shape,
+            "method": method[:MAX_NAME],
+            "bytes": size,
+        }
+    }
+    return Record(MESSAGE, at, server, session, body)
+
+
+def frame_refused(
+    at: float,
+    server: str,
+    session: str,
+    *,
+    direction: str,
+    check: str,
+    kind: str,
+    size: int,
+    method: str = "",
+    correlation_id: str = "",
+    enforced: bool = True,
+) -> Record:
+    """A frame was refused, or in the development profile would have been."""
+    frame: dict[str, Any] = {"direction": direction, "check": check, "kind": kind, "bytes": size}
+    if method:
+        frame["method"] = method[:MAX_NAME]
+    if correlation_id:
+        frame["correlation_id"] = correlation_id
+    frame["enforced"] = enforced
+    if not enforced:
+        frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
+    return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
+
+
+def call_ended(
+    at: float,
+    server: str,
+    session: str,
+    *,
+    call_id: str,
+    tool: str,
+    status: str,
+    latency_ms: int,
+    size: int,
+    error: dict[str, Any] | None = None,
+    is_error: bool = False,
+) -> Record:
+    """A call was answered, refused, lost or cancelled. Its result is counted, never kept."""
+    body: dict[str, Any] = {
+        "call": {"call_id": call_id, "server_name": server, "tool_name": tool[:MAX_NAME]},
+        "status": status,
+        "latency_ms": latency_ms,
+        "bytes_out": size,
+    }
+    if is_error:
+        body["is_error"] = True
+    if error is not None:
+        body["error"] = error
+    return made(Record, (CALL_END, at, server, session, body))

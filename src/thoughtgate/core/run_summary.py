@@ -1,0 +1,179 @@
+"""Counting a run: what happened in it, as the summary that its last event states.
+
+The rules are those of the run contract: a call counts when it ends; what a gate refused is
+blocked or throttled and an error too; total = allowed + blocked + throttled. Pure: a tally
+sees the same records as the file does, and nothing else.
+"""
+
+from typing import Any, Final
+
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record_events import (
+    APPROVAL_DECIDED,
+    APPROVAL_REQUESTED,
+    CALL_DECISION,
+    CALL_END,
+    ERROR,
+    FRAME_REFUSED,
+    MESSAGE,
+    OK,
+    RUN_END,
+    RUN_START,
+    TIMEOUT,
+    Record,
+)
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.policy import Policy
+
+ENFORCE: Final = "enforce"
+OBSERVE: Final = "observe"
+
+STARTER: Final = "starter"
+"""How the record names the policy that applies without a config file."""
+
+SUCCEEDED: Final = "SUCCEEDED"
+"""The agent left and the server ended as it was told to."""
+FAILED: Final = "FAILED"
+"""The server died, could not start, or the gate itself gave up."""
+TERMINATED: Final = "TERMINATED"
+"""A signal or a rule ended the run."""
+WITHDRAWN: Final = "CANCELLED"
+"""The run was called off before the agent was done."""
+STATUSES: Final = frozenset({SUCCEEDED, FAILED, TERMINATED, WITHDRAWN})
+
+POLICY_BLOCK: Final = "policy_block"
+THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
+"""Kinds of refusal that waiting or doing something else may lift."""
+
+OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
+
+
+class Tally:
+    """Counts the records of one run."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {
+            "calls_total": 0,
+            "calls_allowed": 0,
+            "calls_blocked": 0,
+            "calls_throttled": 0,
+            "calls_would_block": 0,
+            "errors_total": 0,
+            "tool_errors": 0,
+            "approvals_requested": 0,
+            **{f"approvals_{outcome}": 0 for outcome in OUTCOMES},
+            "frames_refused": 0,
+            "messages": 0,
+        }
+
+    def count(self, *records: Record) -> None:
+        """Take records into account; types that are not counted pass."""
+        counts = self.counts
+        for kind, _, _, _, body in records:
+            counter = _COUNTERS.get(kind)
+            if counter is not None:
+                counter(counts, body)
+
+    def summary(self, started_at: float, at: float) -> dict[str, int]:
+        """Return the counts, and how long the run has lasted."""
+        duration = max(0, round((at - started_at) * 1000))
+        return {**self.counts, "duration_ms": duration}
+
+
+def _count_end(counts: dict[str, int], body: dict[str, Any]) -> None:
+    counts["calls_total"] += 1
+    if body.get("status") == OK and "error" not in body and "is_error" not in body:
+        counts["calls_allowed"] += 1  # as nearly every call ends
+        return
+    error = body.get("error") or {}
+    refused = error.get("class") == POLICY_BLOCK
+    if not refused:
+        counts["calls_allowed"] += 1
+    elif error.get("kind") in THROTTLES:
+        counts["calls_throttled"] += 1
+    else:
+        counts["calls_blocked"] += 1
+    if refused or body.get("status") in {ERROR, TIMEOUT}:
+        counts["errors_total"] += 1
+    if body.get("is_error") is True:
+        counts["tool_errors"] += 1
+
+
+def _count_decision(counts: dict[str, int], body: dict[str, Any]) -> None:
+    decision = body.get("decision") or {}
+    if decision.get("enforced") is False and decision.get("action") != "ALLOW":
+        counts["calls_would_block"] += 1
+
+
+def _count_asked(counts: dict[str, int], body: dict[str, Any]) -> None:
+    del body
+    counts["approvals_requested"] += 1
+
+
+def _count_decided(counts: dict[str, int], body: dict[str, Any]) -> None:
+    outcome = (body.get("approval") or {}).get("outcome")
+    if outcome in OUTCOMES:
+        counts[f"approvals_{outcome}"] += 1
+
+
+def _count_refused(counts: dict[str, int], body: dict[str, Any]) -> None:
+    frame = body.get("frame") or {}
+    counts["frames_refused"] += frame.get("repeated", 1)
+
+
+def _count_message(counts: dict[str, int], body: dict[str, Any]) -> None:
+    del body
+    counts["messages"] += 1
+
+
+_COUNTERS: Final = {
+    CALL_END: _count_end,
+    CALL_DECISION: _count_decision,
+    APPROVAL_REQUESTED: _count_asked,
+    APPROVAL_DECIDED: _count_decided,
+    FRAME_REFUSED: _count_refused,
+    MESSAGE: _count_message,
+}
+
+
+def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) -> Record:
+    """The first record of a run: since when, in which mode, by which policy.
+
+    ``facts`` go into the free-form ``run.meta``.
+    """
+    run: dict[str, Any] = {
+        "started_at": render_time(at),
+        "mode": ENFORCE if policy.profile == PRODUCTION else OBSERVE,
+        "policy": policy_reference(policy),
+    }
+    if facts:
+        run["meta"] = facts
+    return Record(RUN_START, at, server, "0", {"run": run})
+
+
+def run_profile(started: Record) -> str:
+    """Return the profile of a run from its first record."""
+    return PRODUCTION if started.body["run"]["mode"] == ENFORCE else DEVELOPMENT
+
+
+def run_ended(
+    at: float, started_at: float, status: str, tally: Tally, *, server: str = "", reason: str = ""
+) -> Record:
+    """The last record of a run: how it ended, and the sums. ``status`` is one of ``STATUSES``."""
+    run: dict[str, Any] = {
+        "ended_at": render_time(at),
+        "status": status,
+        "summary": tally.summary(started_at, at),
+    }
+    if reason:
+        run["reason"] = reason
+    return Record(RUN_END, at, server, "0", {"run": run})
+
+
+def policy_reference(policy: Policy) -> dict[str, str]:
+    """Return how the record names a policy: the starter or the operator's, and its digest."""
+    return {
+        "policy_id": STARTER if policy.starter else "config",
+        "policy_version": policy.version,
+        "policy_hash": policy.version,
+    }

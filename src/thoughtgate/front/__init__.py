@@ -1,0 +1,1 @@
+"""Towards agents: the HTTP listener, authentication, sessions, posts, batches."""

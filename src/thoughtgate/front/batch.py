@@ -1,0 +1,209 @@
+"""A POST that carries several messages at once (revision 2025-03-26, or none named).
+
+Each message is judged like one of its own and goes to the server like one of its own.
+If any of them waits for a person, all wait; if that person says no, none is made.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from thoughtgate.core.events import AgentSent, CallerGone, NotSent
+from thoughtgate.front.post import JSON, KEEP_ALIVE_S, STREAM, Leg
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Flow
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.batch import join_replies
+from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.sse import render_event
+
+_NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
+_REFUSED_BY_PEOPLE: Final = (b'"kind":"approval_', b'"gate":"approval"')
+
+
+class BatchHome(Protocol):
+    """The gateway, as far as a batch needs it."""
+
+    def send_part(self, batch: "Batch", data: bytes, key: RequestId | None) -> Leg | None:
+        """Send one message to the server; its answer comes to the batch's part."""
+
+    def batch_closed(self, batch: "Batch") -> None:
+        """The batch is answered or given up."""
+
+
+class Batch:
+    """One POST with several messages."""
+
+    def __init__(
+        self,
+        home: BatchHome,
+        exchange: Exchange,
+        flow: Flow,
+        *,
+        accepts_stream: bool,
+        upstream_session: str,
+    ) -> None:
+        self._home = home
+        self.exchange = exchange
+        self.flow = flow
+        self.accepts_stream = accepts_stream
+        self.upstream_session = upstream_session
+        self._replies: list[bytes] = []
+        self._expected: set[RequestId] = set()
+        self._taken: set[RequestId] = set()
+        """Requests whose answer of the gate's own is on its way."""
+        self._held: set[RequestId] = set()
+        self._ready: list[tuple[bytes, RequestId | None]] = []
+        self._legs: list[Leg] = []
+        self._spoke_at = 0.0
+        self._is_refused = False
+        self._is_fed = False
+        self._is_closed = False
+        exchange.on_gone = self.gone
+
+    def feed(self, messages: Sequence[Message | Fault], at: float) -> None:
+        """Have every message judged; what may go on goes once all may."""
+        for message in messages:
+            if isinstance(message, Message) and message.shape == REQUEST:
+                ident = message.id
+                if ident is not None and ident not in self.flow.callers:
+                    self._expected.add(ident)
+                    self.flow.callers[ident] = self
+            raw = message.raw if isinstance(message, Message) else b"{}"
+            self.flow.feed(AgentSent(raw, at, message), self)
+        for ident in self._expected - self._taken:
+            if not self.flow.session.is_open(ident):
+                # It was refused as a frame, by an answer that is nobody's in particular.
+                self.flow.outbox.later(self._forget, ident)
+        self.flow.outbox.later(self._fed)
+
+    def _fed(self) -> None:
+        self._is_fed = True
+        self._go_on()
+
+    # What the session wants.
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """An answer of the gate's own to one of the messages."""
+        if key is not None:
+            self._taken.add(key)
+        self.flow.outbox.later(self._reply, data, key)
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """One of the messages may go to the server, once all may."""
+        if key is not None:
+            self._held.discard(key)
+        self._ready.append((data, key))
+        if self._is_fed:
+            self._go_on()
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """Only on a stream: an answer in place of the result would end its part of the batch."""
+        return self.accepts_stream and not modern
+
+    def held(self, key: RequestId) -> None:
+        """One of the calls waits for a person."""
+        self._spoke_at = now()
+        self._held.add(key)
+
+    def withdrawn(self) -> None:
+        """One of the calls was taken back by its caller: nobody waits for its answer."""
+        self.flow.outbox.later(self._drop_unknown)
+
+    def _drop_unknown(self) -> None:
+        for key in [key for key in self._expected if not self.flow.session.is_open(key)]:
+            self._expected.discard(key)
+            self._held.discard(key)
+        self._go_on()
+
+    def keep_alive(self, at: float) -> None:
+        """Show the agent that the batch still waits."""
+        if self._held and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
+            self._spoke_at = at
+            self._tell(b": waiting for approval\n\n")
+
+    # What the server's side brings.
+
+    def part_said(self, data: bytes) -> None:
+        """The server sent something that is no answer."""
+        if self.accepts_stream:
+            self._tell(render_event(data))
+
+    def part_answered(self, data: bytes, key: RequestId | None) -> None:
+        """The server answered one of the messages."""
+        self._reply(data, key)
+
+    def part_failed(self, kind: str, key: RequestId | None) -> None:
+        """The server gave no answer to one of the messages."""
+        if key is not None:
+            self.flow.feed(NotSent(key, kind, now()), self)
+
+    # Ends.
+
+    def gone(self) -> None:
+        """The agent left."""
+        at = now()
+        for key in list(self._expected):
+            self.flow.feed(CallerGone(key, at), None)
+        self.flow.outbox.schedule()
+        self._ready.clear()
+        self._close()
+
+    def _reply(self, data: bytes, key: RequestId | None) -> None:
+        if data.startswith(_NOTIFICATION):
+            self.part_said(data)
+            return
+        self._replies.append(data)
+        if key is not None:
+            self._forget(key)
+            if key in self._held:
+                self._held.discard(key)
+                self._is_refused |= any(mark in data for mark in _REFUSED_BY_PEOPLE)
+        self._go_on()
+
+    def _forget(self, key: RequestId) -> None:
+        self._expected.discard(key)
+        if self.flow.callers.get(key) is self:
+            del self.flow.callers[key]
+
+    def _go_on(self) -> None:
+        """Send what waited for the others, and answer once nothing is expected any more."""
+        if not self._is_fed or self._held or self._is_closed:
+            return
+        ready, self._ready = self._ready, []
+        for data, key in ready:
+            if not self._is_refused:
+                leg = self._home.send_part(self, data, key)
+                if leg is not None:
+                    self._legs.append(leg)
+            elif key is not None:
+                self.flow.feed(NotSent(key, "approval_withdrawn", now()), self)
+        if not self._expected:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._replies:
+            self.exchange.respond(202)
+        elif self.exchange.is_streaming:
+            self.exchange.write(render_event(join_replies(self._replies)))
+            self.exchange.end()
+        else:
+            self.exchange.respond(200, JSON, join_replies(self._replies))
+        self._close()
+
+    def _tell(self, data: bytes) -> None:
+        if not self.exchange.is_streaming:
+            self.exchange.start(200, STREAM)
+        self.exchange.write(data)
+
+    def _close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.exchange.on_gone = None
+        for key in self._expected:
+            if self.flow.callers.get(key) is self:
+                del self.flow.callers[key]
+        if self.exchange.is_gone:
+            for leg in self._legs:
+                leg.abort()
+        self._home.batch_closed(self)

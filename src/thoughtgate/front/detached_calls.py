@@ -1,0 +1,228 @@
+"""Calls that no agent waits for on a line: tasks that run once their approval has landed.
+
+Their answers go through the session like any other; the session knows that they belong
+to a task and says so. A call whose session is gone, with its agent or with an earlier run
+of the gate, gets a session of the gate's own first.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from thoughtgate import __version__
+from thoughtgate.core.events import AgentSent, NotSent
+from thoughtgate.front.sessions import Entry, SessionTable
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Flow, ToolHeaders
+from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import LATEST_LEGACY
+
+OPENING: Final = "tg-open"
+"""The id of the gate's own handshake."""
+
+FINISH_STEP_S: Final = 0.05
+
+
+class Alone:
+    """Owns the server's side of a call without a caller."""
+
+    def __init__(self, flow: Flow, key: RequestId | None) -> None:
+        self.flow = flow
+        self.key = key
+
+    def stream_started(self, status: int, headers: bytes) -> None:
+        """Only the answer matters."""
+
+    def stream_wrote(self, data: bytes) -> None:
+        """As above."""
+
+    def stream_ended(self) -> None:
+        """As above."""
+
+    def told(self, data: bytes) -> None:
+        """As above."""
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The session has taken the answer already."""
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """Never: a call has a key."""
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """There is no answer."""
+        del status
+        if self.key is not None:
+            self.flow.feed(NotSent(self.key, kind, now()), None)
+
+    def session_named(self, upstream: str) -> str:
+        """No session begins with a tool call."""
+        del upstream
+        return ""
+
+
+class Opening(Alone):
+    """Opens a session with the server, as an agent of revisions before 2026-07-28 does."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        send: "Callable[[Opening, bytes], None]",
+        *,
+        named: Callable[[str], None],
+        opened: Callable[[], None],
+        lost: Callable[[str], object],
+    ) -> None:
+        """Send with ``send``; call ``named`` with the session's id, then ``opened``, or ``lost``."""
+        super().__init__(flow, OPENING)
+        self._send = send
+        self._named = named
+        self._opened = opened
+        self._lost = lost
+        self._error = ""
+        self._is_over = False
+
+    def start(self) -> None:
+        """Say hello to the server."""
+        client = {"name": "thoughtgate", "version": __version__}
+        params = {"protocolVersion": LATEST_LEGACY, "capabilities": {}, "clientInfo": client}
+        self._say({"id": OPENING, "method": "initialize", "params": params})
+
+    # As the sink of the session.
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """The session refuses the handshake in the server's place."""
+        del data, key
+        self._fail("upstream_connection_failed")
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """A frame of the handshake may go to the server."""
+        del key
+        self._send(self, data)
+
+    # As the owner of the server's side.
+
+    def stream_wrote(self, data: bytes) -> None:
+        """The answer, as an event."""
+        if b'"error"' in data and b'"result"' not in data:
+            self._error = "upstream_connection_failed"
+
+    def stream_ended(self) -> None:
+        """The answer is complete."""
+        self._welcomed()
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The server has answered."""
+        del status, headers
+        if "result" not in json.loads(data):
+            self._error = "upstream_connection_failed"
+        self._welcomed()
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """The server knows that the handshake is complete."""
+        del status, headers, body
+        if not self._is_over:
+            self._is_over = True
+            self._opened()
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """There is no answer."""
+        super().failed(kind, status)
+        self._fail(kind)
+
+    def session_named(self, upstream: str) -> str:
+        """The server named the session."""
+        self._named(upstream)
+        return ""
+
+    def _welcomed(self) -> None:
+        if self._error:
+            self._fail(self._error)
+            return
+        self.key = None
+        self._say({"method": "notifications/initialized"})
+
+    def _fail(self, kind: str) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._lost(kind)
+
+    def _say(self, body: dict[str, object]) -> None:
+        self.flow.feed(AgentSent(render({"jsonrpc": "2.0", **body}), now()), self)
+
+
+class Server(Protocol):
+    """A server behind the gateway, as far as these calls need it."""
+
+    @property
+    def names_sessions(self) -> bool:
+        """Whether the server, not the gateway, names the sessions."""
+
+    def send_alone(
+        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+    ) -> None:
+        """Send a frame that no caller waits for."""
+
+
+class LoneCalls:
+    """The calls under way that nobody waits for."""
+
+    def __init__(
+        self,
+        server: Server,
+        sessions: SessionTable,
+        entries: dict[Flow, Entry],
+        tools: ToolHeaders,
+    ) -> None:
+        self._server = server
+        self._sessions = sessions
+        self._entries = entries
+        self._tools = tools
+        self._flows: set[Flow] = set()
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def run(self, flow: Flow, data: bytes, key: RequestId) -> None:
+        """Make a call; if its session is gone, the server is asked for another first."""
+        self._flows.add(flow)
+        if flow in self._entries or not flow.wants_session:
+            self._send(Alone(flow, key), data)
+            return
+
+        def opened() -> None:
+            if not self._server.names_sessions:
+                self._enter(flow, uuid.uuid4().hex)
+            self._send(Alone(flow, key), data)
+
+        Opening(
+            flow,
+            self._send,
+            named=lambda session: self._enter(flow, session),
+            opened=opened,
+            lost=lambda kind: flow.feed(NotSent(key, kind, now()), None),
+        ).start()
+
+    def tick(self, at: float) -> None:
+        """Time passed; what the server does not answer in time ends."""
+        for flow in list(self._flows):
+            flow.tick(at)
+            if flow.session.is_idle:
+                self._flows.discard(flow)
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for what is under way, so that the next gate need not call it lost."""
+        for _ in range(round(seconds / FINISH_STEP_S)):
+            self.tick(now())
+            if not self._flows:
+                return
+            await asyncio.sleep(FINISH_STEP_S)
+
+    def _send(self, alone: Alone, data: bytes) -> None:
+        self._server.send_alone(alone, self._entries.get(alone.flow), data, self._tools)
+
+    def _enter(self, flow: Flow, session: str) -> None:
+        if session and flow not in self._entries:
+            self._entries[flow] = self._sessions.open(session, flow.principal, flow)

@@ -1,0 +1,302 @@
+"""The gateway's side towards a server over HTTP: one request, and reading its answer.
+
+An answer is read as JSON or as server-sent events; every message in it goes through the
+session, and what the session leaves alone goes on byte for byte. Anything else that a
+server may send instead of an answer ends as an error that the agent can read.
+"""
+
+from typing import Final, NamedTuple, Protocol
+
+from thoughtgate.core.events import NotSent, ServerSent
+from thoughtgate.errors import PeerError
+from thoughtgate.front.request_head import downstream_headers
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Flow
+from thoughtgate.transports.http_client import ClientExchange
+from thoughtgate.transports.http_heads import ResponseHead
+from thoughtgate.wire.batch import one_line
+from thoughtgate.wire.fast_frame import read_quickly
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.sse import (
+    Event,
+    EventSplitter,
+    EventTooLongError,
+    replace_data,
+    with_one_reading,
+)
+from thoughtgate.wire.unchecked import made
+
+MAX_ANSWER: Final = 10 * 1024 * 1024
+"""Bytes of a whole JSON answer, as on stdio."""
+
+_OK: Final = 200
+_FIRST_ERROR: Final = 400
+_NOT_OURS: Final = frozenset({401, 403, 407})
+"""The server refuses the gate, not the agent: the agent can do nothing about it."""
+_TELLING: Final = frozenset({404, 429, 503})
+"""Statuses that tell an agent what to do: open a new session, or come back later."""
+
+
+class _HeadFacts(NamedTuple):
+    """What follows from the head of an answer."""
+
+    is_json: bool
+    is_stream: bool
+    is_readable: bool
+    """False for an answer with two types, or one that is compressed although nobody asked."""
+    session: str
+    """The session that the server names, if any."""
+    headers: bytes
+    """What goes on to the agent, but for the session."""
+
+
+class Owner(Protocol):
+    """Who has sent the request and passes the answer on."""
+
+    def stream_started(self, status: int, headers: bytes) -> None:
+        """The answer is a stream."""
+
+    def stream_wrote(self, data: bytes) -> None:
+        """A part of the stream."""
+
+    def stream_ended(self) -> None:
+        """The stream is complete."""
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The answer is one message."""
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """Nobody waited for a message; this is what the server said instead."""
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """There is no answer; ``status`` is what the agent should be told by HTTP."""
+
+    def session_named(self, upstream: str) -> str:
+        """The server named a session; return the id that the agent is given for it."""
+
+
+class HttpLeg:
+    """Receives the answer to one request. A sink for the session's commands on the way."""
+
+    __slots__ = (
+        "_body",
+        "_event",
+        "_facts",
+        "_saw_id",
+        "_size",
+        "_splitter",
+        "_status",
+        "exchange",
+        "flow",
+        "is_over",
+        "key",
+        "owner",
+    )
+
+    def __init__(self, owner: Owner, flow: Flow, key: RequestId | None) -> None:
+        self.owner = owner
+        self.flow = flow
+        self.key = key
+        self.exchange: ClientExchange | None = None
+        self.is_over = False
+        self._status = 0
+        self._facts = _NO_HEAD
+        self._body: list[bytes] = []
+        self._size = 0
+        self._splitter: EventSplitter | None = None
+        self._event: Event | None = None
+        self._saw_id = False
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the agent can ask for the rest of this stream later."""
+        return self._saw_id
+
+    def abort(self) -> None:
+        """Nobody waits any more."""
+        self.is_over = True
+        if self.exchange is not None:
+            self.exchange.abort()
+
+    # The receiver's side.
+
+    def started(self, head: ResponseHead) -> None:
+        """Read the head and decide how the body is read."""
+        self._status = head.status
+        facts = head.memo
+        if type(facts) is not _HeadFacts:
+            facts = head.memo = _read_head(head)
+        self._facts = facts
+        if not facts.is_readable:
+            self._lose()
+        elif facts.is_stream and head.status == _OK:
+            self._splitter = EventSplitter()
+            self.flow.outbox.later(self.owner.stream_started, head.status, self._render_headers())
+
+    def received(self, chunk: bytes) -> None:
+        """Take a part of the body."""
+        if self.is_over:
+            return
+        if self._splitter is None:
+            self._size += len(chunk)
+            self._body.append(chunk)
+            if self._size > MAX_ANSWER:
+                self._lose()
+            return
+        try:
+            events = self._splitter.feed(chunk)
+        except EventTooLongError:
+            self._lose()
+            return
+        for event in events:
+            self._take_event(event)
+
+    def ended(self) -> None:
+        """The body is complete."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self._splitter is None:
+            self._take_whole(b"".join(self._body) if len(self._body) != 1 else self._body[0])
+            return
+        for event in self._splitter.close():
+            self._take_event(event)
+        self._end_stream()
+
+    def failed(self, error: PeerError) -> None:
+        """There will be no complete answer."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self._splitter is not None:
+            self._end_stream()
+        else:
+            self.owner.failed(error.kind)
+
+    # The sink's side.
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """The session passes a message of this answer on."""
+        del key
+        outbox, event = self.flow.outbox, self._event
+        if event is None:
+            outbox.later(self.owner.answered, data, self._status, self._render_headers())
+        else:
+            raw = event.raw if data == event.data else replace_data(event, data)
+            outbox.later(self.owner.stream_wrote, raw)
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """The session answers the server in the agent's place."""
+        del key
+        self.flow.notify(data)
+
+    # Reading.
+
+    def _take_event(self, event: Event) -> None:
+        outbox = self.flow.outbox
+        event = with_one_reading(event)
+        if event.id:
+            self._saw_id = True
+        if not event.data:
+            outbox.later(self.owner.stream_wrote, event.raw)
+            return
+        self._event = event
+        frames = self.flow.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
+        if not frames and event.id is not None:
+            # The message was dropped, but a reader that resumes must not ask for it again.
+            outbox.later(self.owner.stream_wrote, replace_data(event, None))
+
+    def _end_stream(self) -> None:
+        """The stream is over; a request that it left unanswered is lost unless it can resume."""
+        if self.key is not None and not (self._saw_id and not self.flow.is_modern):
+            self._event = Event(b"data:\n\n", None, None)
+            at = now()
+            self.flow.feed(NotSent(self.key, "upstream_connection_failed", at), self)
+        self.flow.outbox.later(self.owner.stream_ended)
+
+    def _take_whole(self, body: bytes) -> None:
+        if self.key is None:
+            sent = body if self._status >= _FIRST_ERROR and self._facts.is_json else b""
+            headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
+            self.flow.outbox.later(self.owner.passed, self._said_status(), headers, sent)
+            return
+        line = one_line(body)
+        if self._status >= _FIRST_ERROR:
+            self._take_error(line)
+        elif not self._facts.is_json or not self.flow.feed(
+            made(ServerSent, (line, now(), read_quickly(line))), self
+        ):
+            self.owner.failed("upstream_connection_failed")
+
+    def _take_error(self, line: bytes) -> None:
+        """A refusal by status: the server's own words when they are an error, else ours."""
+        message = read_frame(line) if self._facts.is_json else None
+        if not isinstance(message, Message) or message.shape != RESPONSE:
+            told = self._status if self._status in _TELLING else _OK
+            self.owner.failed("upstream_connection_failed", told)
+        elif message.id == self.key or "error" not in message.body:
+            if not self.flow.feed(ServerSent(line, now()), self):
+                self.owner.failed("upstream_connection_failed")
+        elif self._status in _NOT_OURS:
+            self.owner.failed("upstream_connection_failed")
+        else:
+            # An error that names no request: this one has failed, and the agent is told why.
+            self.take(message.raw, None)
+            assert self.key is not None  # noqa: S101  requests only
+            self.flow.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
+
+    def _lose(self) -> None:
+        """The answer cannot be read, or is too large."""
+        self.is_over = True
+        if self.exchange is not None:
+            self.exchange.abort()
+        if self._splitter is not None:
+            self._saw_id = False
+            self._end_stream()
+        else:
+            self.owner.failed("upstream_connection_failed")
+
+    def _said_status(self) -> int:
+        return 502 if self._status in _NOT_OURS else self._status
+
+    def _render_headers(self) -> bytes:
+        session, headers = self._facts.session, self._facts.headers
+        named = self.owner.session_named(session) if session else ""
+        return headers + b"mcp-session-id: %b\r\n" % named.encode("latin-1") if named else headers
+
+
+def _read_head(head: ResponseHead) -> _HeadFacts:
+    kinds = [value for name, value in head.headers if name == b"content-type"]
+    kind = kinds[0].partition(b";")[0].strip().lower() if kinds else b""
+    is_readable = len(kinds) <= 1 and all(
+        name != b"content-encoding" or value.strip().lower() == b"identity"
+        for name, value in head.headers
+    )
+    session = next((value for name, value in head.headers if name == b"mcp-session-id"), b"")
+    return _HeadFacts(
+        kind == b"application/json",
+        kind == b"text/event-stream",
+        is_readable,
+        session.decode("latin-1"),
+        downstream_headers(head.headers),
+    )
+
+
+_NO_HEAD: Final = _HeadFacts(
+    is_json=False, is_stream=False, is_readable=True, session="", headers=b""
+)
+"""Before there is a head."""
+
+
+class _Nobody:
+    """A sink for frames that the agent has already been told in other words."""
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """Drop it."""
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """Drop it."""
+
+
+_NOBODY: Final = _Nobody()

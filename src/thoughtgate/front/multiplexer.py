@@ -1,0 +1,408 @@
+"""Many callers on one stdio server: ids and progress tokens are exchanged on the way.
+
+Every request gets a number that is unique on the pipe and back its own id on return, so
+that two agents that both ask with id 1 cannot read each other's answers. The handshake
+of the older revisions is made once for the process and told to every agent after that.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from thoughtgate import __version__
+from thoughtgate.core.events import NotSent, ServerSent
+from thoughtgate.errors import PeerGone
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Flow, Sink
+from thoughtgate.transports.child_process import Child, ChildCommand, Watcher
+from thoughtgate.wire.frame import find_id, read_frame
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
+from thoughtgate.wire.methods import CANCELLED, PROGRESS
+from thoughtgate.wire.replies import render, render_error
+from thoughtgate.wire.revisions import LATEST_LEGACY, META
+
+SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+INITIALIZED: Final = "notifications/initialized"
+MAX_WAITING: Final = 1000
+"""Messages that may wait for the handshake."""
+
+MAX_WATCHED: Final = 1000
+MAX_URI: Final = 8192
+"""Resources that one agent may watch, and how long their names may be: both are kept."""
+
+MAX_RESTARTS: Final = 5
+"""Starts without a single answer, after which the server is left alone."""
+
+
+class Line(Sink, Protocol):
+    """The caller of one request, as the mux sees it."""
+
+    flow: Flow
+    key: RequestId | None
+    is_over: bool
+
+    def expect_answer(self) -> None:
+        """What is taken next is the answer."""
+
+    def lost(self, kind: str) -> None:
+        """The server is gone."""
+
+
+class Listener(Sink, Protocol):
+    """A stream to one agent on which the server may speak unasked."""
+
+    flow: Flow
+
+
+class Mux:
+    """One child and everybody who talks to it."""
+
+    def __init__(
+        self,
+        command: ChildCommand,
+        *,
+        is_shared: bool,
+        on_refused: Callable[[bytes, str], None],
+        watcher: Watcher | None = None,
+    ) -> None:
+        self._command = command
+        self._watcher = watcher
+        self._is_shared = is_shared
+        self._on_refused = on_refused
+        self._child: Child | None = None
+        self._starting: asyncio.Task[None] | None = None
+        """The start under way; there is never more than one."""
+        self._count = 0
+        self._lines: dict[int, Line] = {}
+        self._numbers: dict[tuple[Flow, RequestId], int] = {}
+        self._tokens: dict[int, RequestId] = {}
+        self._listeners: dict[Flow, Listener] = {}
+        self._watched: dict[Flow, set[str]] = {}
+        """The resources of whose changes each agent wants to hear."""
+        self._greeting = 0
+        """The number of the handshake under way."""
+        self._welcome: dict[str, Any] | None = None
+        """What the server answered to the handshake."""
+        self._waiting: list[Callable[[], object]] = []
+        self._failures = 0
+        self.is_modern: bool | None = None
+        """The era of the process; None before its first request."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the process runs."""
+        return self._child is not None and self._child.is_running
+
+    async def start(self) -> None:
+        """Start the process, or wait until it is started for somebody else.
+
+        Raises:
+            PeerGone: it cannot be started.
+        """
+        if self.is_up:
+            return
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+        # Others may wait for the same start: it goes on when one of them does not.
+        await asyncio.shield(self._starting)
+
+    async def _start(self) -> None:
+        try:
+            if self._failures >= MAX_RESTARTS:
+                raise PeerGone("the server ended too often")
+            self._failures += 1
+            if self._child is not None:
+                await self._give_up(self._child)
+            child = Child(
+                self._command,
+                on_line=self._took,
+                on_exit=lambda _code: self._ended(child),
+                watcher=self._watcher,
+            )
+            await child.start()
+            self._child = child
+        finally:
+            self._starting = None
+
+    async def _give_up(self, child: Child) -> None:
+        """Hear no more of a process that has exited but whose output somebody holds open."""
+        await child.stop(0)
+        self._ended(child)
+
+    async def stop(self, grace_s: float = 2.0) -> None:
+        """Stop the process, also one that is being started."""
+        if self._starting is not None:
+            await asyncio.wait({self._starting})
+        child, self._child = self._child, None
+        if child is not None:
+            await child.stop(grace_s)
+
+    # Towards the server.
+
+    def send(self, line: Line, message: Message) -> None:
+        """Send a request of a caller."""
+        if self._is_shared and not line.flow.is_modern:
+            if message.method == "initialize":
+                params = message.body.get("params")
+                version = params.get("protocolVersion") if type(params) is dict else None
+                self._greet(version if type(version) is str else LATEST_LEGACY)
+                self._when_welcome(lambda: self._tell_welcome(line))
+                return
+            self._greet(LATEST_LEGACY)
+        self._when_welcome(lambda: self._send(line, message))
+
+    def send_notice(self, flow: Flow, message: Message) -> None:
+        """Send a notification or a response of an agent."""
+        if self._is_shared and message.method == INITIALIZED:
+            return
+        body = message.body
+        if message.method == CANCELLED:
+            params: dict[str, Any] = body.get("params") or {}
+            ident = params.get("requestId")
+            if type(ident) is not str and type(ident) is not int:
+                return  # It names no request.
+            number = self._numbers.get((flow, ident))
+            if number is None:
+                return
+            body = {**body, "params": {**params, "requestId": number}}
+        if message.shape != NOTIFICATION and self._is_shared:
+            return  # A shared server never asks an agent anything.
+        self._when_welcome(lambda: self._write(body))
+
+    def forget(self, line: Line) -> None:
+        """A caller waits no more."""
+        if line.key is not None:
+            number = self._numbers.pop((line.flow, line.key), None)
+            if number is not None:
+                self._lines.pop(number, None)
+                self._tokens.pop(number, None)
+
+    def listen(self, listener: Listener) -> Listener | None:
+        """Let an agent hear what the server says unasked; return who heard it before."""
+        before = self._listeners.get(listener.flow)
+        self._listeners[listener.flow] = listener
+        return before
+
+    def unlisten(self, listener: Listener) -> None:
+        """An agent hears no more."""
+        if self._listeners.get(listener.flow) is listener:
+            del self._listeners[listener.flow]
+
+    def leave(self, flow: Flow) -> None:
+        """An agent is gone."""
+        self._watched.pop(flow, None)
+
+    def _send(self, line: Line, message: Message) -> None:
+        if line.is_over or line.key is None:
+            return
+        self._count += 1
+        number = self._count
+        body = {**message.body, "id": number}
+        params: Any = body.get("params")
+        meta = params.get(META) if type(params) is dict else None
+        if type(meta) is dict and type(meta.get("progressToken")) in {str, int}:
+            self._tokens[number] = meta["progressToken"]
+            body["params"] = {**params, META: {**meta, "progressToken": number}}
+        self._lines[number] = line
+        self._numbers[line.flow, line.key] = number
+        if message.method in {"resources/subscribe", "resources/unsubscribe"}:
+            self._watch(line.flow, message.method, params)
+        if not self._write(body):
+            self.forget(line)
+            line.lost("server_not_running")
+
+    def _watch(self, flow: Flow, method: str, params: Any) -> None:
+        uri = params.get("uri") if type(params) is dict else None
+        if type(uri) is not str or len(uri) > MAX_URI:
+            return
+        watched = self._watched.setdefault(flow, set())
+        if method != "resources/subscribe":
+            watched.discard(uri)
+        elif len(watched) < MAX_WATCHED:
+            watched.add(uri)
+
+    def _write(self, body: dict[str, Any]) -> bool:
+        if self._child is None:
+            return False
+        try:
+            self._child.send(render(body))
+        except PeerGone:
+            return False
+        return True
+
+    # The handshake of a shared server.
+
+    def _greet(self, version: str) -> None:
+        if self._greeting or self._welcome is not None:
+            return
+        self._count += 1
+        self._greeting = self._count
+        # The gate cannot tell which agent a question of a shared server is for: it offers nothing.
+        params = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "thoughtgate", "version": __version__},
+        }
+        if not self._write(
+            {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
+        ):
+            self._greeting = 0  # No answer will come, and none is to be waited for.
+
+    def _when_welcome(self, action: Callable[[], object]) -> None:
+        if not self._greeting:
+            action()
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting.append(action)
+
+    def _tell_welcome(self, line: Line) -> None:
+        if line.is_over:
+            return
+        if self._welcome is None:
+            line.lost("server_not_running")
+            return
+        reply = render({"jsonrpc": "2.0", "id": line.key, **self._welcome})
+        line.expect_answer()
+        line.flow.feed(ServerSent(reply, now()), line)
+
+    def _welcomed(self, message: Message) -> None:
+        self._greeting = 0
+        answer = {key: value for key, value in message.body.items() if key in {"result", "error"}}
+        if "result" in answer:
+            self._welcome = answer
+            self._write({"jsonrpc": "2.0", "method": INITIALIZED})
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            action()
+
+    # From the server.
+
+    def _took(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        message = read_frame(line)
+        if not isinstance(message, Message):
+            self._on_refused(line, message.check)
+            number = find_id(line)
+            if type(number) is int and number in self._lines:
+                self._lose(number, "internal_error")
+        elif message.shape == REQUEST:
+            self._asked(message)
+        elif message.shape == NOTIFICATION:
+            self._notified(message)
+        else:
+            self._answered(message)
+
+    def _answered(self, message: Message) -> None:
+        self._failures = 0
+        number = message.id
+        if number is not None and number == self._greeting:
+            self._welcomed(message)
+            return
+        line = self._lines.get(number) if type(number) is int else None
+        if line is None:
+            self._on_refused(message.raw, "unknown_response")
+            return
+        self.forget(line)
+        body = {**message.body, "id": line.key}
+        result = body.get("result")
+        if type(result) is dict and type(result.get(META)) is dict and SUBSCRIPTION in result[META]:
+            body["result"] = {**result, META: {**result[META], SUBSCRIPTION: line.key}}
+        line.expect_answer()
+        line.flow.feed(ServerSent(render(body), now()), line)
+
+    def _asked(self, message: Message) -> None:
+        if self._is_shared:
+            if message.method == "ping":
+                self._write({"jsonrpc": "2.0", "id": message.id, "result": {}})
+            else:
+                refusal = render_error(message.id, "method_not_found")
+                if self._child is not None:
+                    with contextlib.suppress(PeerGone):
+                        self._child.send(refusal)
+            return
+        target = self._hearer()
+        if target is None:
+            self._write(_no_listener(message.id))
+            return
+        target.flow.feed(ServerSent(message.raw, now()), target)
+
+    def _notified(self, message: Message) -> None:
+        params = message.body.get("params")
+        params = params if type(params) is dict else {}
+        if message.method == PROGRESS:
+            number = params.get("progressToken")
+            line = self._lines.get(number) if type(number) is int else None
+            if line is not None and type(number) is int:
+                told = {**params, "progressToken": self._tokens.get(number)}
+                body = {**message.body, "params": told}
+                line.flow.feed(ServerSent(render(body), now()), line)
+            return
+        meta = params.get(META)
+        subscribed = meta.get(SUBSCRIPTION) if type(meta) is dict else None
+        if subscribed is not None:
+            line = self._lines.get(subscribed) if type(subscribed) is int else None
+            if line is not None and type(meta) is dict:
+                told = {**params, META: {**meta, SUBSCRIPTION: line.key}}
+                raw = render({**message.body, "params": told})
+                line.flow.feed(ServerSent(raw, now()), line)
+            return
+        self._spread(message, params)
+
+    def _spread(self, message: Message, params: dict[str, Any]) -> None:
+        """Tell every agent that may know; what concerns one agent only is told to no other."""
+        if not self._is_shared:
+            target = self._hearer()
+            if target is not None:
+                target.flow.feed(ServerSent(message.raw, now()), target)
+            return
+        uri = params.get("uri")
+        for flow, listener in list(self._listeners.items()):
+            if message.method == "notifications/resources/updated":
+                wanted = type(uri) is str and uri in self._watched.get(flow, ())
+            elif message.method == "notifications/message":
+                wanted = len(self._listeners) == 1
+            else:
+                wanted = True
+            if wanted:
+                flow.feed(ServerSent(message.raw, now()), listener)
+
+    def _hearer(self) -> Listener | None:
+        """Who of the one agent of this process hears what belongs to no request."""
+        for listener in self._listeners.values():
+            return listener
+        for line in reversed(self._lines.values()):
+            return line
+        return None
+
+    # Ends.
+
+    def _ended(self, child: Child) -> None:
+        if self._child is not None and self._child is not child:
+            return  # Another runs in its place, and whoever waits now waits for that one.
+        self._child = None
+        self._welcome = None
+        self._greeting = 0
+        waiting, self._waiting = self._waiting, []
+        for number in list(self._lines):
+            self._lose(number, "upstream_connection_failed")
+        for action in waiting:
+            action()
+
+    def _lose(self, number: int, kind: str) -> None:
+        line = self._lines.get(number)
+        if line is not None:
+            self.forget(line)
+            line.lost(kind)
+
+
+def lose(line: Line, kind: str) -> None:
+    """Tell a session that one of its requests has no answer."""
+    if line.key is not None:
+        line.expect_answer()
+        line.flow.feed(NotSent(line.key, kind, now()), line)
+
+
+def _no_listener(ident: RequestId | None) -> dict[str, Any]:
+    error = {"code": -32601, "message": "the agent has no stream open to be asked on"}
+    return {"jsonrpc": "2.0", "id": ident, "error": error}

@@ -1,0 +1,290 @@
+"""One POST that carries one message: from the agent to the session, and the answer back.
+
+The answer is JSON until something must be said before it; then it becomes a stream, if
+the agent can read one. A post knows nothing of the server's side but that it forwards.
+"""
+
+import asyncio
+from typing import Final, Protocol
+
+from thoughtgate.core.events import CallerGone, NotSent
+from thoughtgate.front.request_head import facts_of
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Flow
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.sse import render_event
+
+JSON: Final = b"content-type: application/json\r\n"
+STREAM: Final = (
+    b"content-type: text/event-stream\r\ncache-control: no-cache, no-transform\r\n"
+    b"x-accel-buffering: no\r\n"
+)
+UNBUFFERED: Final = b"x-accel-buffering: no\r\n"
+
+KEEP_ALIVE_S: Final = 15.0
+"""Between comments on the stream of a held call; proxies cut silent streams after a minute."""
+
+ORPHAN_S: Final = 5.0
+"""How long a server may keep a stream open after the request was answered or cancelled."""
+
+_NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
+"""How the gate's own notifications and prompts begin; its answers begin with the id."""
+_UNREADABLE: Final = (b'"code":-32700', b'"code":-32600')
+_WRONG_PARAMS: Final = b'"code":-32602'
+
+
+class Leg(Protocol):
+    """The server's side of a post, as far as the post needs it."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the answer is complete."""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the rest of the answer can be asked for later."""
+
+    def abort(self) -> None:
+        """Nobody waits any more."""
+
+    def pause(self) -> None:
+        """Read no more until ``resume``."""
+
+    def resume(self) -> None:
+        """Read again."""
+
+
+class Home(Protocol):
+    """The gateway, as far as a post needs it."""
+
+    def send(self, post: "Post", data: bytes, key: RequestId | None) -> None:
+        """Send a frame to the server."""
+
+    def closed(self, post: "Post") -> None:
+        """The post is answered or given up."""
+
+    def open_session(self, post: "Post", upstream: str) -> str:
+        """The server named a session; return the id for the agent."""
+
+
+class Post:
+    """One POST with one message."""
+
+    __slots__ = (
+        "_held_at",
+        "_home",
+        "_is_closed",
+        "_orphaned_at",
+        "_spoke_at",
+        "accepts_stream",
+        "exchange",
+        "flow",
+        "is_touched",
+        "key",
+        "leg",
+        "method",
+        "session",
+        "started_at",
+        "upstream_session",
+    )
+
+    def __init__(
+        self,
+        home: Home,
+        exchange: Exchange,
+        flow: Flow,
+        *,
+        key: RequestId | None,
+        method: str,
+        at: float,
+    ) -> None:
+        facts = facts_of(exchange)
+        self._home = home
+        self.exchange = exchange
+        self.flow = flow
+        flow.trace = facts.trace
+        self.key = key
+        """The id of the request; None for a notification or a response."""
+        self.method = method
+        self.accepts_stream = facts.accepts_stream
+        self.started_at = at
+        self.leg: Leg | None = None
+        self.session = ""
+        """The session id that the answer names to the agent."""
+        self.upstream_session = ""
+        """The session id that the request names to the server."""
+        self.is_touched = False
+        """Whether anything became of the message."""
+        self._held_at = 0.0
+        self._spoke_at = 0.0
+        self._is_closed = False
+        self._orphaned_at = 0.0
+        exchange.on_gone = self.gone
+
+    # What the session wants.
+
+    def take(self, data: bytes, key: RequestId | None) -> None:
+        """A frame of the gate's own for the agent."""
+        del key
+        self.is_touched = True
+        self.flow.outbox.later(self._tell, data)
+
+    def forward(self, data: bytes, key: RequestId | None) -> None:
+        """The message may go to the server."""
+        if self._held_at and self.exchange.is_gone:
+            # Approved, but nobody would learn the result and a retry would do it twice.
+            self.flow.desk.prevented += 1
+            if key is not None:
+                self.flow.feed(NotSent(key, "approval_withdrawn", now()), self)
+            return
+        self._held_at = 0.0
+        self._home.send(self, data, key)
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """A modern caller is answered with the prompt; others must be able to read a stream."""
+        return modern or self.accepts_stream
+
+    def held(self, key: RequestId) -> None:
+        """The call waits for a person."""
+        del key
+        self.is_touched = True
+        self._held_at = self._spoke_at = now()
+
+    def withdrawn(self) -> None:
+        """The caller took the call back: there is nothing to say, but the exchange must end."""
+        self.flow.outbox.later(self._end_unanswered)
+
+    def _end_unanswered(self) -> None:
+        # Whatever the session still has to say to this caller is said first.
+        asyncio.get_running_loop().call_soon(self._close)
+
+    def keep_alive(self, at: float) -> None:
+        """Show the agent that a held call still waits; end an exchange that nothing will answer."""
+        if self.key is not None and not self.flow.session.is_open(self.key):
+            self._orphaned_at = self._orphaned_at or at
+            if at - self._orphaned_at > ORPHAN_S:
+                self._close()
+            return
+        if self._held_at and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
+            self._spoke_at = at
+            self._open_stream()
+            self.exchange.write(b": waiting for approval\n\n")
+
+    # What the server's side brings.
+
+    def stream_started(self, status: int, headers: bytes) -> None:
+        """The server answers with a stream."""
+        if not self.exchange.is_streaming:
+            self.exchange.start(status, headers + UNBUFFERED)
+
+    def stream_wrote(self, data: bytes) -> None:
+        """Pass a part of the stream on."""
+        self.exchange.write(data)
+        if self.exchange.is_stalled and self.leg is not None:
+            self.leg.pause()
+            self.exchange.on_writable = self.leg.resume
+
+    def stream_ended(self) -> None:
+        """The server's stream is complete."""
+        self.exchange.end()
+        self._close()
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The server answered with one message."""
+        if self.exchange.is_streaming:
+            self.exchange.write(render_event(data))
+            self.exchange.end()
+        else:
+            self.exchange.respond(status, headers, data)
+        self._close()
+
+    def told(self, data: bytes) -> None:
+        """The server sent something that is not the answer yet."""
+        if self.exchange.is_gone or self.exchange.is_answered or not self.accepts_stream:
+            return
+        self._open_stream()
+        self.stream_wrote(render_event(data))
+
+    def passed(self, status: int, headers: bytes, body: bytes) -> None:
+        """What the server said to a notification or a response."""
+        self.exchange.respond(status, headers, body)
+        self._close()
+
+    def failed(self, kind: str, status: int = 200) -> None:
+        """The server gave no answer."""
+        if self.key is None:
+            self.exchange.respond(502, JSON, render_error(None, kind))
+            self._close()
+            return
+        if status != 200 and not self.exchange.is_streaming:  # noqa: PLR2004  the status that says nothing
+            self.exchange.respond(status, JSON, render_error(self.key, kind))
+        if not self.flow.feed(NotSent(self.key, kind, now()), self):
+            self._close()
+
+    def session_named(self, upstream: str) -> str:
+        """The server named a session in its answer."""
+        if not self.session:
+            self.session = self._home.open_session(self, upstream)
+        return self.session
+
+    # Ends.
+
+    def gone(self) -> None:
+        """The agent left before it was answered."""
+        key, leg = self.key, self.leg
+        if key is not None:
+            self.flow.feed(CallerGone(key, now()), None)
+            self.flow.outbox.schedule()
+        if leg is None or self.flow.is_modern or leg.is_resumable:
+            # Where the agent can resume, the server must see it leave: it keeps the rest.
+            self._close()
+
+    def refuse(self, status: int, body: bytes) -> None:
+        """Answer without asking the server."""
+        self.exchange.respond(status, JSON, body)
+        self._close()
+
+    def unheard(self, is_wanted: bool) -> None:
+        """Nothing goes on: a response to the gate's own prompt, or one that nobody asked for."""
+        if is_wanted:
+            self.passed(202, b"", b"")
+        else:
+            self.refuse(400, render_error(None, "invalid_request"))
+
+    def _tell(self, data: bytes) -> None:
+        if data.startswith(_NOTIFICATION):
+            self.told(data)
+            return
+        status = 200
+        if any(code in data for code in _UNREADABLE) or (
+            self.flow.is_modern and _WRONG_PARAMS in data
+        ):
+            status = 400
+        self.answered(data, status, JSON)
+
+    def _open_stream(self) -> None:
+        if not self.exchange.is_streaming:
+            session = b"mcp-session-id: %b\r\n" % self.session.encode() if self.session else b""
+            self.exchange.start(200, STREAM + session)
+
+    def _close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        exchange = self.exchange
+        exchange.on_gone = None
+        if not exchange.is_answered:
+            # The request was cancelled: no answer will come, and none is wanted.
+            if exchange.is_streaming:
+                exchange.end()
+            else:
+                exchange.respond(204)
+        callers = self.flow.callers
+        if self.key is not None and callers.get(self.key) is self:
+            del callers[self.key]
+        leg, self.leg = self.leg, None  # they know each other; apart, they go without a collection
+        if leg is not None and not leg.is_over:
+            leg.abort()
+        self._home.closed(self)

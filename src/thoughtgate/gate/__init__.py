@@ -1,0 +1,1 @@
+"""The engine: judges, holds and records calls, whatever carries the traffic."""

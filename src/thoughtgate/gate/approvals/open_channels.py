@@ -1,0 +1,125 @@
+"""The channels of a gate, made from its settings."""
+
+import contextlib
+import queue
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+from thoughtgate.channels.channel import Channel
+from thoughtgate.channels.delivery import Courier, Errand
+from thoughtgate.channels.slack import SlackErrand, SlackPlace
+from thoughtgate.config.settings import Settings, SlackSettings
+from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
+from thoughtgate.gate.approvals.channel_secrets import require_secrets
+from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.gate.clock import now
+from thoughtgate.stores.approvals import ApprovalStore
+
+Say = Callable[[str], None]
+
+SLACK: Final = "slack"
+WEBHOOK: Final = "webhook"
+
+MAX_REASON: Final = 300
+
+
+class Reports:
+    """What the threads of channels want on the record; whoever drives the gate fetches it."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[Record] = queue.SimpleQueue()
+
+    def refused(self, method: str, reason: str) -> None:
+        """Somebody's answer was not what it said it was."""
+        facts = {"method": method, "reason": reason[:MAX_REASON]}
+        self._waiting.put(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
+
+    def fetch(self) -> list[Record]:
+        """Return what came since the last time."""
+        return [self._waiting.get() for _ in range(self._waiting.qsize())]
+
+
+def open_channels(
+    settings: Settings,
+    environ: Mapping[str, str],
+    state: str,
+    *,
+    file: str = "",
+    say: Say | None = None,
+    reports: Reports | None = None,
+) -> list[Channel]:
+    """Return the channels that the workflows ask by; their threads start with the first question.
+
+    ``reports`` is told of answers that are not what they say they are.
+
+    Raises:
+        ConfigError: a token or key that a workflow needs is not set.
+    """
+    require_secrets(settings, environ, file)
+    say = say or complain
+    reports = reports or Reports()
+    places = {
+        SLACK: slack_errands(settings, environ),
+        WEBHOOK: webhook_errands(settings, environ, reports),
+    }
+    # No terminal here: under wrap and over stdio it is the agent's; other gates bring their own.
+    return [
+        Courier(name, errands, lambda: _ballot(state), say)
+        for name, errands in places.items()
+        if errands
+    ]
+
+
+def slack_errands(settings: Settings, environ: Mapping[str, str]) -> dict[str, Errand]:
+    """Return how each workflow that asks on Slack speaks to it."""
+    return {
+        name: SlackErrand(_slack_place(each.slack, environ))
+        for name, each in settings.approval.items()
+        if each.channel == SLACK and each.slack is not None
+    }
+
+
+def webhook_errands(
+    settings: Settings, environ: Mapping[str, str], reports: Reports
+) -> dict[str, Errand]:
+    """Return how each workflow that asks by webhook speaks to it."""
+    wanted = {
+        name: each.webhook
+        for name, each in settings.approval.items()
+        if each.channel == WEBHOOK and each.webhook is not None
+    }
+    if not wanted:
+        return {}
+    from thoughtgate.channels.webhook import WebhookErrand, WebhookPlace  # urllib: 7 MB
+
+    return {
+        name: WebhookErrand(
+            WebhookPlace(each.url, environ[each.secret_env].encode()),
+            refused=lambda reason: reports.refused(WEBHOOK, reason),
+        )
+        for name, each in wanted.items()
+    }
+
+
+def complain(text: str) -> None:
+    """Tell the operator; stdout may carry MCP."""
+    sys.stderr.write(f"thoughtgate: {text}\n")
+
+
+def _slack_place(settings: SlackSettings, environ: Mapping[str, str]) -> SlackPlace:
+    return SlackPlace(
+        settings.channel,
+        environ[settings.token_env],
+        settings.mention,
+        settings.approve_reaction,
+        settings.deny_reaction,
+        settings.poll_s,
+        settings.api_url,
+    )
+
+
+def _ballot(state: str) -> AbstractContextManager[ApprovalStore]:
+    """A thread that waits has a connection of its own."""
+    return contextlib.closing(open_store(state))

@@ -1,0 +1,434 @@
+"""The desk: holds the calls of one gate that wait for people, and brings their answers.
+
+Every driver uses it alike, from a poll loop or from asyncio: each method is a few short
+SQLite statements and never waits for a person. Whatever fails here ends in a denial:
+an approval that cannot be stored, read or spent is no approval.
+"""
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.channels import agent_prompt as elicitation
+from thoughtgate.channels.agent_prompt import prompt_text
+from thoughtgate.channels.channel import Channel, Stoppable
+from thoughtgate.config.settings import WorkflowSettings
+from thoughtgate.core.approval import (
+    APPROVED,
+    DENIED,
+    DURABLE,
+    EXPIRED,
+    PENDING,
+    SYSTEM_CHANNEL,
+    USED,
+    Approval,
+    Refusal,
+    Vote,
+    digest_of,
+    why_late,
+)
+from thoughtgate.core.commands import PersonAnswered
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.judge import Decision, OpenCall
+from thoughtgate.errors import StoreError
+from thoughtgate.policy.call import Call
+from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
+from thoughtgate.policy.redaction import Redactor
+from thoughtgate.stores.approvals import ApprovalStore, Limits
+from thoughtgate.stores.database import open_database
+from thoughtgate.stores.process_owner import own_name
+from thoughtgate.wire.canonical import canonical_json
+
+POLL_EVERY_S: Final = 0.1
+"""How often a driver that holds calls should poll; a poll without news costs microseconds."""
+
+SETTLE_EVERY_S: Final = 5.0
+"""How often the desk looks for dead askers; what is due by time is settled on time."""
+
+PURGE_EVERY_S: Final = 3600.0
+
+MAX_SHOWN: Final = 65_536
+"""Characters of arguments that people are shown; longer values are folded."""
+MAX_SHOWN_VALUE: Final = 1024
+"""Characters that a folded value keeps."""
+
+_ID_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Without letters that are taken for digits, or for one another."""
+_ID_LENGTH: Final = 6
+_ID_ATTEMPTS: Final = 8
+"""Short ids may collide with remembered ones; eight misses in a row mean a broken source."""
+
+_LIMIT_KINDS: Final = {"limit_principal": "rate_limited", "limit_total": "service_unavailable"}
+
+
+class ApprovalDesk:
+    """Asks people about the held calls of one gate."""
+
+    def __init__(
+        self,
+        store: ApprovalStore,
+        workflows: Mapping[str, WorkflowSettings],
+        owner: str,
+        redactor: Redactor,
+        new_id: Callable[[], str],
+        *,
+        policy_version: str,
+        channels: Sequence[Channel] = (),
+        limits: Limits | None = None,
+        closes_store: bool = False,
+    ) -> None:
+        """Ask through ``store`` in the name of ``owner``; ``closes_store`` if nobody else uses it."""
+        self._store = store
+        self._closes_store = closes_store
+        self._workflows = workflows
+        self._owner = owner
+        self._redactor = redactor
+        self._new_id = new_id
+        self._policy_version = policy_version
+        self._channels = channels
+        self._limits = limits or Limits()
+        self._held: dict[str, Approval] = {}
+        """Calls that wait for people."""
+        self._decided: dict[str, Approval] = {}
+        """Calls with an approval that is not yet spent."""
+        self._rev = 0
+        self._earliest = math.inf
+        """When the first of the held calls times out."""
+        self._next_settle = 0.0
+        self._next_purge = 0.0
+        self._now = 0.0
+
+    @property
+    def pending(self) -> int:
+        """How many calls wait for people."""
+        return len(self._held)
+
+    def reload(
+        self, workflows: Mapping[str, WorkflowSettings], redactor: Redactor, policy_version: str
+    ) -> None:
+        """Ask by other settings from now on; what was asked stays as it was asked."""
+        self._workflows = workflows
+        self._redactor = redactor
+        self._policy_version = policy_version
+
+    def ask(
+        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
+    ) -> Decision | None:
+        """Put the question; return a decision if there is one at once, None while people think.
+
+        ``owner`` names who waits when that is not this process: a shim that this service
+        governs, or a task (``task_owner``). A task's question put again after a restart
+        finds what was decided meanwhile.
+        """
+        self._now = at
+        settings = self._workflow(workflow)
+        if settings is None:
+            return _unavailable(f"there is no approval workflow {workflow!r}")
+        try:
+            asked = self._put(call_id, open_call, settings, at, owner or self._owner)
+        except StoreError:
+            return _unavailable("the approvals cannot be stored")
+        except ValueError:
+            # No canonical form, or no UTF-8: nothing can bind to such a call.
+            return Decision(
+                approved=False, kind="invalid_params", reason="the arguments cannot be bound"
+            )
+        if isinstance(asked, Refusal):
+            kind = _LIMIT_KINDS.get(asked.kind, "service_unavailable")
+            return Decision(approved=False, kind=kind, reason=asked.text)
+        if asked.status == PENDING:
+            if not self._held:
+                self._rev = asked.rev
+            self._held[call_id] = asked
+            self._earliest = min(self._earliest, asked.expires_at)
+            self._tell(asked, settled=False)
+            return None
+        if asked.status == APPROVED:
+            self._decided[call_id] = asked
+        return decision_of(asked)
+
+    def facts(self, call_id: str) -> dict[str, Any]:
+        """Return what the record says about a question; empty when none was put."""
+        asked = self._held.get(call_id) or self._decided.get(call_id)
+        if asked is None:
+            return {}
+        facts: dict[str, Any] = {
+            "approval_id": asked.id,
+            "channel": asked.channel,
+            "digest": asked.digest,
+            "expires_at": render_time(asked.expires_at),
+            "required": asked.required,
+        }
+        if asked.grant:
+            facts["grant"] = asked.grant
+        return facts
+
+    def prompt(self, call_id: str) -> str:
+        """Return what the agent's own prompt may ask; empty where the workflow forbids it."""
+        asked = self._held.get(call_id)
+        return prompt_text(asked) if asked is not None and asked.elicitation else ""
+
+    def answer(self, command: PersonAnswered) -> None:
+        """Count the answer of the person in front of the agent; the next poll finds it."""
+        asked = self._held.get(command.call_id)
+        if asked is None:
+            return
+        vote = Vote(elicitation.identity(command.by), command.approve, command.at, command.reason)
+        # A store that cannot be written now leaves the question to others, and to its time.
+        with contextlib.suppress(StoreError):
+            self._store.vote(asked.id, [vote], command.at)
+
+    def poll(self, at: float) -> list[tuple[str, Decision]]:
+        """Return what was decided, timed out or withdrawn by others since the last look."""
+        self._now = at
+        if not self._held:
+            return []
+        is_time = at >= min(self._earliest, self._next_settle)
+        try:
+            if is_time:
+                self._keep_house(at)
+            news = self._news()
+        except StoreError:
+            news = []
+        for call_id, found in news:
+            self._held[call_id] = self._held[call_id]._replace(votes=found.votes)
+        settled = [
+            (call_id, self._settle(call_id, found))
+            for call_id, found in news
+            if found.status != PENDING
+        ]
+        return settled + self._overdue(at) if is_time else settled
+
+    def use(self, call_id: str) -> bool:
+        """Spend the approval of a call, once. Only True lets the call run."""
+        decided = self._decided.pop(call_id, None)
+        if decided is None:
+            return False
+        try:
+            used = self._store.use(
+                decided.id, decided.digest, self._now, through_power_loss=decided.is_durable
+            )
+        except StoreError:
+            return False
+        return not isinstance(used, Refusal)
+
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
+        """Nobody waits for this call any more: take the question back everywhere.
+
+        Returns the answers that it had by then.
+        """
+        asked = self._held.pop(call_id, None) or self._decided.pop(call_id, None)
+        if asked is None:
+            return ()
+        try:
+            closed = self._store.withdraw(asked.id, reason, at)
+        except StoreError:
+            # This process no longer waits and will not spend it; its end closes the row.
+            return asked.votes
+        if isinstance(closed, Refusal):
+            return asked.votes
+        self._tell(closed, settled=True)
+        return closed.votes
+
+    def close(self, at: float) -> None:
+        """The gate stops: withdraw everything but what tasks wait for."""
+        for call_id, asked in [*self._held.items(), *self._decided.items()]:
+            if not asked.is_durable:
+                self.withdraw(call_id, "the gate stopped", at)
+        self._held.clear()
+        self._decided.clear()
+        for channel in self._channels:
+            if isinstance(channel, Stoppable):
+                channel.stop()
+        if self._closes_store:
+            self._store.close()
+
+    def _workflow(self, name: str) -> WorkflowSettings | None:
+        found = self._workflows.get(name)
+        if found is None and name in {"", DEFAULT_WORKFLOW}:
+            return self._workflows.get(DEFAULT_WORKFLOW) or WorkflowSettings(DEFAULT_WORKFLOW)
+        return found
+
+    def _put(
+        self, call_id: str, open_call: OpenCall, settings: WorkflowSettings, at: float, owner: str
+    ) -> Approval | Refusal:
+        call, verdict = open_call.call, open_call.verdict
+        shown, folded = show_arguments(call, self._redactor)
+        asked = Approval(
+            id="",
+            call_id=call_id,
+            digest=digest_of(call, self._policy_version),
+            server=call.server,
+            kind=call.kind,
+            tool=call.name,
+            arguments=shown,
+            folded=folded,
+            principal=call.principal,
+            session=call.session,
+            workflow=settings.name,
+            channel=settings.channel,
+            rule=verdict.rule,
+            reason=self._redactor.mask_text(verdict.reason),
+            policy_version=self._policy_version,
+            created_at=at,
+            expires_at=at + settings.timeout_s,
+            required=settings.required,
+            approvers=settings.approvers,
+            on_timeout=settings.on_timeout,
+            elicitation=settings.allow_elicitation or settings.channel == elicitation.NAME,
+            remember=settings.remember,
+            owner=owner,
+        )
+        stored: Approval | Refusal = Refusal("taken", "no free id was found")
+        for _ in range(_ID_ATTEMPTS):
+            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits)
+            if isinstance(stored, Approval) or stored.kind != "taken":
+                break
+        return stored
+
+    def _keep_house(self, at: float) -> None:
+        self._next_settle = at + SETTLE_EVERY_S
+        if self._store.has_due(at):
+            self._store.settle_due(at)
+        if at >= self._next_purge:
+            self._next_purge = at + PURGE_EVERY_S
+            self._store.purge(at)
+
+    def _news(self) -> list[tuple[str, Approval]]:
+        if not self._store.changed():
+            return []
+        changed = self._store.since(self._rev)
+        if changed:
+            self._rev = changed[-1].rev
+        return [(each.call_id, each) for each in changed if self._is_held(each)]
+
+    def _is_held(self, changed: Approval) -> bool:
+        held = self._held.get(changed.call_id)
+        return held is not None and held.id == changed.id
+
+    def _settle(self, call_id: str, found: Approval) -> Decision:
+        asked = self._held.pop(call_id)
+        if found.digest != asked.digest:
+            return _unavailable("the stored approval is for another call")
+        if found.status == APPROVED:
+            self._decided[call_id] = found
+        self._tell(found, settled=True)
+        return decision_of(found)
+
+    def _overdue(self, at: float) -> list[tuple[str, Decision]]:
+        """Time out by our own clock what the store could not: a lost store must not hold for ever."""
+        late = [
+            (call_id, each)
+            for call_id, each in self._held.items()
+            if at >= each.expires_at + SETTLE_EVERY_S
+        ]
+        for call_id, each in late:
+            self.withdraw(call_id, why_late(each), at)
+        ends = (each.expires_at for each in self._held.values())
+        self._earliest = min((end for end in ends if end > at), default=math.inf)
+        return [
+            (call_id, decision_of(each._replace(status=EXPIRED, closed_reason=why_late(each))))
+            for call_id, each in late
+        ]
+
+    def _tell(self, approval: Approval, *, settled: bool) -> None:
+        for channel in self._channels:
+            try:
+                (channel.settled if settled else channel.asked)(approval)
+            except Exception:  # noqa: BLE001, S112 - a broken channel must not break the gate; the question can be answered elsewhere
+                continue
+
+
+def open_desk(
+    directory: str,
+    workflows: Mapping[str, WorkflowSettings],
+    policy: Policy,
+    *,
+    channels: Sequence[Channel] = (),
+    limits: Limits | None = None,
+) -> ApprovalDesk:
+    """Open the desk of this process on the store in the state directory.
+
+    Raises:
+        StoreError: the store cannot be opened, so nobody can be asked.
+    """
+    return ApprovalDesk(
+        open_store(directory),
+        workflows,
+        own_name(),
+        policy.redactor,
+        new_approval_id,
+        policy_version=policy.version,
+        channels=channels,
+        limits=limits,
+        closes_store=True,
+    )
+
+
+def open_store(directory: str) -> ApprovalStore:
+    """Open the approvals in the state directory; each thread that waits should have its own."""
+    return ApprovalStore(open_database(Path(directory)))
+
+
+def new_approval_id() -> str:
+    """Return a new short id: easy to read out and to type."""
+    return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in os.urandom(_ID_LENGTH))
+
+
+def decision_of(approval: Approval) -> Decision:
+    """Return what an approval that is no longer pending says about its call."""
+    decider = approval.decider
+    by = decider.by if decider is not None else ""
+    channel = decider.channel if decider is not None else ""
+    if approval.status == APPROVED:
+        auto = bool(approval.grant) or channel == SYSTEM_CHANNEL
+        reason = decider.reason if decider is not None else ""
+        said = Decision(approved=True, by=by, channel=channel, reason=reason, auto=auto)
+    elif approval.status == DENIED:
+        reason = decider.reason if decider is not None else ""
+        said = Decision(
+            approved=False, kind="approval_rejected", by=by, channel=channel, reason=reason
+        )
+    else:
+        kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
+        is_used = approval.status == USED
+        reason = "the approval was already used" if is_used else approval.closed_reason
+        said = Decision(approved=False, kind=kind, reason=reason)
+    return said._replace(votes=approval.votes, approval_id=approval.id)
+
+
+def task_owner(task_id: str) -> str:
+    """Return the owner of a task's approval: it outlives the process that asked."""
+    return DURABLE + task_id
+
+
+def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
+    """Return arguments as people see them (secrets masked), and whether something is left out."""
+    masked = redactor.mask_value(call.arguments)
+    text = canonical_json(masked)
+    if len(text) <= MAX_SHOWN:
+        return text, False
+    folded = canonical_json(_fold(masked))
+    if len(folded) <= MAX_SHOWN:
+        return folded, True
+    return json.dumps(
+        {"…": f"{len(text)} characters of arguments, too long to show"}, ensure_ascii=False
+    ), True
+
+
+def _fold(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > MAX_SHOWN_VALUE:
+        return f"{value[:MAX_SHOWN_VALUE]}… ({len(value)} characters)"
+    if isinstance(value, dict):
+        return {key: _fold(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_fold(member) for member in value]
+    return value
+
+
+def _unavailable(reason: str) -> Decision:
+    return Decision(approved=False, kind="service_unavailable", reason=reason)

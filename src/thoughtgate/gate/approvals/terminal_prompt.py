@@ -1,0 +1,266 @@
+"""Asking in a terminal: one question at a time, with an answer typed and confirmed by Enter.
+
+``Asker`` serves ``approvals watch`` on the command's own terminal. ``TerminalPrompt`` is
+the thread of a gate that owns a terminal; it opens the terminal by its own name and never
+touches stdin or stdout, which may carry MCP. Answers go to the store like everybody's.
+"""
+
+import contextlib
+import os
+import select
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from thoughtgate.channels.terminal import CHOICES, identity, parse_answer, render_question
+from thoughtgate.config.settings import WorkflowSettings
+from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
+from thoughtgate.errors import StoreError
+from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.policy.policy import DEFAULT_WORKFLOW
+from thoughtgate.stores.approvals import ApprovalStore
+
+LOOK_EVERY_S: Final = 0.25
+"""How soon a question that was answered elsewhere goes away; a look costs microseconds."""
+
+MAX_LINE: Final = 4096
+"""Bytes of one typed line; the kernel's own limit for a line."""
+
+STOP_WITHIN_S: Final = 5.0
+"""The thread looks up at least every ``LOOK_EVERY_S``; longer means a stuck terminal."""
+
+TERMINAL: Final = "/dev/tty"
+
+ANSWERED_HERE: Final = frozenset({"terminal", "console"})
+"""Channels whose questions a terminal may answer: those for whoever sits at this machine."""
+
+
+class Asker:
+    """Puts pending questions to the person at one terminal."""
+
+    def __init__(
+        self,
+        store: ApprovalStore,
+        keys: int,
+        screen: int,
+        *,
+        wanted: Callable[[Approval], bool] = lambda _: True,
+        wake: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read from the descriptor ``keys``, write to ``screen``; ``wake`` ends a wait early."""
+        self._store = store
+        self._keys = keys
+        self._screen = screen
+        self._wanted = wanted
+        self._wake = wake
+        self._clock = clock
+        self._later: set[str] = set()
+        """Put off, until everything else was asked."""
+        self._done: set[str] = set()
+        """Still pending, but this person has no more to say to it."""
+        self._by = identity()
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Ask until told to stop or until the terminal is gone."""
+        while not is_over():
+            question = self._next()
+            if question is None:
+                self._wait(self._wake, LOOK_EVERY_S)
+            elif not self._ask(question, is_over):
+                return
+
+    def _next(self) -> Approval | None:
+        if self._store.has_due(self._clock()):
+            self._store.settle_due(self._clock())
+        waiting = [each for each in self._store.listed(PENDING) if self._wanted(each)]
+        waiting = [each for each in waiting if each.id not in self._done]
+        if len(waiting) > 1 and self._later.issuperset(each.id for each in waiting):
+            self._later.clear()
+        return next((each for each in waiting if each.id not in self._later), None)
+
+    def _ask(self, question: Approval, is_over: Callable[[], bool]) -> bool:
+        """Put one question and wait for its end; False when the terminal is gone."""
+        # What was typed before the question was seen is no answer to it.
+        with contextlib.suppress(termios.error):
+            termios.tcflush(self._keys, termios.TCIFLUSH)
+        self._say(f"\n{render_question(question, self._clock())}{CHOICES}\n> ")
+        typed = b""
+        while not is_over():
+            if self._is_settled(question):
+                return True
+            if not self._wait(self._keys, LOOK_EVERY_S):
+                continue
+            read = os.read(self._keys, MAX_LINE)
+            if not read:
+                return False
+            typed = (typed + read)[-MAX_LINE:]
+            if b"\n" in typed:
+                line = typed.partition(b"\n")[0].decode("utf-8", "replace")
+                if self._answered(question, line):
+                    return True
+                typed = b""
+        return True
+
+    def _answered(self, question: Approval, line: str) -> bool:
+        """Take a typed line; True when this question needs no more asking here."""
+        if line.strip().lower() in {"l", "later"}:
+            self._later.add(question.id)
+            return True
+        answer = parse_answer(line)
+        if answer is None:
+            self._say(f"{CHOICES}\n> ")
+            return False
+        now = self._clock()
+        counted = self._store.vote(
+            question.id,
+            [Vote(self._by, answer.approve, now, answer.reason)],
+            now,
+            remember=answer.remember,
+            grant_id=new_approval_id(),
+        )
+        if isinstance(counted, Refusal):
+            self._say(f"Not done: {counted.text}\n")
+            self._done.add(question.id)
+        elif counted.status == PENDING:
+            self._say(
+                f"Counted: {len(counted.votes)} of {counted.required} people have approved.\n"
+            )
+            self._done.add(question.id)
+        else:
+            self._say(f"{counted.status.capitalize()}.\n")
+        return True
+
+    def _is_settled(self, question: Approval) -> bool:
+        if not self._store.changed() and self._clock() < question.expires_at:
+            return False
+        if self._store.has_due(self._clock()):
+            self._store.settle_due(self._clock())
+        found = self._store.get(question.id)
+        if isinstance(found, Approval) and found.status == PENDING:
+            return False
+        status = found.status if isinstance(found, Approval) else "gone"
+        self._say(f"\n{question.id}: {status} elsewhere.\n")
+        return True
+
+    def _wait(self, descriptor: int | None, timeout_s: float) -> bool:
+        watched = [each for each in {descriptor, self._wake} if each is not None]
+        if not watched:
+            time.sleep(timeout_s)
+            return False
+        ready, _, _ = select.select(watched, [], [], timeout_s)
+        return descriptor in ready
+
+    def _say(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        while data:
+            data = data[os.write(self._screen, data) :]
+
+
+class TerminalPrompt:
+    """The prompt of a gate: a channel that asks in the terminal the gate was started from."""
+
+    name = "terminal"
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        path: str = TERMINAL,
+        owns: Callable[[int], bool] | None = None,
+    ) -> None:
+        """Ask about approvals in the state directory, at the terminal at ``path``."""
+        self._directory = directory
+        self._path = path
+        self._owns = owns or owns_terminal
+        self._asked: set[str] = set()
+        self._is_over = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        self._thread = threading.Thread(target=self._run, name="terminal-prompt", daemon=True)
+
+    def start(self) -> bool:
+        """Start asking, if there is a terminal and it is this process's to use."""
+        try:
+            terminal = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        if not self._owns(terminal):
+            os.close(terminal)
+            return False
+        self._terminal = terminal
+        self._thread.start()
+        return True
+
+    def asked(self, approval: Approval) -> None:
+        """Ask here when the workflow says so."""
+        if approval.channel in ANSWERED_HERE:
+            self._asked.add(approval.id)
+            self._nudge()
+
+    def settled(self, approval: Approval) -> None:
+        """The thread sees it in the store."""
+        self._asked.discard(approval.id)
+
+    def stop(self) -> None:
+        """Stop asking; returns when the terminal is let go."""
+        self._is_over = True
+        self._nudge()
+        if self._thread.is_alive():
+            self._thread.join(timeout=STOP_WITHIN_S)
+
+    def _nudge(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_write, b".")
+
+    def _run(self) -> None:
+        try:
+            with contextlib.closing(open_store(self._directory)) as store:
+                asker = Asker(
+                    store,
+                    self._terminal,
+                    self._terminal,
+                    wanted=lambda each: each.id in self._asked,
+                    wake=self._wake_read,
+                )
+                asker.run(self._must_stop)
+        except (OSError, StoreError):
+            # The terminal or the store is gone: questions can be answered elsewhere.
+            return
+        finally:
+            os.close(self._terminal)
+
+    def _must_stop(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            if select.select([self._wake_read], [], [], 0)[0]:
+                os.read(self._wake_read, MAX_LINE)
+        return self._is_over
+
+
+def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> TerminalPrompt | None:
+    """Start the prompt of a gate that a person runs in a terminal; None when it would not be used.
+
+    Never for a gate on stdio: its terminal is the agent's.
+    """
+    named = {workflow.channel for workflow in workflows.values()}
+    if DEFAULT_WORKFLOW not in workflows:
+        named.add(WorkflowSettings(DEFAULT_WORKFLOW).channel)
+    if not named & ANSWERED_HERE or not sys.stderr.isatty():
+        return None
+    prompt = TerminalPrompt(directory)
+    return prompt if prompt.start() else None
+
+
+def owns_terminal(terminal: int) -> bool:
+    """Tell whether this process was started from the terminal itself, and in the foreground.
+
+    A process that an agent started shares the agent's terminal but does not lead its
+    foreground group; reading there would steal the agent's keys.
+    """
+    try:
+        return os.tcgetpgrp(terminal) == os.getpid()
+    except OSError:
+        return False

@@ -1,0 +1,195 @@
+"""Finding and reading the config file: the only part of loading that touches the disk."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.config.build import build_policy
+from thoughtgate.config.document import MAX_BYTES, Document
+from thoughtgate.config.load import load_settings
+from thoughtgate.config.locate import candidate_paths
+from thoughtgate.config.parse import parse
+from thoughtgate.config.secrets import secret_names
+from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.redaction import Redactor
+from thoughtgate.policy.starter import STARTER_TEXT
+
+STARTER_FILE: Final = "built-in starter policy"
+
+PROFILES: Final = (PRODUCTION, DEVELOPMENT)
+
+_REDACTOR: Final = Redactor()
+
+_SECRET_ENDINGS: Final = (
+    "_TOKEN",
+    "_KEY",
+    "_SECRET",
+    "_PASSWORD",
+    "_PASSWD",
+    "_PAT",
+    "_CREDENTIALS",
+)
+"""How the names of variables that hold secrets end."""
+
+_MOUNTED: Final = "..data/"
+"""Kubernetes mounts a ConfigMap as links into this directory; no other symlink is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration that is ready to be used."""
+
+    settings: Settings
+    policy: Policy
+    path: str | None
+    """The file it came from; None for the built-in starter policy."""
+    warnings: tuple[str, ...] = ()
+    """What the operator should know, one line each."""
+
+
+def load_configuration(
+    flag: str | None, environ: Mapping[str, str], cwd: str, *, profile: str | None = None
+) -> Loaded:
+    """Find, read and check the config file; without one, use the starter policy.
+
+    ``profile`` is the one named on the command line and goes before everything else.
+
+    Raises:
+        UsageError: there is no such profile.
+        ConfigError: the file that was named is missing, or a file is unreadable or wrong.
+    """
+    if profile and profile not in PROFILES:
+        raise UsageError(f"--profile {profile!r}: it is production or development")
+    path = find_config(flag, environ, cwd)
+    if path is None:
+        settings = load_settings(STARTER_TEXT, file=STARTER_FILE, env=environ, read_text=_no_files)
+        warnings = [
+            "no config file found: the built-in starter policy applies (thoughtgate init writes it as a file)"
+        ]
+    else:
+        text, warnings = _read_config(path)
+        parent = Path(path).parent
+        settings = load_settings(
+            text, file=path, env=environ, read_text=lambda name: _read(parent / name)
+        )
+    if settings.store != "sqlite":
+        # Taken for SQLite, each replica would count and ask by itself.
+        message = "a store that several gates share is not there yet; use sqlite"
+        raise ConfigError([Problem("store", message, path or "")])
+    if profile:
+        settings = replace(settings, profile=profile)
+    policy = build_policy(settings, starter=path is None, secrets=secret_values(settings, environ))
+    return Loaded(settings, policy, path, tuple(warnings))
+
+
+def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
+    """Return the config file to use, or None when there is none.
+
+    Raises:
+        ConfigError: a flag or variable names a file that does not exist.
+    """
+    for candidate in candidate_paths(flag, environ, cwd, _config_directory(environ)):
+        if os.path.lexists(candidate.path):
+            return candidate.path
+        if candidate.required_by:
+            named = (
+                "" if candidate.required_by == "-c" else f"named by {candidate.required_by}, but "
+            )
+            message = f"{named}there is no such file; 'thoughtgate init' writes one"
+            raise ConfigError([Problem("", message, candidate.path)])
+    return None
+
+
+def load_document(path: str | None) -> Document:
+    """Return the plain data and lines of a config file, or of the starter policy.
+
+    Raises:
+        ConfigError: the file cannot be read or parsed.
+    """
+    if path is None:
+        return parse(STARTER_TEXT, file=STARTER_FILE)
+    return parse(_read_config(path)[0], file=path)
+
+
+def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
+    """Return the values of all secrets that the settings name or hold, so that they can be masked."""
+    names = secret_names(settings)
+    named = [environ[name] for name in sorted(names) if environ.get(name)]
+    return [
+        *named,
+        *(value for server in settings.servers.values() for value in _handed_over(server)),
+    ]
+
+
+def _handed_over(server: ServerSettings) -> Iterator[str]:
+    """Yield the secrets a server gets in its environment or headers, known by their names."""
+    for name, value in (*server.env.items(), *server.headers.items()):
+        if _REDACTOR.is_secret_name(name) or name.upper().endswith(_SECRET_ENDINGS):
+            # "Bearer abc" is a secret as a whole, and so is its last word alone.
+            yield from {value, *value.split()[-1:]}
+
+
+def _config_directory(environ: Mapping[str, str]) -> str:
+    if configured := environ.get("XDG_CONFIG_HOME"):
+        return configured
+    return str(Path(environ.get("HOME") or Path.home()) / ".config")
+
+
+def _read_config(path: str) -> tuple[str, list[str]]:
+    """Read the file; return its text and what is doubtful about it."""
+    try:
+        status = Path(path).lstat()
+        if stat.S_ISLNK(status.st_mode):
+            if not str(Path(path).readlink()).startswith(_MOUNTED):
+                raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
+            status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError([Problem("", "is not a regular file", path)])
+        text = _read(Path(path))
+    except OSError as error:
+        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", path)]) from None
+    except UnicodeError:
+        raise ConfigError([Problem("", "is not UTF-8 text", path)]) from None
+    warnings = []
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        warnings.append(f"{path} can be written by others; mend it with: chmod go-w {path}")
+    if status.st_mode & (stat.S_IRGRP | stat.S_IROTH) and _holds_secret(
+        parse(text, file=path).data
+    ):
+        warnings.append(
+            f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}"
+        )
+    return text, warnings
+
+
+def _holds_secret(value: Any, name: str = "") -> bool:
+    """Tell whether something written in the file, and not taken from the environment, is secret."""
+    if isinstance(value, dict):
+        return any(_holds_secret(member, str(key)) for key, member in value.items())
+    if isinstance(value, list):
+        return any(_holds_secret(member, name) for member in value)
+    if not isinstance(value, str) or "${" in value:
+        return False
+    return bool(value) and _REDACTOR.mask_value({name: value}) != {name: value}
+
+
+def _read(path: Path) -> str:
+    # A pipe would keep us waiting, and half of a policy must not pass for the whole.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", str(path))
+    return data.decode("utf-8-sig")
+
+
+def _no_files(path: str) -> str:
+    raise FileNotFoundError(2, "No such file or directory", path)

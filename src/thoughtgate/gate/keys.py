@@ -1,0 +1,30 @@
+"""The key that seals session ids and prompts, kept in the state directory."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+KEY_FILE: Final = "session-key"
+
+_KEY_BYTES: Final = 32
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+
+
+def load_key(state: str) -> bytes:
+    """Return the key of the seals, kept in the state directory; a passing one if it cannot be."""
+    path = Path(state, KEY_FILE)
+    made = secrets.token_bytes(_KEY_BYTES)
+    try:
+        temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
+        with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:
+            file.write(made)
+        # Of two workers that start at once, one key stands.
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(temporary)
+        temporary.unlink()
+        kept = path.read_bytes()
+    except OSError:
+        return made
+    return kept if len(kept) == _KEY_BYTES else made

@@ -1,0 +1,167 @@
+"""Opening a governor: policy, record and desk from a loaded config.
+
+The one place where these parts are put together, whoever governs.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from thoughtgate.channels.channel import Channel
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.task_table import TaskLimits
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.gate.approvals.open_channels import Reports, open_channels
+from thoughtgate.gate.approvals.prompt_seals import open_seals
+from thoughtgate.gate.approvals.queue import open_desk
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.config_requirements import sign_key_fault
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.run_identity import identify_run
+from thoughtgate.gate.running_gates import GateAnnouncer
+from thoughtgate.gate.task_runner import Keeper
+from thoughtgate.gate.tracing import open_tracer
+from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.record.stream import STREAMS
+from thoughtgate.record.writer import RecordWriter
+from thoughtgate.stores.approvals import Limits
+from thoughtgate.stores.database import open_database
+from thoughtgate.stores.process_owner import own_name
+from thoughtgate.stores.tasks import TaskStore
+
+RECORD_FILE = "audit.jsonl"
+"""The record's name in the state directory when the config names none."""
+
+
+def open_governor(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    state: str,
+    *,
+    audit: str = "",
+    desk: bool = True,
+    tasks: Keeper | None = None,
+    channels: Sequence[Channel] = (),
+    observe: Callable[[Record], None] | None = None,
+) -> Governor:
+    """Open the record and return a governor for a new run.
+
+    Raises:
+        ConfigError: the record's signing key, or a channel's secret, is named but not set,
+            or the key is too short.
+        RecordError: the record cannot be opened.
+        UsageError: traces are asked for, but the extra is not installed.
+    """
+    settings, policy = loaded.settings, loaded.policy
+    reports = Reports()
+    if desk and policy.profile == PRODUCTION:
+        made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
+        channels = [*channels, *made]
+    run = identify_run(environ, policy.profile, state)
+    writer = RecordWriter(
+        record_place(loaded, state, audit),
+        Envelope(run),
+        on_failure=settings.audit.on_failure,
+        rotate_bytes=settings.audit.rotate_size,
+        keep=settings.audit.rotate_keep,
+        fsync=settings.audit.fsync,
+        sign_key=_sign_key(loaded, environ),
+        say=voice("record", loaded, level="error"),
+    )
+    asks = None
+    if desk:
+        held = Limits(settings.holds.principal, settings.holds.total)
+        asks = open_desk(state, settings.approval, policy, channels=channels, limits=held)
+    wished = settings.tasks
+    tracer = open_tracer(settings.telemetry)
+    governor = Governor(
+        Judge(policy, run.run_id, preview=settings.audit.preview),
+        writer,
+        run,
+        desk=asks,
+        tasks=tasks,
+        task_limits=TaskLimits(wished.per_principal, wished.total),
+        task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
+        observe=observe,
+        reports=reports.fetch,
+        on_failure=settings.audit.on_failure,
+        announcer=GateAnnouncer(
+            state,
+            config=loaded.path,
+            profile=policy.profile,
+            record=announced_record(loaded, state, audit),
+        ),
+    )
+    writer.refuses = governor.refuses_unrecorded
+    if tracer is not None:
+        governor.draw, governor.trace = tracer.observe, tracer.outgoing
+    governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
+    return governor
+
+
+def open_tasks(state: str, gate: str) -> TaskStore:
+    """Open the store for the tasks of a gate whose callers are known by name.
+
+    ``gate`` names the gate from one run to the next, so that it finds its tasks again.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    return TaskStore(open_database(Path(state)), gate, own_name())
+
+
+def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
+    """Return where the record goes: the flag, else what the config says, in the state directory."""
+    chosen = loaded.settings.audit
+    if audit:
+        return audit
+    if chosen.sink != "file":
+        return chosen.sink
+    # Never beside the config: that may be a folder in which the agent writes.
+    return str(Path(state, chosen.file or RECORD_FILE))
+
+
+def announced_record(loaded: Loaded, state: str, audit: str = "") -> str:
+    """Return where the record goes in words that hold in every working directory."""
+    place = record_place(loaded, state, audit)
+    return place if place in STREAMS else str(Path(place).absolute())
+
+
+def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:
+    name = loaded.settings.audit.sign_key_env
+    if not name:
+        return b""
+    wrong = sign_key_fault(name, environ)
+    if wrong:
+        raise ConfigError([Problem("audit.sign_key_env", wrong, loaded.path or "")])
+    return environ[name].encode()
+
+
+def refuse_stdout(place: str, told: str) -> None:
+    """Keep the record out of the stream that carries MCP.
+
+    Raises:
+        ConfigError: the config sends it there.
+        UsageError: the command line does.
+    """
+    if not _is_stdout(place):
+        return
+    text = "stdout carries MCP; the record goes to stderr or a file"
+    if told:
+        raise UsageError(f"--audit {told}: {text}")
+    raise ConfigError([Problem("audit.sink", text)])
+
+
+def _is_stdout(place: str) -> bool:
+    if place == "stdout":
+        return True
+    try:
+        status = Path(place).stat()
+    except OSError:
+        return False
+    # A device, the null device above all, does not mix what is written to it.
+    return not stat.S_ISCHR(status.st_mode) and os.path.samestat(status, os.fstat(1))

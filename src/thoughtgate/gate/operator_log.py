@@ -1,0 +1,42 @@
+"""How a gate speaks to its operator: plain words on stderr, or JSON where the config asks for it.
+
+With ``log_format: json`` every line on stderr is one JSON object, what happens and what the
+gate itself has to say alike, so that a collector need not guess.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from thoughtgate.core.record_events import Record
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.poll_loop import complain
+
+if TYPE_CHECKING:
+    from thoughtgate.telemetry.logs import Log
+
+
+def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
+    """Return what logs records on stderr as JSON; None where the config does not ask for it."""
+    log = _open_log(component, loaded)
+    return log.record if log is not None else None
+
+
+def voice(
+    component: str,
+    loaded: Loaded,
+    plain: Callable[[str], None] = complain,
+    *,
+    level: str = "info",
+) -> Callable[[str], None]:
+    """Return how to tell the operator something: ``plain``, or a JSON line of this level."""
+    log = _open_log(component, loaded)
+    return plain if log is None else lambda text: log.say(level, text)
+
+
+def _open_log(component: str, loaded: Loaded) -> "Log | None":
+    wanted = loaded.settings.telemetry
+    if wanted.log_format != "json":
+        return None
+    from thoughtgate.telemetry.logs import JSON, Log  # only who asks for it pays for it
+
+    return Log(component, level=wanted.log_level, form=JSON, redactor=loaded.policy.redactor)

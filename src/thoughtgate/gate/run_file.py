@@ -1,0 +1,123 @@
+"""The run file: how a shim learns where its governance service is.
+
+A 0600 file in the state directory, named by a key that is the same from run to run. The
+token is in the file and nowhere else: not in argv, which everybody can read, and not in
+the environment, which agents filter.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.state_directory import state_directory
+
+DIRECTORY: Final = "runs"
+MAX_BYTES: Final = 65536
+
+
+class RunFile(NamedTuple):
+    """What a shim is told."""
+
+    host: str
+    port: int
+    token: str
+    profile: str
+    pid: int
+    """The process that runs the service."""
+
+
+def run_path(key: str, environ: Mapping[str, str]) -> str:
+    """Return the path a key stands for; an absolute path stands for itself."""
+    if os.path.isabs(key):
+        return key
+    if os.sep in key or key.startswith("."):
+        raise UsageError(f"--run {key!r} is neither a key nor an absolute path")
+    return os.path.join(runs_directory(environ), f"{key}.json")
+
+
+def runs_directory(environ: Mapping[str, str]) -> str:
+    """Return where run files lie."""
+    return os.path.join(state_directory(environ), DIRECTORY)
+
+
+def read_run_file(path: str) -> RunFile:
+    """Read a run file.
+
+    Raises:
+        UsageError: there is none, or others can read or write it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        raise UsageError(
+            f"no governed run at {path}: this server's entry was left wrapped; "
+            "`thoughtgate unwrap` puts the agent's config back"
+        ) from None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(file.fileno())
+        if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
+            raise UsageError(f"{path} must belong to you and be readable by you alone (chmod 600)")
+        data = file.read(MAX_BYTES)
+    try:
+        said: dict[str, Any] = json.loads(data)
+        return RunFile(
+            str(said["host"]),
+            int(said["port"]),
+            str(said["token"]),
+            str(said["profile"]),
+            int(said["pid"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{path} is not a run file; start the agent through thoughtgate wrap"
+        ) from None
+
+
+def write_run_file(path: str, run: RunFile) -> None:
+    """Write a run file, readable by its owner alone, replacing an older one whole."""
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(run._asdict(), file)
+    os.replace(temporary, path)
+
+
+def remove_run_file(path: str, run: RunFile) -> None:
+    """Remove a run file, unless another run has put its own in its place."""
+    with contextlib.suppress(UsageError, FileNotFoundError):
+        if read_run_file(path) == run:
+            os.unlink(path)
+
+
+def remove_dead_runs(directory: str) -> list[str]:
+    """Remove the run files of services that have ended, and return their paths."""
+    removed: list[str] = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(directory)):
+            path = os.path.join(directory, name)
+            with contextlib.suppress(UsageError, FileNotFoundError):
+                if name.endswith(".json") and has_ended(read_run_file(path).pid):
+                    os.unlink(path)
+                    removed.append(path)
+    return removed
+
+
+def has_ended(pid: int) -> bool:
+    """Tell whether a process is known to be gone; 0 stands for one that is not known."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # A zombie has ended; only its parent has not asked yet.
+            return file.read(4096).rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        # Somebody else's, or a system without /proc: it is there, and that is all to be known.
+        return False

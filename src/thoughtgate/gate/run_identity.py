@@ -1,0 +1,73 @@
+"""Who a run is: read from the environment, completed with new ids."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.core.envelope import CLIENTS, ENVIRONMENTS, UNKNOWN, Run
+from thoughtgate.gate.clock import new_id
+
+MAX_VALUE = 256
+"""Characters kept of a value from the environment; it is repeated in every event."""
+
+LOCAL: Final = "local"
+"""The principal of a run for which the environment names neither a principal nor an agent."""
+
+
+def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
+    """Return the identity of a new run, from ``THOUGHTGATE_*`` or else ``SUB_*`` variables."""
+    client = _read(environ, "CLIENT")
+    environment = _read(environ, "ENV")
+    return Run(
+        run_id=_read(environ, "RUN_ID") or new_id(),
+        agent_id=_read(environ, "AGENT_ID") or UNKNOWN,
+        client=client if client in CLIENTS else UNKNOWN,
+        env=environment if environment in ENVIRONMENTS else UNKNOWN,
+        host_id=host_id(state),
+        proc_id=f"{os.getpid()}",
+        shim_id=new_id(),
+        principal=_read(environ, "PRINCIPAL"),
+        workload=_workload(_read(environ, "WORKLOAD", limit=4096)),
+        profile=profile,
+    )
+
+
+def principal_of(run: Run) -> str:
+    """Return who asks in a run whose callers do not say who they are."""
+    if run.principal:
+        return run.principal
+    return run.agent_id if run.agent_id != UNKNOWN else LOCAL
+
+
+def host_id(state: str) -> str:
+    """Return an id that stays the same on this machine for this user."""
+    path = Path(state, "host-id")
+    try:
+        with path.open(encoding="ascii") as file:
+            return file.read(64).strip()
+    except (OSError, UnicodeError):
+        pass
+    made = new_id()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        return made
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(made)
+    return made
+
+
+def _read(environ: Mapping[str, str], name: str, limit: int = MAX_VALUE) -> str:
+    value = environ.get(f"THOUGHTGATE_{name}") or environ.get(f"SUB_{name}") or ""
+    # A variable may hold bytes that are no text; what goes on the record and into errors is.
+    return value[:limit].encode("utf-8", "replace").decode()
+
+
+def _workload(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and value else None

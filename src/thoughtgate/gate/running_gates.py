@@ -1,0 +1,102 @@
+"""Which gates are running: each leaves a small file in the state directory while it lives.
+
+The file is readable by its owner alone and holds no secret. A gate that was killed leaves
+its file behind; whoever looks sees that its process is gone and removes it.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.core.envelope import render_time
+from thoughtgate.gate.clock import now
+from thoughtgate.stores.process_owner import is_alive, own_name
+
+DIRECTORY: Final = "gates"
+MAX_BYTES: Final = 65536
+
+
+class Presence:
+    """This process's own file."""
+
+    def __init__(self, state: str, kind: str, **facts: Any) -> None:
+        """Announce this process as a gate; ``kind`` is the command it runs."""
+        directory = Path(state, DIRECTORY)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = directory / f"{os.getpid()}.json"
+        told = {
+            "pid": os.getpid(),
+            "kind": kind,
+            "owner": own_name(),
+            "started_at": render_time(now()),
+            **facts,
+        }
+        temporary = self.path.with_suffix(".tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
+            json.dump(told, file)
+        temporary.replace(self.path)
+
+    def withdraw(self) -> None:
+        """This gate ends."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+
+def announce(state: str, kind: str, **facts: Any) -> Presence | None:
+    """Announce this process; a gate that cannot be announced still works."""
+    try:
+        return Presence(state, kind, **facts)
+    except OSError:
+        return None
+
+
+class GateAnnouncer:
+    """Announces a gate for as long as its run lasts."""
+
+    def __init__(self, state: str, **facts: Any) -> None:
+        self._state = state
+        self._facts = facts
+        self._presence: Presence | None = None
+
+    def begin(self, kind: str, server: str) -> None:
+        """The run begins; ``kind`` is the command that runs."""
+        about = {"server": server} if server else {}
+        self._presence = announce(self._state, kind, **self._facts, **about)
+
+    def end(self) -> None:
+        """The run is over."""
+        if self._presence is not None:
+            self._presence.withdraw()
+
+
+def list_gates(state: str) -> list[dict[str, Any]]:
+    """Return the gates that are running, oldest first, and clear away those that are not."""
+    gates = []
+    for path in sorted(Path(state, DIRECTORY).glob("*.json")):
+        told = _read(path)
+        if told is None:
+            continue
+        if is_alive(told["owner"]):
+            gates.append(told)
+        else:
+            for left in (path, path.with_suffix(".sock")):
+                with contextlib.suppress(OSError):
+                    left.unlink()
+    return sorted(gates, key=lambda gate: str(gate.get("started_at")))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Read one file; one of another user, or one that is no presence file, is passed over."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            told = json.loads(file.read(MAX_BYTES))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("owner"), str):
+        return None
+    return told if isinstance(told.get("pid"), int) else None

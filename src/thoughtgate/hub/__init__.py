@@ -1,0 +1,1 @@
+"""`thoughtgate serve`: many servers as one MCP server."""

@@ -1,0 +1,60 @@
+"""What the control socket of a hub can be asked."""
+
+from typing import Any, Protocol
+
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.control_socket import Operation
+from thoughtgate.hub.hub import Hub
+
+DEFAULT_LINES = 200
+
+
+class Reloads(Protocol):
+    """What tells whether the last reading of the config worked."""
+
+    failure: str
+
+
+def operations(hub: Hub, reloader: Reloads) -> dict[str, Operation]:
+    """Return the operations by name."""
+
+    async def status(_: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "servers": hub.describe_servers(),
+            **hub.describe_namespaces(),
+            "clients": len(hub.clients),
+            "held": hub.gate.held,
+            "config_failure": reloader.failure,
+        }
+
+    async def start(asked: dict[str, Any]) -> str:
+        return await hub.start_server(_server(asked))
+
+    async def stop(asked: dict[str, Any]) -> str:
+        return await hub.stop_server(_server(asked))
+
+    async def restart(asked: dict[str, Any]) -> str:
+        return await hub.restart_server(_server(asked))
+
+    async def logs(asked: dict[str, Any]) -> list[str]:
+        lines = asked.get("lines", DEFAULT_LINES)
+        return hub.server_log(_server(asked), lines if type(lines) is int else DEFAULT_LINES)
+
+    async def reload(_: dict[str, Any]) -> str:
+        return await hub.reload()
+
+    return {
+        "status": status,
+        "start": start,
+        "stop": stop,
+        "restart": restart,
+        "logs": logs,
+        "reload": reload,
+    }
+
+
+def _server(asked: dict[str, Any]) -> str:
+    server = asked.get("server")
+    if type(server) is not str:
+        raise UsageError("name a server")
+    return server

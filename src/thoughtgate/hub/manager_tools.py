@@ -1,0 +1,157 @@
+"""The hub's own tools: servers and namespaces, listed and looked after by the agent itself.
+
+They belong to the server id ``thoughtgate`` and are judged and recorded like any other
+tool before they come here. What they tell names servers, never their environment,
+arguments, headers or tokens.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from thoughtgate.core.catalogue import Offer
+from thoughtgate.errors import PeerError
+from thoughtgate.hub.channel import HIDDEN, Carried, Channel
+from thoughtgate.upstream.server_log import KEPT_LINES
+from thoughtgate.wire.message import RESPONSE, Message
+from thoughtgate.wire.replies import render
+
+DEFAULT_LINES: Final = 50
+"""Log lines that are returned when nobody says how many."""
+
+_SERVER: Final = {
+    "type": "object",
+    "properties": {"server_id": {"type": "string", "description": "Id of the server"}},
+    "required": ["server_id"],
+}
+_NOTHING: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+_LOGS: Final = {
+    "type": "object",
+    "properties": {
+        "server_id": {"type": "string", "description": "Id of the server"},
+        "lines": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": KEPT_LINES,
+            "default": DEFAULT_LINES,
+            "description": "How many of the last lines",
+        },
+    },
+    "required": ["server_id"],
+}
+_READS: Final = {"readOnlyHint": True, "openWorldHint": False}
+_ACTS: Final = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True}
+
+
+def _entry(
+    name: str, text: str, schema: dict[str, Any], annotations: dict[str, bool]
+) -> dict[str, Any]:
+    return {"name": name, "description": text, "inputSchema": schema, "annotations": annotations}
+
+
+ENTRIES: Final = (
+    _entry("servers_list", "List all configured MCP servers and how they are", _NOTHING, _READS),
+    _entry("servers_start", "Start a server", _SERVER, _ACTS),
+    _entry("servers_stop", "Stop a server until it is started again", _SERVER, _ACTS),
+    _entry("servers_restart", "Restart a server", _SERVER, _ACTS),
+    _entry("server_logs", "Return the last lines of a server's log", _LOGS, _READS),
+    _entry(
+        "config_reload", "Read the config file again; only what changed restarts", _NOTHING, _ACTS
+    ),
+    _entry("namespaces_list", "List the namespaces and say which one is active", _NOTHING, _READS),
+)
+
+OFFER: Final = Offer(ENTRIES, frozenset(entry["name"] for entry in ENTRIES))
+"""The hub's own tools as a server's list of them would be."""
+
+
+class Managed(Protocol):
+    """What the tools act on: the hub."""
+
+    def describe_servers(self) -> list[dict[str, Any]]:
+        """Return how every server is."""
+
+    def describe_namespaces(self) -> dict[str, Any]:
+        """Return the namespaces and the choice among them."""
+
+    async def start_server(self, server: str) -> str:
+        """Start a server; return what happened."""
+
+    async def stop_server(self, server: str) -> str:
+        """Stop a server; return what happened."""
+
+    async def restart_server(self, server: str) -> str:
+        """Restart a server; return what happened."""
+
+    def server_log(self, server: str, lines: int) -> list[str]:
+        """Return the last lines of a server's log."""
+
+    async def reload(self) -> str:
+        """Read the config again; return what changed."""
+
+
+class ManagerTools:
+    """Answers calls to the hub's own tools."""
+
+    def __init__(self, hub: Managed) -> None:
+        self._hub = hub
+        self._tools: dict[str, Callable[[dict[str, Any]], Awaitable[str]]] = {
+            "servers_list": self._list,
+            "servers_start": lambda given: hub.start_server(self._own(given)),
+            "servers_stop": lambda given: hub.stop_server(self._own(given)),
+            "servers_restart": lambda given: hub.restart_server(self._own(given)),
+            "server_logs": self._logs,
+            "config_reload": lambda _: hub.reload(),
+            "namespaces_list": self._namespaces,
+        }
+
+    async def relay(self, channel: Channel, call: Carried) -> Message:
+        """Carry out one call.
+
+        Raises:
+            PeerError: there is no such tool, or its arguments are wrong.
+        """
+        del channel
+        tool = self._tools.get(str(call.params.get("name")))
+        if tool is None or call.method != "tools/call":
+            raise PeerError(HIDDEN, "")
+        result: dict[str, Any]
+        try:
+            text = await tool(call.params.get("arguments") or {})
+            result = {"content": [{"type": "text", "text": text}]}
+        except PeerError as error:
+            if error.kind == "invalid_params":
+                raise
+            result = {"content": [{"type": "text", "text": str(error)}], "isError": True}
+        if call.modern:
+            result = {"resultType": "complete", **result}
+        body = {"jsonrpc": "2.0", "id": call.key, "result": result}
+        return Message(RESPONSE, call.key, "", body, render(body))
+
+    def _own(self, given: dict[str, Any]) -> str:
+        """Return the server that is meant; one of another namespace is not the agent's to touch."""
+        server = _server(given)
+        if any(
+            one["id"] == server and not one["in_namespace"] for one in self._hub.describe_servers()
+        ):
+            raise PeerError("not_exposed", f"{server} is not in this namespace")
+        return server
+
+    async def _list(self, _: dict[str, Any]) -> str:
+        return json.dumps(self._hub.describe_servers(), indent=2)
+
+    async def _namespaces(self, _: dict[str, Any]) -> str:
+        return json.dumps(self._hub.describe_namespaces(), indent=2)
+
+    async def _logs(self, given: dict[str, Any]) -> str:
+        lines = given.get("lines", DEFAULT_LINES)
+        if type(lines) is not int or lines < 0:
+            raise PeerError("invalid_params", "lines must be a positive integer")
+        return "\n".join(self._hub.server_log(self._own(given), lines or DEFAULT_LINES))
+
+
+def _server(given: dict[str, Any]) -> str:
+    server = given.get("server_id")
+    if type(server) is not str or not server:
+        raise PeerError("invalid_params", "server_id must be a non-empty string")
+    return server

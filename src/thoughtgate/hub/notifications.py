@@ -1,0 +1,201 @@
+"""What servers say unasked, brought to the clients that are concerned.
+
+Changes of lists and resources, log messages, and questions that belong to a call. A
+legacy client hears of changes as they come; a modern one only what it listens for.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from thoughtgate.core.negotiation import NEEDS, SUBSCRIPTION_KEY, is_at_least
+from thoughtgate.errors import PeerError
+from thoughtgate.gate.background import spawn
+from thoughtgate.hub.channel import Channel
+from thoughtgate.hub.client import Client
+from thoughtgate.hub.parked_calls import Inflight
+from thoughtgate.hub.relay import ServerRelay
+from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.methods import CANCELLED
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import META
+
+UPDATED: Final = "notifications/resources/updated"
+LOGGED: Final = "notifications/message"
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+
+MAX_QUESTIONS: Final = 100
+"""Questions of servers that may wait for clients at once; a person answers few."""
+
+FindChannel = Callable[[Client, str], Channel]
+
+
+class HubNotices:
+    """Spreads what servers say."""
+
+    def __init__(
+        self, clients: Mapping[str, Client], channel: FindChannel, separator: Callable[[], str]
+    ) -> None:
+        self._clients = clients
+        self._channel = channel
+        self._separator = separator
+        self._asking: dict[tuple[ServerRelay, RequestId], asyncio.Task[None]] = {}
+        """By the process that asks: where each session has its own, all have one server's id."""
+
+    # Changes.
+
+    def lists_changed(self, capability: str) -> None:
+        """Tell everybody that a list is not what it was."""
+        method = f"notifications/{capability}/list_changed"
+        for client in list(self._clients.values()):
+            if not client.modern and client.introduced.is_set():
+                client.tell(render({"jsonrpc": "2.0", "method": method}), None)
+            for ident, listen in list(client.listens.items()):
+                if listen.wanted.get(f"{capability}ListChanged"):
+                    client.tell(_tagged(method, {}, ident), ident)
+
+    def _audience(self, relay: ServerRelay) -> list[Client]:
+        """Return who may hear of a server: everybody, or the one client it is run for."""
+        return [relay.owner] if relay.owner is not None else list(self._clients.values())
+
+    def resource_changed(self, relay: ServerRelay, message: Message) -> None:
+        """Tell those who follow a resource that it has changed."""
+        server = relay.supervisor.id
+        params = message.body.get("params")
+        uri = params.get("uri") if type(params) is dict else None
+        if type(uri) is not str or type(params) is not dict:
+            return
+        plain = {key: value for key, value in params.items() if key != META}
+        for client in self._audience(relay):
+            if client.followed.get(uri) == server:
+                channel = self._channel(client, server)
+                channel.notify(UPDATED, plain, None)
+            for ident, listen in list(client.listens.items()):
+                if listen.uris.get(uri) == server:
+                    client.tell(_tagged(UPDATED, plain, ident), ident)
+
+    def logged(self, relay: ServerRelay, message: Message) -> None:
+        """Pass a log message on to whom it concerns, saying which server it is from."""
+        params = message.body.get("params")
+        if type(params) is not dict:
+            return
+        server, level = relay.supervisor.id, str(params.get("level"))
+        logger = params.get("logger")
+        named = f"{server}{self._separator()}{logger}" if type(logger) is str and logger else server
+        told = {**params, "logger": named}
+        told.pop(META, None)
+        for client in self._audience(relay):
+            if client.modern:
+                self._log_to_modern(relay, client, level, told)
+            elif is_at_least(level, client.log_level or "debug"):
+                self._channel(client, server).notify(LOGGED, told, None)
+
+    def _log_to_modern(
+        self, relay: ServerRelay, client: Client, level: str, told: dict[str, Any]
+    ) -> None:
+        """2026-07-28: only a request that asked for logs gets them, while it is open."""
+        for inflight in relay.inflight:
+            if inflight.client is client and inflight.log_level:
+                if is_at_least(level, inflight.log_level):
+                    inflight.channel.notify(LOGGED, told, inflight.key)
+                return
+
+    # Questions.
+
+    def asked(self, relay: ServerRelay, message: Message) -> None:
+        """A server asks something: find whose call it is about, and ask there."""
+        upstream = relay.supervisor.upstream
+        if upstream is None:
+            return
+        if message.method == "ping":
+            upstream.answer(message.id, {})
+            return
+        needed = NEEDS.get(message.method)
+        inflight = self._concerned(relay)
+        if needed is None:
+            upstream.refuse(message.id, "method_not_found", "there is no such method")
+        elif inflight is None:
+            upstream.refuse(message.id, "invalid_request", "no client can be asked now")
+        elif needed not in inflight.declared:
+            upstream.refuse(message.id, "method_not_found", f"the client offers no {needed}")
+        elif self._is_too_many(inflight):
+            upstream.refuse(message.id, "service_unavailable", "too many questions are open")
+        elif inflight.inbox is not None:
+            inflight.inbox.put_nowait((upstream, message))
+        elif message.id is not None:
+            key = (relay, message.id)
+            self._asking[key] = spawn(self._ask(relay, inflight, message))
+            self._asking[key].add_done_callback(lambda _: self._asking.pop(key, None))
+
+    def _is_too_many(self, inflight: Inflight) -> bool:
+        waiting = inflight.inbox.qsize() if inflight.inbox is not None else len(self._asking)
+        return waiting >= MAX_QUESTIONS
+
+    def cancelled(self, relay: ServerRelay, message: Message) -> None:
+        """A server takes a question back."""
+        params = message.body.get("params")
+        ident = params.get("requestId") if type(params) is dict else None
+        if isinstance(ident, str | int):
+            task = self._asking.get((relay, ident))
+            if task is not None:
+                task.cancel()
+
+    async def _ask(self, relay: ServerRelay, inflight: Inflight, message: Message) -> None:
+        upstream = relay.supervisor.upstream
+        if upstream is None:
+            return
+        params = message.body.get("params")
+        try:
+            said = await inflight.channel.question(message.method, params, inflight.key)
+        except PeerError as error:
+            upstream.refuse(message.id, error.kind, str(error))
+        except asyncio.CancelledError:
+            upstream.refuse(message.id, "invalid_request", "the client is gone")
+            raise
+        else:
+            upstream.pass_on(message.id, said)
+
+    def _concerned(self, relay: ServerRelay) -> Inflight | None:
+        """Return whom a server's question is for; None when that cannot be told.
+
+        A legacy server's questions name no call. With calls of one client open it is that
+        client's; with none, only a client that is alone can be meant.
+        """
+        clients = {inflight.client.id for inflight in relay.inflight}
+        if len(clients) == 1:
+            return relay.inflight[-1]
+        if clients:
+            return None
+        alone = [
+            client
+            for client in self._audience(relay)
+            if (client.sole or client is relay.owner) and not client.modern
+        ]
+        if len(alone) != 1:
+            return None
+        channel = self._channel(alone[0], relay.supervisor.id)
+        return Inflight(alone[0], channel, None, declared=alone[0].capabilities)
+
+    def said(self, relay: ServerRelay, message: Message) -> None:
+        """A server sent a notification that is not about a list or a request's progress."""
+        if message.method == UPDATED:
+            self.resource_changed(relay, message)
+        elif message.method == LOGGED:
+            self.logged(relay, message)
+        elif message.method == CANCELLED:
+            self.cancelled(relay, message)
+        elif message.method != ACKNOWLEDGED:
+            inflight = self._concerned(relay)
+            params = message.body.get("params")
+            if inflight is not None and not inflight.client.modern and type(params) is dict:
+                inflight.channel.notify(message.method, params, inflight.key)
+
+
+def acknowledge(client: Client, ident: RequestId, wanted: dict[str, Any]) -> None:
+    """2026-07-28: the first message of a listen says what was accepted."""
+    client.tell(_tagged(ACKNOWLEDGED, {"notifications": wanted}, ident), ident)
+
+
+def _tagged(method: str, params: dict[str, Any], ident: RequestId) -> bytes:
+    meta = {META: {SUBSCRIPTION_KEY: ident}}
+    return render({"jsonrpc": "2.0", "method": method, "params": {**params, **meta}})

@@ -1,0 +1,234 @@
+"""Bringing an allowed call to its server and the answer back, whatever revision each speaks.
+
+A modern server that needs to know something says so in its result; a legacy server asks
+in the middle of the call. The client is asked in the way that it understands, and the
+server gets its answer in the way that it expects.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from thoughtgate import __version__
+from thoughtgate.core.message_ids import with_id, with_result
+from thoughtgate.core.negotiation import (
+    LOG_LEVEL_KEY,
+    NEEDS,
+    carried_capabilities,
+    completed,
+    input_requests,
+    plain,
+)
+from thoughtgate.errors import PeerError
+from thoughtgate.hub.channel import HIDDEN, Carried, Channel
+from thoughtgate.hub.client import Client
+from thoughtgate.hub.parked_calls import Inflight, Parking, binding
+from thoughtgate.upstream.client import Upstream
+from thoughtgate.upstream.supervisor import Supervisor
+from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, traceparent
+
+MAX_ROUNDS: Final = 10
+"""How often one call may ask its client before the hub gives up."""
+
+_NOT_FOUND: Final = -32002
+"""Resource not found, before 2026-07-28."""
+_INVALID_PARAMS: Final = -32602
+
+_LISTED: Final = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
+
+
+class ServerRelay:
+    """The way to one server."""
+
+    def __init__(self, supervisor: Supervisor, parking: Parking) -> None:
+        self.supervisor = supervisor
+        self.owner: Client | None = None
+        """The only client that may hear of this server; None for one that all share."""
+        self.inflight: list[Inflight] = []
+        self._parking = parking
+
+    async def relay(self, channel: Channel, call: Carried) -> Message:
+        """Carry one call.
+
+        Raises:
+            PeerError: there is no answer, and why.
+            PeerGone: the server went away.
+        """
+        supervisor = self.supervisor
+        if call.method == "resources/subscribe":
+            return await self._follow(channel, call)
+        self._check_offered(call)
+        upstream = await supervisor.ready()
+        self._check_offered(call)
+        supervisor.calls += 1
+        if call.modern and not upstream.modern:
+            return await self._with_parking(channel, call, upstream)
+        reply = await self._plainly(channel, call, upstream)
+        return _for_client(call, reply, upstream)
+
+    def _check_offered(self, call: Carried) -> None:
+        """A name that the server does not list is as good as hidden."""
+        listed = _LISTED.get(call.method)
+        offer = self.supervisor.known(listed) if listed is not None else None
+        if offer is not None and call.params.get("name") not in offer.names:
+            raise PeerError(HIDDEN, "")
+
+    async def _follow(self, channel: Channel, call: Carried) -> Message:
+        uri = call.params["uri"]
+        if uri not in channel.client.followed:
+            refusal = await self.supervisor.follow(uri, traceparent(call.params))
+            if refusal is not None:
+                return with_id(refusal, call.key)
+            channel.client.followed[uri] = self.supervisor.id
+        return _response(call.key, {})
+
+    async def _plainly(self, channel: Channel, call: Carried, upstream: Upstream) -> Message:
+        inflight = _inflight(channel, call)
+        self.inflight.append(inflight)
+        params = call.params
+        try:
+            for _ in range(MAX_ROUNDS):
+                reply = await self._ask(channel, call, upstream, params)
+                wanted = input_requests(reply.body.get("result"))
+                if wanted is None or call.modern:
+                    return reply
+                params = {**call.params, "inputResponses": await _collect(channel, call, wanted)}
+                state = reply.body["result"].get("requestState")
+                if state is not None:
+                    params["requestState"] = state
+        finally:
+            self.inflight.remove(inflight)
+        raise PeerError("upstream_timeout", "the server asked too often")
+
+    async def _ask(
+        self, channel: Channel, call: Carried, upstream: Upstream, params: dict[str, Any]
+    ) -> Message:
+        inflight = _inflight(channel, call)
+        return await upstream.ask(
+            call.method,
+            params,
+            capabilities=inflight.declared,
+            log_level=inflight.log_level if call.modern else channel.client.log_level,
+            on_progress=(lambda told: channel.progress(call, told))
+            if call.token is not None
+            else None,
+        )
+
+    async def _with_parking(self, channel: Channel, call: Carried, upstream: Upstream) -> Message:
+        """A modern client, a legacy server: park the call whenever the server asks."""
+        params = call.params
+        bound = binding(channel.client.principal, self.supervisor.id, call.method, params)
+        inflight = self._parking.take(params.get("requestState"), bound)
+        if inflight is None:
+            inflight = _inflight(channel, call)
+            inflight.inbox, inflight.bound = asyncio.Queue(), bound
+            inflight.reply = asyncio.ensure_future(self._ask(channel, call, upstream, params))
+            inflight.reply.add_done_callback(lambda _: self._forget(inflight))
+            self.inflight.append(inflight)
+        else:
+            _deliver(inflight, params.get("inputResponses"))
+        try:
+            return await self._until_asked(inflight, call, upstream)
+        except asyncio.CancelledError:
+            if inflight.reply is not None:
+                inflight.reply.cancel()
+            raise
+
+    async def _until_asked(self, inflight: Inflight, call: Carried, upstream: Upstream) -> Message:
+        reply, inbox = inflight.reply, inflight.inbox
+        if reply is None or inbox is None:
+            raise PeerError("internal_error", "the parked call is not whole")
+        if not inflight.asked:
+            question = asyncio.ensure_future(inbox.get())
+            try:
+                both: set[asyncio.Future[Any]] = {reply, question}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                if reply.done():
+                    return _for_client(call, reply.result(), upstream)
+                _note(inflight, *question.result())
+            finally:
+                question.cancel()
+        while not inbox.empty():
+            _note(inflight, *inbox.get_nowait())
+        wanted = {
+            key: {"method": message.method, "params": message.body.get("params") or {}}
+            for key, (_, message) in inflight.asked.items()
+        }
+        state = self._parking.park(inflight)
+        result = {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
+        return _response(call.key, result)
+
+    def _forget(self, inflight: Inflight) -> None:
+        if inflight in self.inflight:
+            self.inflight.remove(inflight)
+        if inflight.reply is not None and not inflight.reply.cancelled():
+            inflight.reply.exception()
+
+
+def _inflight(channel: Channel, call: Carried) -> Inflight:
+    """Return what is known of whom a call is made for."""
+    client = channel.client
+    if not call.modern:
+        declared = carried_capabilities(client.capabilities)
+        return Inflight(client, channel, call.key, declared=declared)
+    meta = call.params.get(META)
+    said = meta if type(meta) is dict else {}
+    level = said.get(LOG_LEVEL_KEY)
+    return Inflight(
+        client,
+        channel,
+        call.key,
+        declared=carried_capabilities(said.get(CAPABILITIES_KEY)),
+        log_level=level if type(level) is str else "",
+    )
+
+
+def _note(inflight: Inflight, upstream: Upstream, message: Message) -> None:
+    inflight.count += 1
+    inflight.asked[f"question-{inflight.count}"] = (upstream, message)
+
+
+def _deliver(inflight: Inflight, answers: Any) -> None:
+    """Give the server what its client said; surplus keys are nobody's."""
+    if type(answers) is not dict:
+        return
+    for key in list(inflight.asked):
+        if key in answers and type(answers[key]) is dict:
+            upstream, message = inflight.asked.pop(key)
+            upstream.answer(message.id, answers[key])
+
+
+async def _collect(
+    channel: Channel, call: Carried, wanted: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Ask a legacy client everything that a modern server wants to know."""
+    answers: dict[str, Any] = {}
+    for key, request in wanted.items():
+        method, params = request.get("method"), request.get("params")
+        if type(method) is not str or NEEDS.get(method) not in channel.client.capabilities:
+            raise PeerError("invalid_request", "the server asks for what the client does not offer")
+        said = await channel.question(method, params if type(params) is dict else {}, call.key)
+        if type(said.get("result")) is not dict:
+            raise PeerError("invalid_request", "the client refused what the server asked for")
+        answers[key] = said["result"]
+    return answers
+
+
+def _for_client(call: Carried, reply: Message, upstream: Upstream) -> Message:
+    """Return a server's reply with the client's id, in the client's revision."""
+    result, error = reply.body.get("result"), reply.body.get("error")
+    if call.modern == upstream.modern:
+        return with_id(reply, call.key)
+    if type(result) is dict:
+        shown = completed(call.method, result, __version__) if call.modern else plain(result)
+        return with_result(reply, call.key, shown)
+    if type(error) is dict and call.modern and error.get("code") == _NOT_FOUND:
+        body = {**reply.body, "id": call.key, "error": {**error, "code": _INVALID_PARAMS}}
+        return reply._replace(id=call.key, body=body, raw=render(body))
+    return with_id(reply, call.key)
+
+
+def _response(ident: RequestId, result: dict[str, Any]) -> Message:
+    body = {"jsonrpc": "2.0", "id": ident, "result": result}
+    return Message(RESPONSE, ident, "", body, render(body))

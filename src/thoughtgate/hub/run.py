@@ -1,0 +1,227 @@
+"""Running ``serve``: from a loaded config to a hub, and to an exit code.
+
+The order matters: the guardian is forked before anything else runs, stdout is taken out
+of reach before anything can print, the record is closed last.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import uvloop
+
+from thoughtgate.core.namespace import NoSelection, select_namespace
+from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
+from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
+from thoughtgate.gate.approvals.terminal_prompt import open_prompt
+from thoughtgate.gate.background import finish, spawn
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.control_socket import ControlServer
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.open_governor import (
+    announced_record,
+    open_governor,
+    open_tasks,
+    record_place,
+)
+from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.running_gates import DIRECTORY, announce
+from thoughtgate.gate.tracing import both
+from thoughtgate.hub.control import operations
+from thoughtgate.hub.http import HttpFront
+from thoughtgate.hub.hub import Hub, hide_nowhere
+from thoughtgate.hub.log import open_log
+from thoughtgate.hub.reload import Reloader
+from thoughtgate.hub.servers import Surroundings, named
+from thoughtgate.hub.stdio import StdioFront
+from thoughtgate.process.guardian import Guardian
+from thoughtgate.process.memory import settle_memory
+from thoughtgate.stores.tasks import TaskStore
+from thoughtgate.telemetry.metric_table import HTTP
+from thoughtgate.telemetry.metrics import Metrics
+from thoughtgate.transports.stdio import protect_stdout
+
+_log: Final = logging.getLogger("thoughtgate.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class ServePlan:
+    """Everything that is settled before anything runs."""
+
+    loaded: Loaded
+    environ: Mapping[str, str]
+    state: str
+    namespace: str = ""
+    eager: bool = False
+    http: tuple[str, int] | None = None
+    """Host and port; None for stdio."""
+    log_level: str = ""
+    audit: str = ""
+    profile: str = ""
+
+
+class Front(Protocol):
+    """How clients reach the hub."""
+
+    signalled: int
+
+    async def serve(self, *, eager: bool) -> None:
+        """Serve until it is over."""
+
+
+def check_plan(plan: ServePlan) -> None:
+    """Find what would make this run fail, before anything is started.
+
+    Raises:
+        ConfigError: an unknown namespace, no server at all, or a record that would go to stdout.
+    """
+    settings, file = plan.loaded.settings, plan.loaded.path or ""
+    problems = []
+    if plan.namespace:
+        ids = [server.id for server in named(settings)]
+        chosen = select_namespace(plan.namespace, "", settings.namespaces, ids)
+        if isinstance(chosen, NoSelection):
+            problems.append(Problem("namespaces", chosen.reason, file))
+    if plan.http is None and record_place(plan.loaded, plan.state, plan.audit) == "stdout":
+        text = "stdout carries MCP in stdio mode; use file or stderr"
+        problems.append(Problem("audit.sink", text, file))
+    if problems:
+        raise ConfigError(problems)
+
+
+def run_serve(plan: ServePlan) -> int:
+    """Serve, and return the exit code.
+
+    Raises:
+        ConfigError: the config does not fit what was asked; nothing was started.
+        RecordError: the record cannot be written; nothing was started.
+    """
+    check_plan(plan)
+    guardian = Guardian()
+    stdout_fd = protect_stdout() if plan.http is None else 1
+    settings = plan.loaded.settings
+    log = open_log(
+        plan.log_level or settings.telemetry.log_level,
+        settings.telemetry.log_format,
+        plan.loaded.policy.redactor,
+    )
+    status = FAILED
+    meter = Metrics(HTTP) if plan.http is not None and settings.telemetry.metrics else None
+    try:
+        loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
+        prompt = open_prompt(plan.state, settings.approval) if plan.http is not None else None
+        governor = open_governor(
+            loaded,
+            plan.environ,
+            plan.state,
+            audit=plan.audit,
+            tasks=_open_tasks(plan),
+            channels=(prompt,) if prompt is not None else (),
+            observe=both(log.record, meter.observe if meter is not None else None),
+        )
+        governor.start(now(), command="serve")
+        settle_memory()
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                status = runner.run(_serve(plan, governor, guardian, stdout_fd, meter))
+        finally:
+            if prompt is not None:
+                prompt.stop()
+            governor.finish(status, now())
+    finally:
+        guardian.dismiss()
+    return EXIT_FAILURE if status == FAILED else EXIT_OK
+
+
+def _open_tasks(plan: ServePlan) -> TaskStore | None:
+    """Open the store of tasks where callers can show after a restart who they are."""
+    if plan.http is None or plan.loaded.settings.listen.auth is None:
+        return None
+    return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
+
+
+async def _serve(
+    plan: ServePlan,
+    governor: Governor,
+    guardian: Guardian,
+    stdout_fd: int,
+    meter: Metrics | None,
+) -> str:
+    loaded = plan.loaded
+    hub = Hub(
+        loaded.settings,
+        governor,
+        Surroundings(plan.environ, _base(loaded), guardian),
+        namespace=plan.namespace,
+    )
+    reloader = Reloader(loaded, plan.environ, governor, hub, profile=plan.profile)
+    hub.reloader = reloader
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGHUP, lambda: spawn(reloader.try_reload())
+    )
+    watching = spawn(reloader.watch()) if loaded.settings.reload and loaded.path else None
+    principal = principal_of(governor.run)
+    front: Front
+    if plan.http is None:
+        front = StdioFront(hub, principal, stdout_fd)
+    else:
+        front = await _open_http(plan, hub, principal, meter)
+    control = await _open_control(plan.state, hub, reloader)
+    # In the place of what the governor announced; the governor withdraws it with the record closed.
+    announce(plan.state, "serve", **_facts(plan, hub, governor))
+    try:
+        await front.serve(eager=plan.eager)
+    finally:
+        await finish(watching)
+        await hub.close()
+        if control is not None:
+            await control.close()
+    return TERMINATED if front.signalled == signal.SIGINT else SUCCEEDED
+
+
+async def _open_http(plan: ServePlan, hub: Hub, principal: str, meter: Metrics | None) -> Front:
+    host, port = plan.http or ("127.0.0.1", 0)
+    front = HttpFront(hub, plan.loaded, plan.environ, principal, meter)
+    bound = await front.listen(host, port)
+    hub.resume_tasks()
+    _log.info("serving on http://%s:%d/mcp", host, bound)
+    listen = plan.loaded.settings.listen
+    if listen.admin_port:
+        _log.info("admin on http://%s:%d", listen.admin_host, listen.admin_port)
+    return front
+
+
+async def _open_control(state: str, hub: Hub, reloader: Reloader) -> ControlServer | None:
+    """Open the control socket; a hub without one still serves."""
+    control = ControlServer(
+        Path(state, DIRECTORY, f"{os.getpid()}.sock"), operations(hub, reloader)
+    )
+    try:
+        await control.open()
+    except OSError as error:
+        _log.warning("no control socket: %s", error.strerror)
+        return None
+    return control
+
+
+def _base(loaded: Loaded) -> str:
+    """Return the directory that relative paths of the config stand for."""
+    return str(Path(loaded.path).absolute().parent if loaded.path is not None else Path.cwd())
+
+
+def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:
+    selection = hub.selection
+    return {
+        "run_id": governor.run.run_id,
+        "config": plan.loaded.path,
+        "profile": plan.loaded.policy.profile,
+        "record": announced_record(plan.loaded, plan.state, plan.audit),
+        "namespace": None if isinstance(selection, NoSelection) else selection.name,
+        "transport": "stdio" if plan.http is None else "http",
+    }

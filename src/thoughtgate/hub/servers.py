@@ -1,0 +1,168 @@
+"""The servers of a hub: which there are, how each is reached, and what a new config changes."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from thoughtgate.config.secrets import secret_names
+from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.gate.state_directory import server_environment
+from thoughtgate.hub.parked_calls import Parking
+from thoughtgate.hub.relay import ServerRelay
+from thoughtgate.transports.child_process import ChildCommand, Watcher
+from thoughtgate.transports.http_client import HttpPool, PoolOptions
+from thoughtgate.transports.tls import client_context
+from thoughtgate.upstream.client import Carrier
+from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders, auth_headers
+from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.stdio_carrier import StdioCarrier
+from thoughtgate.upstream.supervisor import Owner, Supervisor
+from thoughtgate.wire.headers import ParamHeader, param_headers_of
+
+ANY: Final = "*"
+"""The entry for servers that are not named: a policy, not a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every server is started in."""
+
+    environ: Mapping[str, str]
+    base: str
+    """The directory that relative paths of the config stand for."""
+    watcher: Watcher | None = None
+
+
+class Servers:
+    """All servers that the config names, whether the namespace has them or not."""
+
+    def __init__(self, settings: Settings, around: Surroundings, owner: Owner) -> None:
+        self.parking = Parking()
+        self.relays: dict[str, ServerRelay] = {}
+        self._around = around
+        self._owner = owner
+        self._settings = settings
+        self._ways: dict[int, ServerRelay] = {}
+        for server in named(settings):
+            self.relays[server.id] = self.relay_for(server)
+
+    def __getitem__(self, server: str) -> Supervisor:
+        return self.relays[server].supervisor
+
+    def get(self, server: str) -> Supervisor | None:
+        """Return a server, or None when the config does not name it."""
+        relay = self.relays.get(server)
+        return relay.supervisor if relay is not None else None
+
+    def __contains__(self, server: object) -> bool:
+        return server in self.relays
+
+    def __iter__(self) -> Iterator[Supervisor]:
+        return iter([relay.supervisor for relay in self.relays.values()])
+
+    def relay_for(self, server: ServerSettings) -> ServerRelay:
+        """Return a new way to a server; nothing is started."""
+        supervisor = Supervisor(server, lambda log: self._carrier(server, log), self._owner)
+        relay = ServerRelay(supervisor, self.parking)
+        self._ways[id(supervisor)] = relay
+        return relay
+
+    def way_of(self, supervisor: Supervisor) -> ServerRelay | None:
+        """Return the relay that a supervisor belongs to."""
+        return self._ways.get(id(supervisor))
+
+    def forget(self, relay: ServerRelay) -> None:
+        """A relay is no longer needed."""
+        self._ways.pop(id(relay.supervisor), None)
+
+    async def apply(self, settings: Settings) -> list[str]:
+        """Take over a new config; return the ids of servers that are new, gone or changed.
+
+        What did not change goes on undisturbed.
+        """
+        secrets_moved = secret_names(self._settings) != secret_names(settings)
+        wanted = {server.id: server for server in named(settings)}
+        self._settings = settings
+        changed = [ident for ident in self.relays if ident not in wanted]
+        for ident, server in wanted.items():
+            relay = self.relays.get(ident)
+            if (
+                relay is None
+                or _how_reached(relay.supervisor.settings) != _how_reached(server)
+                or secrets_moved
+            ):
+                changed.append(ident)
+            else:
+                relay.supervisor.settings = server
+        gone = [self.relays.pop(ident) for ident in changed if ident in self.relays]
+        self.relays = {
+            ident: self.relays.get(ident) or self.relay_for(server)
+            for ident, server in wanted.items()
+        }
+        for relay in gone:
+            self.forget(relay)
+            await relay.supervisor.dispose()
+        return changed
+
+    async def dispose(self) -> None:
+        """Stop everything, all at once."""
+        self.parking.close()
+        await asyncio.gather(*(relay.supervisor.dispose() for relay in self._ways.values()))
+
+    def _carrier(self, server: ServerSettings, log: ServerLog) -> Carrier:
+        if server.url:
+            return self._http(server)
+        around = self._around
+        kept = server_environment(around.environ, secret_names(self._settings))
+        command = ChildCommand(
+            server.command,
+            server.args,
+            {**kept, **server.env},
+            str(Path(around.base, Path(server.cwd).expanduser())) if server.cwd else "",
+        )
+        return StdioCarrier(server.id, command, log, around.watcher)
+
+    def _http(self, server: ServerSettings) -> Carrier:
+        token = ""
+        if server.auth is not None:
+            token = self._around.environ.get(server.auth.token_env, "")
+        options = PoolOptions(
+            connect_timeout_s=server.connect_timeout_s,
+            tls=client_context() if server.url.startswith("https:") else None,
+            headers=auth_headers(server.headers, token),
+        )
+        return HttpCarrier(HttpPool(server.url, options), self._param_headers(server.id))
+
+    def _param_headers(self, server: str) -> ParamHeaders:
+        def wanted(tool: str) -> tuple[ParamHeader, ...]:
+            offer = self[server].known("tools/list") if server in self else None
+            for entry in offer.entries if offer is not None else ():
+                if entry.get("name") == tool:
+                    return param_headers_of(entry.get("inputSchema")) or ()
+            return ()
+
+        return wanted
+
+
+def named(settings: Settings) -> list[ServerSettings]:
+    """Return the servers that can be reached, in the config's order."""
+    return [
+        server
+        for ident, server in settings.servers.items()
+        if ident != ANY and (server.command or server.url)
+    ]
+
+
+def _how_reached(server: ServerSettings) -> ServerSettings:
+    """Return what of a server's settings its process or connection depends on."""
+    return replace(
+        server,
+        name="",
+        expose=ServerSettings("").expose,
+        timeout_s=0.0,
+        start_timeout_s=0.0,
+        eager=False,
+        idle_s=0.0,
+    )

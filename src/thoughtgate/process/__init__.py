@@ -1,0 +1,1 @@
+"""Starting, watching and ending other programs; which process started which."""

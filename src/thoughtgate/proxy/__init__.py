@@ -1,0 +1,1 @@
+"""`thoughtgate proxy`: one server behind the gate, transparent."""

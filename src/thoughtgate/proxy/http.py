@@ -1,0 +1,394 @@
+"""``proxy``: one server behind the gate, stdio or HTTP on either side.
+
+What is run and where it listens is decided here, before a child or a socket exists; the
+traffic itself is the gateway's business, or the stdio relay's.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from thoughtgate.config.secrets import secret_names
+from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
+from thoughtgate.errors import ConfigError, PeerGone, Problem, ThoughtGateError, UsageError
+from thoughtgate.front.authentication import open_entrance, resource_metadata
+from thoughtgate.front.child_upstream import ChildUpstream
+from thoughtgate.front.http_upstream import HttpUpstream
+from thoughtgate.front.listener import Gateway, GatewayOptions
+from thoughtgate.front.pages import AdminPort, Pages
+from thoughtgate.front.request_head import LOOPBACK, expected_names
+from thoughtgate.front.sessions import SessionTable
+from thoughtgate.gate.approvals.terminal_prompt import open_prompt
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.keys import load_key
+from thoughtgate.gate.open_governor import open_governor, open_tasks
+from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.policy_watch import watch_policy
+from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.state_directory import server_environment
+from thoughtgate.gate.tracing import both
+from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.process.guardian import Guardian
+from thoughtgate.process.memory import settle_memory
+from thoughtgate.proxy.worker_metrics import SharedNumbers
+from thoughtgate.telemetry.metric_table import HTTP
+from thoughtgate.telemetry.metrics import Metrics
+from thoughtgate.transports.child_process import ChildCommand, Watcher
+from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
+from thoughtgate.transports.http_server import HttpServer, ServerLimits
+from thoughtgate.transports.tls import client_context
+
+ANONYMOUS_ID: Final = "upstream"
+"""What rules and the record call a server that only a URL names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyPlan:
+    """What a proxy runs, checked."""
+
+    loaded: Loaded
+    server: ServerSettings
+    listen: ListenSettings
+    environ: Mapping[str, str]
+    state: str
+    audit: str = ""
+    numbers: str = ""
+    """Where workers leave their numbers for each other; empty when there is only one."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.loaded.settings
+
+
+def plan_proxy(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    state: str,
+    *,
+    server: str = "",
+    stdio: bool = False,
+    listen: str = "",
+    upstream: str = "",
+    workers: int = 0,
+    audit: str = "",
+) -> ProxyPlan:
+    """Decide what runs.
+
+    Raises:
+        ConfigError: the config does not say which server, or holds an unusable one.
+        UsageError: the flags contradict each other.
+    """
+    if stdio and listen:
+        raise UsageError("--stdio and --listen exclude each other")
+    chosen = _choose_server(loaded.settings, server, upstream, loaded.path or "")
+    _check_server(chosen, environ, loaded.path or "")
+    address = _listen_address(loaded.settings.listen, stdio=stdio, listen=listen)
+    if workers:
+        address = replace(address, workers=workers)
+    if address.workers > 1 and chosen.command and chosen.isolation == "session":
+        raise UsageError("several workers cannot share sessions that have a process of their own")
+    if address.transport == "http" and address.auth is None and address.host not in LOOPBACK:
+        problem = (
+            f"required when listening on {address.host}, which other machines can reach;"
+            " say in the config who may connect, or listen on 127.0.0.1"
+        )
+        raise ConfigError([Problem("listen.auth", problem, loaded.path or "")])
+    return ProxyPlan(loaded, chosen, address, environ, state, audit)
+
+
+def _choose_server(settings: Settings, server: str, upstream: str, file: str) -> ServerSettings:
+    if upstream:
+        known = settings.servers.get(server or ANONYMOUS_ID)
+        base = known if known is not None else ServerSettings(server or ANONYMOUS_ID)
+        return replace(base, url=upstream, command="", args=())
+    named = {key: one for key, one in settings.servers.items() if key != "*" and one.enabled}
+    if server:
+        if server not in named:
+            known_ids = ", ".join(sorted(named)) or "none"
+            raise UsageError(f"there is no server {server!r} in the config; it has: {known_ids}")
+        return named[server]
+    if len(named) == 1:
+        return next(iter(named.values()))
+    if not named:
+        problem = "name one server, or use --upstream URL"
+    else:
+        problem = f"several servers are named; choose with --server ({', '.join(sorted(named))})"
+    raise ConfigError([Problem("servers", problem, file)])
+
+
+def _check_server(server: ServerSettings, environ: Mapping[str, str], file: str) -> None:
+    if not server.url:
+        return
+    key = f"servers.{server.id}"
+    try:
+        origin = parse_origin(server.url)
+    except ValueError as error:
+        problem = f"{error}; the config and --upstream take one such as http://127.0.0.1:9000/mcp"
+        raise ConfigError([Problem(f"{key}.url", problem, file)]) from None
+    if server.auth is None:
+        return
+    if origin.scheme != "https" and origin.host not in LOOPBACK:
+        problem = "a token goes over https only"
+        raise ConfigError([Problem(f"{key}.url", problem, file)])
+    if not environ.get(server.auth.token_env, "").strip():
+        problem = f"the variable {server.auth.token_env} is not set"
+        raise ConfigError([Problem(f"{key}.auth.token_env", problem, file)])
+
+
+def _listen_address(configured: ListenSettings, *, stdio: bool, listen: str) -> ListenSettings:
+    if stdio:
+        return replace(configured, transport="stdio")
+    if not listen:
+        return configured
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  the largest port
+        raise UsageError(f"--listen takes HOST:PORT, such as 127.0.0.1:8080 (got {listen!r})")
+    return replace(
+        configured, transport="http", host=host.strip("[]") or "127.0.0.1", port=int(port)
+    )
+
+
+def upstream_pool(server: ServerSettings, environ: Mapping[str, str]) -> HttpPool:
+    """Open the pool of connections to a server's URL, with the gate's own credentials."""
+    headers = [(name.lower().encode(), value.encode()) for name, value in server.headers.items()]
+    if server.auth is not None:
+        token = environ.get(server.auth.token_env, "").strip()
+        headers.append((b"authorization", b"Bearer " + token.encode()))
+    tls: ssl.SSLContext | None = None
+    if server.url.startswith("https:"):
+        tls = client_context()
+    return HttpPool(
+        server.url,
+        PoolOptions(connect_timeout_s=server.connect_timeout_s, tls=tls, headers=headers),
+    )
+
+
+def child_command(plan: ProxyPlan) -> ChildCommand:
+    """Return the command of a stdio server with the environment it may see."""
+    server = plan.server
+    environment = server_environment(plan.environ, secret_names(plan.settings))
+    return ChildCommand(server.command, server.args, {**environment, **server.env}, server.cwd)
+
+
+class HttpProxy:
+    """A gateway that listens."""
+
+    def __init__(self, plan: ProxyPlan, watcher: Watcher | None = None) -> None:
+        self.plan = plan
+        self._watcher = watcher
+        self.port = 0
+        self.admin_port = 0
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Stop serving, gently."""
+        self._stop.set()
+
+    async def run(
+        self, on_ready: Callable[["HttpProxy"], None], *, reuse_port: bool = False
+    ) -> None:
+        """Serve until stopped.
+
+        Raises:
+            ThoughtGateError: the server or the address cannot be used, or the record not written.
+        """
+        plan = self.plan
+        meter = Metrics(HTTP) if plan.settings.telemetry.metrics else None
+        shared = SharedNumbers(meter, plan.numbers) if meter and plan.numbers else None
+        pages = Pages(shared or meter)
+        telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
+        gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
+        prompt = open_prompt(plan.state, plan.settings.approval)
+        governor = open_governor(
+            plan.loaded,
+            plan.environ,
+            plan.state,
+            audit=plan.audit,
+            observe=both(json_log("proxy", plan.loaded), meter.observe if meter else None),
+            # Without authentication nobody could show after a restart that a task is his.
+            tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
+            channels=(prompt,) if prompt is not None else (),
+        )
+        say = voice("proxy", plan.loaded, level="warn")
+        watch = watch_policy(governor, plan.loaded, plan.environ, say)
+        if watch is not None:
+            loop = asyncio.get_running_loop()
+            # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
+            with contextlib.suppress(RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGHUP, lambda: watch.reload(now()))
+        governor.start(now(), server=plan.server.id, command="proxy")
+        status = "FAILED"
+        try:
+            async with telling:
+                await self._serve(governor, pages, on_ready, reuse_port=reuse_port)
+            status = "SUCCEEDED"
+        finally:
+            if prompt is not None:
+                prompt.stop()
+            governor.finish(status, now())
+
+    async def _serve(
+        self,
+        governor: Governor,
+        pages: Pages,
+        on_ready: Callable[["HttpProxy"], None],
+        *,
+        reuse_port: bool,
+    ) -> None:
+        plan, listen = self.plan, self.plan.listen
+        upstream = self._upstream()
+        resource = _public_url(listen)
+        entrance, keys = open_entrance(
+            listen.auth,
+            plan.environ,
+            anonymous=principal_of(governor.run),
+            metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
+            file=plan.loaded.path or "",
+        )
+        gateway = Gateway(
+            self._options(),
+            governor,
+            upstream,
+            entrance,
+            SessionTable(
+                load_key(plan.state), limit=listen.max_sessions, idle_s=listen.session_idle_s
+            ),
+            keys=keys,
+            metadata=resource_metadata(resource, listen.auth),
+            pages=pages.routes() if not listen.admin_port else pages.public_routes(),
+        )
+        server = HttpServer(gateway, _limits(listen))
+        pages.attach(gateway, upstream, lambda: len(server.connections))
+        gateway.on_batch = pages.batch_came
+        admin = HttpServer(AdminPort(pages.routes())) if listen.admin_port else None
+        try:
+            await _start(upstream)
+            if keys is not None:
+                await keys.fetch()
+            self.port = await _listen(server, listen.host, listen.port, reuse_port=reuse_port)
+            # At once: whoever connects now is judged by it, for as long as his head is known.
+            gateway.expected = expected_names(listen.host, self.port, listen.hosts, listen.origins)
+            if admin is not None:
+                self.admin_port = await _listen(
+                    admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
+                )
+            gateway.resume_tasks()
+            pages.is_serving = True
+            on_ready(self)
+            await self._stop.wait()
+        finally:
+            pages.is_serving = False
+            gateway.drain()
+            await server.drain(listen.drain_s)
+            await gateway.alone.finish(listen.drain_s)
+            if admin is not None:
+                await admin.drain(0.5)
+            await upstream.close()
+            if keys is not None:
+                await keys.close()
+            gateway.close()
+
+    def _upstream(self) -> HttpUpstream | ChildUpstream:
+        plan = self.plan
+        if plan.server.url:
+            traces = plan.settings.telemetry.otlp is not None
+            return HttpUpstream(upstream_pool(plan.server, plan.environ), traces=traces)
+        return ChildUpstream(
+            child_command(plan), isolation=plan.server.isolation, watcher=self._watcher
+        )
+
+    def _options(self) -> GatewayOptions:
+        settings, listen = self.plan.settings, self.plan.listen
+        timeout = min(listen.request_timeout_s, self.plan.server.timeout_s)
+        return GatewayOptions(
+            self.plan.server.id,
+            enforce=self.plan.loaded.policy.profile == PRODUCTION,
+            timeout_s=timeout,
+            max_held=settings.holds.connection,
+            max_concurrent=listen.max_concurrent,
+            max_batch=listen.max_batch,
+        )
+
+
+async def _start(upstream: HttpUpstream | ChildUpstream) -> None:
+    try:
+        await upstream.start()
+    except PeerGone as error:
+        raise ThoughtGateError(str(error)) from None
+
+
+async def _listen(server: HttpServer, host: str, port: int, *, reuse_port: bool) -> int:
+    try:
+        return await server.listen(host, port, reuse_port=reuse_port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
+        raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None
+
+
+def _limits(listen: ListenSettings) -> ServerLimits:
+    return ServerLimits(max_body=listen.max_body, keep_alive_s=listen.keep_alive_s)
+
+
+def _public_url(listen: ListenSettings) -> str:
+    if listen.public_url:
+        base = listen.public_url.rstrip("/")
+        return base if base.endswith("/mcp") else f"{base}/mcp"
+    host = f"[{listen.host}]" if ":" in listen.host else listen.host
+    return f"http://{host}:{listen.port}/mcp"
+
+
+def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:
+    """Serve HTTP in this process until a signal ends it."""
+    # Forked before there are threads, locks and open files to inherit.
+    guardian = Guardian() if plan.server.command else None
+    raise_descriptor_limit()
+
+    def ready(proxy: HttpProxy) -> None:
+        settle_memory()
+        host = f"[{plan.listen.host}]" if ":" in plan.listen.host else plan.listen.host
+        announce(f"listening on http://{host}:{proxy.port}/mcp")
+        if proxy.admin_port:
+            announce(f"admin on http://{plan.listen.admin_host}:{proxy.admin_port}")
+
+    async def main() -> None:
+        proxy = HttpProxy(plan, guardian)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, proxy.stop)
+        await proxy.run(ready, reuse_port=reuse_port)
+
+    try:
+        run_on_loop(main)
+    finally:
+        if guardian is not None:
+            guardian.dismiss()
+
+
+def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run on uvloop where there is one."""
+    factory = None
+    if sys.platform != "win32":
+        import uvloop  # only the HTTP side pays for it
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main())
+
+
+def raise_descriptor_limit() -> None:
+    """Allow as many connections as the system lets this user have."""
+    import resource  # not on every platform
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,108 @@
+"""Running a planned proxy: on stdio, in this process, or in several that share a port."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from thoughtgate.errors import ThoughtGateError
+from thoughtgate.process.guardian import Guardian
+from thoughtgate.process.launch import launch
+from thoughtgate.proxy.http import ProxyPlan, run_http
+from thoughtgate.proxy.stdio import run_stdio
+from thoughtgate.proxy.worker_metrics import exchange
+
+WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
+"""Set for a worker to the port that it shares."""
+
+NUMBERS: Final = "THOUGHTGATE_PROXY_NUMBERS"
+"""Set for a worker to the directory in which all of them leave their numbers."""
+
+
+def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
+    """Run until a signal or the end of the agent; return the exit code.
+
+    Raises:
+        ThoughtGateError: it cannot be run.
+    """
+    if plan.listen.transport == "stdio":
+        return run_stdio(plan)
+    shared = plan.environ.get(WORKER, "")
+    if shared:
+        listen = replace(plan.listen, port=int(shared), workers=1)
+        numbers = plan.environ.get(NUMBERS, "")
+        run_http(replace(plan, listen=listen, numbers=numbers), announce, reuse_port=True)
+        return 0
+    if plan.listen.workers > 1:
+        return run_workers(plan, announce)
+    run_http(plan, announce)
+    return 0
+
+
+def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
+    """Run several processes on one port; when one of them fails, all stop.
+
+    Raises:
+        ThoughtGateError: the address or the state directory cannot be used.
+    """
+    held = _reserve(plan.listen.host, plan.listen.port)
+    guardian = Guardian()  # ends the workers; their own guardians end what they have started
+    try:
+        with exchange(plan.state) as numbers:
+            port = held.getsockname()[1]
+            environ = {**os.environ, WORKER: str(port), NUMBERS: numbers}
+            command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
+            workers = {
+                launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
+                for _ in range(plan.listen.workers)
+            }
+            announce(f"{len(workers)} workers on port {port}")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: _stop(workers))
+            return _wait(workers, announce)
+    finally:
+        held.close()
+        guardian.dismiss()
+
+
+def _wait(workers: set[int], announce: Callable[[str], None]) -> int:
+    """Wait for all; the first that ends badly takes the others with it."""
+    code = 0
+    while workers:
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:
+            break
+        if pid not in workers:
+            continue
+        workers.discard(pid)
+        ended = os.waitstatus_to_exitcode(status)
+        if ended:
+            code = code or abs(ended)
+            how = f"by signal {-ended}" if ended < 0 else f"with code {ended}"
+            announce(f"worker {pid} ended {how}; the others stop too")
+            _stop(workers)
+    return min(code, 2)
+
+
+def _stop(workers: set[int]) -> None:
+    for pid in list(workers):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def _reserve(host: str, port: int) -> socket.socket:
+    """Bind the address without listening, so that all workers get the same port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    held = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind((host, port))
+    except OSError as error:
+        held.close()
+        raise ThoughtGateError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return held

@@ -1,0 +1,105 @@
+"""The numbers of workers that share a port: whoever is scraped answers for all of them.
+
+Each worker leaves its own in a file, every second and whenever it is scraped, and reads
+those of the others. Nobody waits for a worker that is busy, and no counter ever goes back:
+what a page has shown is in the files before the page is sent.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.core import Metric as Family
+
+from thoughtgate.gate.background import finish, spawn
+from thoughtgate.gate.state_directory import ensure_directory
+from thoughtgate.stores.process_owner import is_alive, own_name
+from thoughtgate.telemetry.merging import read_told, render_merged, render_told
+from thoughtgate.telemetry.metrics import Metrics
+
+DIRECTORY: Final = "workers"
+
+TELL_S: Final = 1.0
+"""How often a worker leaves its numbers: how far a page may lag behind the other workers."""
+
+
+@contextlib.contextmanager
+def exchange(state: str) -> Iterator[str]:
+    """Give the directory in which this process's workers leave their numbers, while they run.
+
+    Raises:
+        StoreError: it cannot be made.
+    """
+    place = Path(ensure_directory(state), DIRECTORY)
+    with contextlib.suppress(FileNotFoundError):
+        for left in place.iterdir():
+            if not is_alive(left.name):
+                shutil.rmtree(left, ignore_errors=True)
+    directory = ensure_directory(str(place / own_name()))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class SharedNumbers:
+    """One worker's numbers, and those that the others have left."""
+
+    def __init__(self, own: Metrics, directory: str) -> None:
+        self._own = own
+        self._path = Path(directory, f"{os.getpid()}.json")
+        self._told = b""
+
+    def set(self, name: str, value: float) -> None:
+        """Say what a number of this worker is now."""
+        self._own.set(name, value)
+
+    def take(self, name: str, value: float) -> None:
+        """Put a value into a histogram of this worker."""
+        self._own.take(name, value)
+
+    def render(self) -> bytes:
+        """Return the counts of all workers in the text format of Prometheus."""
+        families = list(self._own.families())
+        self._tell(families)
+        return render_merged(families, self._others())
+
+    @contextlib.asynccontextmanager
+    async def telling(self, refresh: Callable[[], None]) -> AsyncIterator[None]:
+        """Keep the others informed meanwhile; ``refresh`` brings the numbers up to date."""
+        task = spawn(self._keep_telling(refresh))
+        try:
+            yield
+        finally:
+            await finish(task)
+            refresh()
+            self._tell(list(self._own.families()))
+
+    async def _keep_telling(self, refresh: Callable[[], None]) -> None:
+        while True:
+            refresh()
+            self._tell(list(self._own.families()))
+            await asyncio.sleep(TELL_S)
+
+    def _tell(self, families: list[Family]) -> None:
+        """Leave the numbers for the others, unless these have them; one that cannot still serves."""
+        told = render_told(families)
+        if told == self._told:
+            return
+        temporary = self._path.with_suffix(".tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with contextlib.suppress(OSError):
+            with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+                file.write(told)
+            temporary.replace(self._path)
+            self._told = told
+
+    def _others(self) -> Iterator[list[Family]]:
+        for path in sorted(self._path.parent.glob("*.json")):
+            if path != self._path:
+                with contextlib.suppress(OSError, ValueError):
+                    yield read_told(path.read_bytes())

@@ -1,0 +1,1 @@
+"""The record on disk: written, followed, verified, queried, exported."""

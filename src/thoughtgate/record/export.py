@@ -1,0 +1,193 @@
+"""The record in older and flatter forms, for those who already read them.
+
+``flat_event`` gives the flat, versioned objects of seed 001's audit contract. Unlike the
+record itself this form is closed: a new member needs a new version. ``call_object`` gives
+a call as ``audit query`` and ``audit show`` print it.
+"""
+
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record_events import (
+    AGENT_AUTH_REJECTED,
+    AGENT_CONNECTED,
+    APPROVAL_DECIDED,
+    CALL_DECISION,
+    TOOLS_LIST,
+)
+from thoughtgate.record.call_rows import member, number, text
+
+FLAT_VERSION: Final = 1
+"""Version of the flat contract."""
+
+CSV_CALLS: Final = (
+    "started_at", "run_id", "server", "kind", "tool", "decision", "gate", "rule", "reason_code",
+    "enforced", "approval", "approved_by", "status", "error_kind", "latency_ms", "bytes_in",
+    "bytes_out", "principal", "args_hash", "call_id",
+)  # fmt: skip
+"""Columns of the table of calls, in order."""
+
+
+class CallMember(NamedTuple):
+    """One member of a call as an object."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
+    CallMember("call_id", "string", "the call"),
+    CallMember("writer", "string", "`source.shim_id`"),
+    CallMember("run_id", "string", "the run"),
+    CallMember("session", "string", "the agent's session"),
+    CallMember("server", "string", "the server"),
+    CallMember("kind", "string", "`tool`, `resource` or `prompt`"),
+    CallMember("tool", "string", "the tool, prompt or resource URI"),
+    CallMember("method", "string", "the MCP method"),
+    CallMember("transport", "string", "`mcp_stdio` or `mcp_http`"),
+    CallMember("principal", "string", "who calls"),
+    CallMember("profile", "string", "`production` or `development`"),
+    CallMember("args_hash", "string", "SHA-256 over the canonical arguments"),
+    CallMember("preview", "string", "the arguments, secrets masked"),
+    CallMember("truncated", "boolean", "whether they are cut or left out"),
+    CallMember("bytes_in", "integer", "size of the request"),
+    CallMember("number", "integer", "1, 2, 3… the calls of the run"),
+    CallMember("started_at", "time", "`ts` of `tool_call_start`"),
+    CallMember("decision", "string", "`decision.action`"),
+    CallMember("gate", "string", "`decision.gate`"),
+    CallMember("rule", "string", "`decision.rule_id`"),
+    CallMember("reason_code", "string", "`decision.explain.reason_code`"),
+    CallMember("reason", "string", "`decision.explain.summary`"),
+    CallMember("enforced", "boolean", "`decision.enforced`"),
+    CallMember("workflow", "string", "who is asked"),
+    CallMember("policy", "string", "`decision.policy.policy_version`"),
+    CallMember("decided_at", "time", "`ts` of `tool_call_decision`"),
+    CallMember("asked_at", "time", "`ts` of `approval_requested`"),
+    CallMember("approval_id", "string", "the question"),
+    CallMember("approval", "string", "`approval.outcome`"),
+    CallMember("approved_by", "string", "`approval.decided_by`"),
+    CallMember("approval_channel", "string", "`approval.channel`"),
+    CallMember("approval_reason", "string", "`approval.reason`"),
+    CallMember("approval_at", "time", "`ts` of `approval_decided`"),
+    CallMember("executes", "boolean", "`approval.executes`"),
+    CallMember("votes", "list of object", "`approval.votes`; empty when there are none"),
+    CallMember("status", "string", "`status` of `tool_call_end`"),
+    CallMember("latency_ms", "integer", "from the request to its end"),
+    CallMember("bytes_out", "integer", "size of the answer"),
+    CallMember("error_class", "string", "`error.class`"),
+    CallMember("error_kind", "string", "`error.kind`"),
+    CallMember("error_code", "integer", "`error.code`"),
+    CallMember("error_message", "string", "`error.message`"),
+    CallMember("is_error", "boolean", "the tool's result says `isError`"),
+    CallMember("result_preview", "string", "only in records of an earlier version"),
+    CallMember("ended_at", "time", "`ts` of `tool_call_end`"),
+    CallMember("start_event", "integer", "`seq` of `tool_call_start`"),
+    CallMember("approval_event", "integer", "`seq` of `approval_decided`"),
+    CallMember("end_event", "integer", "`seq` of `tool_call_end`"),
+)
+"""Every member of a call's object, in order; each but the first two may be null."""
+
+CallKey: TypeAlias = tuple[str | None, str | None]
+"""A call's id and its writer: the writers of one run may count alike."""
+
+_UINT32: Final = 2**32 - 1
+
+
+def written_time(at: float | None) -> str | None:
+    """Return a time as the record writes it; None when it is not known."""
+    # The record's milliseconds are not exact as seconds, so the nearest ones are meant.
+    return render_time(at + 0.0005) if at is not None and at > 0 else None
+
+
+def call_object(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call of the ledger with times and booleans as the record has them."""
+    return {name: _VALUES.get(kind, _as_it_is)(call[name]) for name, kind, _ in CALL_MEMBERS}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _boolean(value: Any) -> bool | None:
+    return None if value is None else bool(value)
+
+
+_VALUES: Final[dict[str, Callable[[Any], Any]]] = {"time": written_time, "boolean": _boolean}
+
+
+def approved_call(event: dict[str, Any]) -> CallKey | None:
+    """Return the call that an event says was made after it was held."""
+    if event.get("type") != APPROVAL_DECIDED:
+        return None
+    made = member(event, "approval").get("executes") is True
+    return call_key(event) if made else None
+
+
+def flat_event(
+    event: dict[str, Any], approved: Container[CallKey] = frozenset()
+) -> dict[str, Any] | None:
+    """Return an event as a flat record; None for types that the flat contract does not know.
+
+    ``approved`` are the calls that were made after they were held.
+    """
+    members = _FLAT.get(event.get("type", ""))
+    if members is None:
+        return None
+    return {
+        "version": FLAT_VERSION,
+        "timestamp": text(event, "ts") or "",
+        **members(event, approved),
+        "session_id": text(event, "session_id") or "0",
+        "upstream": text(event, "server_name") or "",
+    }
+
+
+def _tool_call(event: dict[str, Any], approved: Container[CallKey]) -> dict[str, Any]:
+    said, call = member(event, "decision"), member(event, "call")
+    action = said.get("action")
+    went_on = action == "ALLOW" or said.get("enforced") is False
+    if action == "HOLD":
+        went_on = went_on or call_key(event) in approved
+    return {"event": "tool_call", "tool_name": text(call, "tool_name") or "", "allowed": went_on}
+
+
+def call_key(event: dict[str, Any]) -> CallKey:
+    """Return which call an event speaks of."""
+    return text(member(event, "call"), "call_id"), text(member(event, "source"), "shim_id")
+
+
+def _tools_list(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
+    said = member(event, "list")
+    return {
+        "event": "tools_list",
+        "tools_upstream": min(number(said, "offered") or 0, _UINT32),
+        "tools_returned": min(number(said, "returned") or 0, _UINT32),
+    }
+
+
+def _connected(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
+    said = member(event, "agent")
+    return {
+        "event": "agent_connected",
+        "method": text(said, "method") or "none",
+        "identity": text(said, "identity"),
+    }
+
+
+def _rejected(event: dict[str, Any], _: Container[CallKey]) -> dict[str, Any]:
+    said = member(event, "agent")
+    return {
+        "event": "agent_auth_rejected",
+        "method": text(said, "method") or "",
+        "reason": text(said, "reason") or "",
+    }
+
+
+_FLAT: Final[dict[str, Callable[[dict[str, Any], Container[CallKey]], dict[str, Any]]]] = {
+    CALL_DECISION: _tool_call,
+    TOOLS_LIST: _tools_list,
+    AGENT_CONNECTED: _connected,
+    AGENT_AUTH_REJECTED: _rejected,
+}

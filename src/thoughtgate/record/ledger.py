@@ -1,0 +1,331 @@
+"""The ledger: a database filled from the record, for questions that a file answers slowly.
+
+The record is the truth, the ledger can be thrown away and filled again. How far each file
+was read is kept in the same transaction as what was read, so a kill at any moment neither
+loses nor doubles anything. What the questions are is ``record.ledger_queries``'s business.
+"""
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.core.envelope import stated_chain
+from thoughtgate.errors import StoreError
+from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS, Folded
+from thoughtgate.record.reader import Watch, read_entry, read_lines, record_files, unwatched
+from thoughtgate.record.verification import Line
+from thoughtgate.stores.database import keep_log
+
+SCHEMA_VERSION: Final = 4
+"""A ledger of another version is thrown away and filled again."""
+
+BATCH_LINES: Final = 30_000
+"""Lines between commits: some 30 MB of memory, and a second's work to do again after a kill."""
+
+MAX_FAULTS: Final = 1000
+"""Faults that are named for one reading of the record."""
+
+_BUSY_S: Final = 10.0
+
+
+class Ingested(NamedTuple):
+    """What one reading of the record brought."""
+
+    events: int
+    faults: tuple[tuple[str, int, str], ...]
+    """File, line and what is wrong there, found now or when it was read before."""
+
+
+def _columns(columns: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in columns)
+
+
+_SCHEMA: Final = f"""
+CREATE TABLE files (head TEXT PRIMARY KEY, name TEXT, offset INTEGER, lines INTEGER, chain TEXT);
+CREATE TABLE faults (head TEXT, line INTEGER, fault TEXT, PRIMARY KEY (head, line)) WITHOUT ROWID;
+CREATE TABLE runs ({_columns(RUN_COLUMNS)}, head TEXT, PRIMARY KEY (run_id, writer)) WITHOUT ROWID;
+CREATE TABLE calls (id INTEGER PRIMARY KEY, indexed INTEGER NOT NULL DEFAULT 0,
+  {_columns(CALL_COLUMNS)}, head TEXT, UNIQUE (call_id, writer));
+CREATE INDEX calls_time ON calls (started_at);
+CREATE INDEX calls_run ON calls (run_id, started_at);
+CREATE INDEX calls_tool ON calls (tool, started_at);
+CREATE INDEX calls_verdict ON calls (decision, tool, started_at);
+CREATE INDEX calls_server ON calls (server, started_at);
+CREATE INDEX calls_decision ON calls (decision, started_at);
+CREATE INDEX calls_status ON calls (status, started_at);
+CREATE INDEX calls_unindexed ON calls (id) WHERE indexed = 0;
+CREATE TABLE traffic (run_id TEXT, server TEXT, minute INTEGER, type TEXT, direction TEXT,
+  detail TEXT, count INTEGER, bytes INTEGER, head TEXT,
+  PRIMARY KEY (minute, type, server, direction, detail, run_id, head)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61');
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+
+def _upsert(table: str, columns: tuple[tuple[str, str], ...], key: str) -> str:
+    names = [*(name for name, _ in columns), "head"]
+    merged = ", ".join(f"{name}=coalesce(excluded.{name}, {table}.{name})" for name in names[2:])
+    marks = ", ".join("?" * len(names))
+    return (
+        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks}) "  # noqa: S608 - our own names
+        f"ON CONFLICT ({key}) DO UPDATE SET {merged}"
+    )
+
+
+_PUT_CALL: Final = _upsert("calls", CALL_COLUMNS, "call_id, writer")
+_PUT_RUN: Final = _upsert("runs", RUN_COLUMNS, "run_id, writer")
+_PUT_TRAFFIC: Final = (
+    "INSERT INTO traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
+)
+_PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
+_PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
+_KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
+_TABLES_BY_FILE: Final = ("files", "faults", "calls", "runs", "traffic")
+"""Tables whose rows belong to a file: the last one that speaks of them."""
+
+_INDEX_WORDS: Final = (
+    "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
+    "coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
+    "WHERE indexed = 0 AND preview IS NOT NULL"
+)
+_MARK_INDEXED: Final = "UPDATE calls SET indexed = 1 WHERE indexed = 0 AND preview IS NOT NULL"
+
+
+def ledger_path(record: Path) -> Path:
+    """Return where the ledger of a record is: beside it."""
+    return record.with_name(f"{record.name}.ledger")
+
+
+class Ledger:
+    """The database of one record."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.connection = self._open()
+        except sqlite3.DatabaseError:
+            # Damaged, or no database at all: nothing in it cannot be had from the record again.
+            self._remove()
+            try:
+                self.connection = self._open()
+            except sqlite3.Error as error:
+                raise StoreError(f"{path}: the ledger cannot be opened: {error}") from error
+
+    def close(self) -> None:
+        """Close the database."""
+        self.connection.close()
+
+    def ingest(self, record: Path, watch: Watch = unwatched) -> Ingested:
+        """Read what the record holds beyond what was read before; forget files that are gone.
+
+        A call that several files speak of stays until the last of them is gone.
+
+        Raises:
+            StoreError: the record or the ledger cannot be read or written.
+        """
+        events, faults = 0, list[tuple[str, int, str]]()
+        try:
+            files = [(file, _head(file)) for file in record_files(record)]
+            self._forget_all_but(self._usable([head for _, head in files]))
+            for file, head in files:
+                if head:
+                    events += self._ingest_file(file, head, faults, watch)
+                    faults += self._known_faults(file, head)
+            if events:
+                self.connection.executescript("PRAGMA analysis_limit = 400; PRAGMA optimize;")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{self.path}: the ledger cannot be filled: {error}; remove it to begin anew"
+            ) from error
+        return Ingested(events, tuple(faults[:MAX_FAULTS]))
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Only a new file is opened here: closing one in use would drop SQLite's locks on it.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            if not self.path.is_file():
+                raise StoreError(f"{self.path}: the ledger cannot be opened: it is not a file")
+        except OSError as error:
+            raise StoreError(
+                f"{self.path}: the ledger cannot be opened: {error.strerror}"
+            ) from error
+        connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+        try:
+            keep_log(connection, round(_BUSY_S * 1000))
+            connection.executescript(
+                "PRAGMA synchronous = NORMAL; "
+                "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
+            )
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != SCHEMA_VERSION:
+                self._create(connection, version)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _create(self, connection: sqlite3.Connection, version: int) -> None:
+        if version:
+            raise sqlite3.DatabaseError(f"version {version} is not known here")
+        connection.execute("BEGIN IMMEDIATE")
+        (now,) = connection.execute("PRAGMA user_version").fetchone()
+        if now == SCHEMA_VERSION:
+            connection.execute("ROLLBACK")
+            return
+        for statement in _SCHEMA.split(";\n"):
+            connection.execute(statement)
+        connection.execute("COMMIT")
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+
+    def _ingest_file(
+        self, file: Path, head: str, faults: list[tuple[str, int, str]], watch: Watch
+    ) -> int:
+        events = 0
+        while True:
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                offset, lines, chain = self._reached(head)
+                _check_unchanged(file, offset, lines, chain, faults)
+                batch = _Batch(offset, lines, chain)
+                for line in _whole_lines(file, offset, lines, watch):
+                    batch.take(line)
+                    if batch.count >= BATCH_LINES:
+                        break
+                self._put(batch, head, file)
+                self.connection.execute("COMMIT")
+            except BaseException:
+                self.connection.execute("ROLLBACK")
+                raise
+            events += batch.folded.events
+            if batch.count < BATCH_LINES:
+                return events
+
+    def _usable(self, heads: list[str]) -> set[str]:
+        """Return the files whose rows can stay: none if one is new that others came after.
+
+        A row belongs to the last file that speaks of it, so files are read in their order.
+        """
+        known = {str(row[0]) for row in self.connection.execute("SELECT head FROM files")}
+        met = [head in known for head in heads if head]
+        return set() if met != sorted(met, reverse=True) else set(heads)
+
+    def _forget_all_but(self, heads: set[str]) -> None:
+        """Delete what came from files that the record no longer has."""
+        known = self.connection.execute("SELECT head FROM files").fetchall()
+        gone = [row for row in known if row[0] not in heads]
+        if not gone:
+            return
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            for table in _TABLES_BY_FILE:
+                self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
+            # The index of words keeps no text to delete by, so it is made anew.
+            self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+            self.connection.execute("UPDATE calls SET indexed = 0")
+            self.connection.execute(_INDEX_WORDS)
+            self.connection.execute(_MARK_INDEXED)
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+
+    def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
+        rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))
+        return [(str(file), int(line), str(fault)) for line, fault in rows]
+
+    def _reached(self, head: str) -> tuple[int, int, str]:
+        row = self.connection.execute(
+            "SELECT offset, lines, chain FROM files WHERE head = ?", (head,)
+        ).fetchone()
+        return (int(row[0]), int(row[1]), str(row[2])) if row else (0, 0, "")
+
+    def _put(self, batch: "_Batch", head: str, file: Path) -> None:
+        if not batch.count:
+            return
+        put, folded = self.connection.executemany, batch.folded
+        put(_PUT_RUN, _rows(folded.runs.values(), RUN_COLUMNS, head))
+        put(_PUT_CALL, _rows(folded.calls.values(), CALL_COLUMNS, head))
+        put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in folded.traffic.items()))
+        put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
+        self.connection.execute(_INDEX_WORDS)
+        self.connection.execute(_MARK_INDEXED)
+        values = (head, file.name, batch.offset, batch.lines, batch.chain)
+        self.connection.execute(_PUT_FILE, values)
+
+
+class _Batch:
+    """Lines that are put into the ledger together."""
+
+    def __init__(self, offset: int, lines: int, chain: str) -> None:
+        self.offset = offset
+        self.lines = lines
+        self.chain = chain
+        self.count = 0
+        self.folded = Folded()
+        self.faults: list[tuple[int, str]] = []
+
+    def take(self, line: Line) -> None:
+        """Fold one line in, or note why it cannot be."""
+        self.count += 1
+        self.offset += line.size
+        self.lines = line.number
+        self.chain = ""
+        if not line.data:
+            return
+        entry = read_entry(line)
+        if entry.fault:
+            if len(self.faults) < MAX_FAULTS:
+                self.faults.append((line.number, entry.fault))
+            return
+        sealed = stated_chain(line.data)
+        self.chain = sealed[1] if sealed is not None else ""
+        self.folded.add(entry.event)
+
+
+def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterator[list[Any]]:
+    names = [name for name, _ in columns]
+    for row in rows:
+        get = row.get
+        yield [*(get(name) for name in names), head]
+
+
+def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[Line]:
+    """Give the lines that have their end; a line still being written is for the next time."""
+    return (line for line in read_lines(file, offset, lines, watch) if line.ended)
+
+
+def _head(file: Path) -> str:
+    """Return what identifies a file under any name: the digest of its first line."""
+    for line in read_lines(file):
+        return hashlib.sha256(line.data).hexdigest() if line.ended else ""
+    return ""
+
+
+def _check_unchanged(
+    file: Path, offset: int, lines: int, chain: str, faults: list[tuple[str, int, str]]
+) -> None:
+    """Note when what was read before is no longer there."""
+    if not chain:
+        return
+    tail = f'"chain":"{chain}"}}\n'.encode()
+    with file.open("rb") as stream:
+        stream.seek(max(0, offset - len(tail)))
+        found = stream.read(len(tail))
+    if found != tail:
+        faults.append(
+            (
+                str(file),
+                lines,
+                "what the ledger has read here is gone or changed: see `thoughtgate audit verify`",
+            )
+        )

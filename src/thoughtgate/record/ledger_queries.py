@@ -1,0 +1,234 @@
+"""Questions to the ledger: calls by filter, one call's story, runs, and sums for charts."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, Final
+
+from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
+from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS
+
+MAX_LATENCIES: Final = 100_000
+"""Newest calls whose latencies the percentiles are taken from."""
+
+_LOST_START: Final = (
+    "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
+    "nullif(calls.approval_at, 0), nullif(calls.ended_at, 0))"
+)
+_TIMES: Final = (
+    ("calls.started_at", "+calls.started_at > 0"),
+    (_LOST_START, f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"),
+)
+"""When calls were made, and which: those with a start, then by what else is known of the others.
+
+Two questions, because the first is answered from an index alone; the plus keeps SQLite from
+another that has less.
+"""
+
+# Other filters are applied to the newest 5,000 calls with a word: a common word stays cheap.
+_WORD_HITS: Final = (
+    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
+)
+_CALL: Final = ", ".join(f"calls.{name}" for name, _ in CALL_COLUMNS)
+_RUN: Final = ", ".join(name for name, _ in RUN_COLUMNS)
+_CALL_NAMES: Final = tuple(name for name, _ in CALL_COLUMNS)
+_RUN_NAMES: Final = tuple(name for name, _ in RUN_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilter:
+    """Which calls are asked for; an empty field accepts any."""
+
+    run: str = ""
+    server: str = ""
+    tool: str = ""
+    """Exact, or with ``*`` and ``?`` as wildcards."""
+    decision: str = ""
+    """ALLOW, HOLD, BLOCK or THROTTLE."""
+    status: str = ""
+    """OK, ERROR, TIMEOUT or CANCELLED."""
+    since: float = 0.0
+    until: float = 0.0
+    text: str = ""
+    """Words that stand together in the name, the arguments or the reason; the last may be begun only."""
+    limit: int = 50
+    """0 for all."""
+
+    def where(self) -> tuple[str, list[Any]]:
+        """Return the condition and its values."""
+        terms, values = list[str](), list[Any]()
+        for column, wanted in (("run_id", self.run), ("server", self.server), ("tool", self.tool)):
+            if wanted:
+                term, value = _named(f"calls.{column}", wanted)
+                terms.append(term)
+                values.append(value)
+        for column, wanted in (("decision", self.decision), ("status", self.status)):
+            if wanted:
+                terms.append(f"calls.{column} = ?")
+                values.append(wanted.upper())
+        if self.since:
+            terms.append("calls.started_at >= ?")
+            values.append(self.since)
+        if self.until:
+            terms.append("calls.started_at < ?")
+            values.append(self.until)
+        if self.text:
+            term, value = _words(self.text)
+            terms.append(term)
+            values.append(value)
+        return " AND ".join(terms) or "1", values
+
+    def where_traffic(self) -> tuple[str, list[Any]]:
+        """Return the condition for messages and frames: by run, server and time, to the minute."""
+        terms, values = list[str](), list[Any]()
+        for column, wanted in (("run_id", self.run), ("server", self.server)):
+            if wanted:
+                term, value = _named(column, wanted)
+                terms.append(term)
+                values.append(value)
+        if self.since:
+            terms.append("minute >= ?")
+            values.append(self.since // 60)
+        if self.until:
+            terms.append("minute < ?")
+            values.append(-(-self.until // 60))
+        return " AND ".join(terms) or "1", values
+
+
+def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[str, Any]]:
+    """Return the calls that pass a filter, newest first."""
+    where, values = wanted.where()
+    limit = wanted.limit or -1
+    query = (
+        f"SELECT {_CALL} FROM calls WHERE {where} "  # noqa: S608 - names of our own, values bound
+        "ORDER BY calls.started_at DESC, calls.id DESC LIMIT ?"
+    )
+    rows = connection.execute(query, (*values, limit))
+    return [_call(row) for row in rows]
+
+
+def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, Any]]:
+    """Return the calls of an id, or whose id ends with it: mostly one, or none."""
+    for term, value in (("call_id = ?", call_id), ("call_id GLOB ?", f"*{_literal(call_id)}")):
+        query = f"SELECT {_CALL} FROM calls WHERE {term} ORDER BY started_at DESC LIMIT 20"  # noqa: S608 - as above
+        rows = connection.execute(query, (value,)).fetchall()
+        if rows:
+            return [_call(row) for row in rows]
+    return []
+
+
+def _call(row: tuple[Any, ...]) -> dict[str, Any]:
+    call = dict(zip(_CALL_NAMES, row, strict=True))
+    call["votes"] = json.loads(call["votes"]) if call["votes"] else []
+    return call
+
+
+def find_runs(connection: sqlite3.Connection, since: float, limit: int) -> list[dict[str, Any]]:
+    """Return runs, newest first."""
+    query = f"SELECT {_RUN} FROM runs WHERE coalesce(started_at, 0) >= ? ORDER BY started_at DESC LIMIT ?"  # noqa: S608 - as above
+    rows = connection.execute(query, (since, limit or -1))
+    return [dict(zip(_RUN_NAMES, row, strict=True)) for row in rows]
+
+
+def count_by(
+    connection: sqlite3.Connection, column: str, wanted: CallFilter, limit: int = 20
+) -> list[tuple[str, int]]:
+    """Count calls by one of their columns, most first."""
+    if column not in _CALL_NAMES:
+        raise ValueError(f"calls have no column {column!r}")
+    where, values = wanted.where()
+    query = (
+        f"SELECT coalesce(calls.{column}, ''), count(*) FROM calls WHERE {where} "  # noqa: S608 - checked above
+        "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
+    )
+    return [(str(name), int(count)) for name, count in connection.execute(query, (*values, limit))]
+
+
+def count_over_time(
+    connection: sqlite3.Connection, wanted: CallFilter, step_s: int
+) -> list[tuple[float, str, int]]:
+    """Count calls by decision in steps of time, but for those of which no time is known."""
+    where, values = wanted.where()
+    sums: dict[tuple[float, str], int] = {}
+    for time, which in _TIMES:
+        query = (
+            f"SELECT cast({time} / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+            f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
+        )
+        for at, decision, count in connection.execute(query, (step_s, step_s, *values)):
+            key = (float(at), str(decision))
+            sums[key] = sums.get(key, 0) + int(count)
+    return [(at, decision, count) for (at, decision), count in sorted(sums.items())]
+
+
+def time_between(connection: sqlite3.Connection, wanted: CallFilter) -> float:
+    """Return the seconds between the first and the last call."""
+    where, values = wanted.where()
+    ends = list[float]()
+    for time, which in _TIMES:
+        query = f"SELECT min({time}), max({time}) FROM calls WHERE {where} AND {which}"  # noqa: S608 - as above
+        found = connection.execute(query, values).fetchone()
+        ends += [float(end) for end in found if end is not None]
+    return max(ends) - min(ends) if ends else 0.0
+
+
+def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
+    """Return the latencies of answered calls, sorted."""
+    where, values = wanted.where()
+    query = (
+        f"SELECT latency_ms FROM calls WHERE {where} AND latency_ms IS NOT NULL AND status = 'OK' "  # noqa: S608 - as above
+        "ORDER BY calls.started_at DESC LIMIT ?"
+    )
+    return sorted(int(row[0]) for row in connection.execute(query, (*values, MAX_LATENCIES)))
+
+
+def count_traffic(
+    connection: sqlite3.Connection, kind: str, wanted: CallFilter | None = None, limit: int = 20
+) -> list[tuple[str, str, int, int]]:
+    """Count messages or refused frames by direction and detail: direction, detail, count, bytes.
+
+    Of the filter, run, server and times apply.
+    """
+    where, values = (wanted or CallFilter()).where_traffic()
+    query = (
+        "SELECT direction, detail, sum(count), sum(bytes) FROM traffic "  # noqa: S608 - as above
+        f"WHERE type = ? AND {where} GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT ?"
+    )
+    return [
+        (str(direction), str(detail), int(count), int(size))
+        for direction, detail, count, size in connection.execute(
+            query, (kind, *values, limit or -1)
+        )
+    ]
+
+
+def count_frames(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, int]:
+    """Count refused frames by the check that they failed, in either direction, most first."""
+    sums: dict[str, int] = {}
+    for _, check, count, _ in count_traffic(connection, FRAME_REFUSED, wanted, 0):
+        sums[check] = sums.get(check, 0) + count
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
+
+
+def count_messages(connection: sqlite3.Connection, wanted: CallFilter) -> int:
+    """Count the messages that no gate judges."""
+    return sum(count for _, _, count, _ in count_traffic(connection, MESSAGE, wanted, 0))
+
+
+def _named(column: str, wanted: str) -> tuple[str, str]:
+    """Return the condition for a name, in which only ``*`` and ``?`` are wildcards."""
+    if "*" in wanted or "?" in wanted:
+        return f"{column} GLOB ?", wanted.replace("[", "[[]")
+    return f"{column} = ?", wanted
+
+
+def _words(text: str) -> tuple[str, str]:
+    if any(char.isalnum() for char in text):
+        phrase = '"' + text.replace('"', " ") + '"*'
+        return _WORD_HITS, phrase
+    return "calls.preview GLOB ?", f"*{_literal(text)}*"
+
+
+def _literal(text: str) -> str:
+    """Return a GLOB pattern for the text itself."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in text)

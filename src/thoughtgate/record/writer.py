@@ -1,0 +1,195 @@
+"""Writing the record: events become sealed lines in a file or on a stream, or the caller is told.
+
+Owns what happens when writing fails: previews go first, then the caller hears of it
+(``refuse``) or the loss is noted as soon as there is room (``continue``). Knows nothing of
+calls or gates. The file's own side is ``record.file``'s.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from thoughtgate.core.envelope import Envelope, seal, seal_all
+from thoughtgate.core.evidence import (
+    checkpoint,
+    record_cut,
+    record_gap,
+    record_opened,
+    record_repaired,
+)
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.record.file import RecordFile, Tail
+from thoughtgate.record.stream import STREAMS, RecordStream, is_stream
+
+REFUSE: Final = "refuse"
+CONTINUE: Final = "continue"
+
+ROTATE_BYTES: Final = 64 * 1024 * 1024
+"""Size at which a file is put aside: some 100,000 events, still quick to verify and to copy."""
+KEEP: Final = 10
+"""Files put aside that are kept beside the current one."""
+CHECKPOINT_EVERY: Final = 1000
+"""Lines between signed checkpoints: what a thief of the tail can take unseen while we run."""
+CHECKPOINT_S: Final = 60.0
+"""Seconds after which the next batch brings a checkpoint, however few lines there were."""
+
+
+class RecordWriter:
+    """Writes one run's events. Not for use by several threads at once."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        envelope: Envelope,
+        *,
+        on_failure: str = REFUSE,
+        rotate_bytes: int = ROTATE_BYTES,
+        keep: int = KEEP,
+        keep_bytes: int = 0,
+        fsync: bool = False,
+        sign_key: bytes = b"",
+        checkpoint_every: int = CHECKPOINT_EVERY,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """Write to a file or a stream; ``say`` tells the operator that writing fails, or works again."""
+        self.envelope = envelope
+        self.lost = 0
+        """Events that could not be written and are not yet noted as lost."""
+        self._reason = ""
+        self._on_failure = on_failure
+        self.refuses: Callable[[], bool] = lambda: on_failure == REFUSE
+        """Tells whether calls are refused while writing fails, so that the operator hears what is so."""
+        self._say = say
+        self._sign_key = sign_key
+        self._checkpoint_every = checkpoint_every
+        self._unsigned = 0
+        self._signed_at: float | None = None
+        """Time of this writer's last checkpoint."""
+        self._last_at = 0.0
+        self._sink: RecordFile | RecordStream
+        if str(path) in STREAMS or is_stream(str(path)):
+            self._sink = RecordStream(str(path))
+        else:
+            self._sink = RecordFile(
+                Path(path),
+                self._open_line,
+                rotate_bytes=rotate_bytes,
+                keep=keep,
+                keep_bytes=keep_bytes,
+                fsync=fsync,
+                take_back=self._take_back,
+            )
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Put a batch of events on the record before returning, all of them or none.
+
+        Raises:
+            RecordError: nothing was written, and ``on_failure`` is ``refuse``.
+        """
+        if not records:
+            return
+        try:
+            self._append(records)
+        except RecordError:
+            try:
+                self._append([_without_previews(record) for record in records])
+            except RecordError as error:
+                if not self.lost:
+                    what = "refused" if self.refuses() else "forwarded all the same"
+                    self._tell(f"{error}; calls are {what}")
+                self.lost += len(records)
+                self._reason = str(error)
+                if self._on_failure == REFUSE:
+                    raise
+
+    def close(self) -> None:
+        """Sign the end if there is a key, and close. The record must already say what it has to."""
+        if self._sign_key and self._last_at:
+            try:
+                self._append((), closing=True)
+            except RecordError as error:
+                self._reason = str(error)
+        self._sink.close()
+
+    def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
+        seq, unsigned, signed_at = self.envelope.seq, self._unsigned, self._signed_at
+
+        gone = 0
+
+        def render(tail: Tail) -> tuple[bytes, str]:
+            nonlocal gone
+            gone = tail.gone
+            events = records
+            if gone:
+                at = records[0].at if records else self._last_at
+                events = [record_cut(at, gone), *records]
+            return self._lines(events, tail, closing=closing)
+
+        try:
+            self._sink.append(render)
+        except RecordError:
+            self.envelope.seq, self._unsigned, self._signed_at = seq, unsigned, signed_at
+            raise
+        if self.lost:
+            missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
+            self._tell(f"the record goes on; {missing} missing and named as lost in it")
+        self.lost = 0
+        if gone:
+            self._tell(
+                f"{gone} or more bytes were cut off the record's end; it goes on and says so"
+            )
+
+    def _tell(self, text: str) -> None:
+        if self._say is not None:
+            self._say(text)
+
+    def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
+        wrap, dump = self.envelope.wrap, orjson.dumps
+        at = records[0].at if records else self._last_at
+        lines = []
+        if tail.torn is not None:
+            lines.append(wrap(record_repaired(at, tail.torn)))
+        if self.lost:
+            lines.append(wrap(record_gap(at, self.lost, self._reason)))
+        lines += [wrap(record, dump) for record in records]
+        self._last_at = records[-1].at if records else at
+        data, chain = seal_all(lines, tail.chain)
+        if self._sign_key:
+            self._unsigned += len(lines)
+            if closing or self._is_due():
+                signed, chain = self._sign(chain, closing=closing)
+                data += signed
+        return (b"\n" + data if tail.needs_newline else data), chain
+
+    def _sign(self, chain: str, *, closing: bool) -> tuple[bytes, str]:
+        self._unsigned, self._signed_at = 0, self._last_at
+        record = checkpoint(self._last_at, self._sign_key, chain, closing=closing)
+        return seal(self.envelope.wrap(record), chain)
+
+    def _is_due(self) -> bool:
+        """Tell whether the batch at hand brings a checkpoint; a writer's first always does."""
+        if self._signed_at is None or self._unsigned >= self._checkpoint_every:
+            return True
+        # A clock that was set back must not put the next checkpoint off.
+        return abs(self._last_at - self._signed_at) >= CHECKPOINT_S
+
+    def _open_line(self, number: int, previous_file: str, chain: str) -> tuple[bytes, str]:
+        record = record_opened(
+            self._last_at, number=number, previous_file=previous_file, previous_chain=chain
+        )
+        return seal(self.envelope.wrap(record), chain)
+
+    def _take_back(self) -> None:
+        self.envelope.seq -= 1
+
+
+def _without_previews(record: Record) -> Record:
+    """Return the event with its previews dropped: a smaller line may still find room."""
+    body: dict[str, Any] = dict(record.body)
+    call = body.get("call")
+    if type(call) is dict and "preview" in call:
+        body["call"] = {**call, "preview": {"truncated": True}}
+    return record._replace(body=body)

@@ -1,1 +1,0 @@
-"""Carries out the core's commands: shim, governance service, wrap, proxy, hub."""

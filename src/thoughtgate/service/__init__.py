@@ -1,0 +1,1 @@
+"""The governance service: what the shims of one `wrap` ask."""

@@ -1,0 +1,413 @@
+"""The governance service: one policy, one desk and one record for all shims of a run.
+
+Shims ask over HTTP on the loopback with the run's token. This module knows what is asked
+and answered; ``service.http_api`` knows HTTP. Everything runs on one event loop,
+so a governor is never used by two at once. The token opens the door; within, a session may
+speak of its own calls and of nobody else's.
+"""
+
+import asyncio
+import contextlib
+from typing import Any, Final
+
+from thoughtgate.config.settings import Settings
+from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
+from thoughtgate.core.events import CallJudged
+from thoughtgate.core.judge import Question, Ruling
+from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
+from thoughtgate.core.session_replies import ORPHAN_AFTER_S
+from thoughtgate.core.task_table import Caller
+from thoughtgate.errors import PeerError, RecordError
+from thoughtgate.gate.clock import monotonic, new_id, now
+from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.task_messages import as_told, task_command
+from thoughtgate.gate.task_runner import Told
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.service.shim_session import (
+    MAX_OPEN_CALLS,
+    OpenCall,
+    ShimSession,
+    known_process,
+    read_record,
+    string_of,
+    wrong,
+)
+from thoughtgate.wire.methods import LISTINGS, named_by
+
+SETTLE_EVERY_S: Final = 0.1
+"""How often people's answers are looked for while calls are held."""
+
+STOPPED_S: Final = 5.0
+"""A service that did not look for so long was itself stopped (Ctrl-Z); no shim was silent then."""
+
+MAX_WAIT_S: Final = 30.0
+"""How long a question about a held call may be kept open."""
+
+KEEP_RULINGS: Final = 10_000
+"""Outcomes kept for shims that have not fetched them."""
+
+MAX_SESSIONS: Final = 1_000
+"""Shims at once; an agent has dozens of servers at most."""
+
+MAX_BATCH: Final = 10_000
+"""Events in one request; a shim sends five hundred."""
+
+MAX_REASON: Final = 200
+
+POLL_MS: Final = 1000
+"""Pace of a caller that polls; one that waits in the question needs none."""
+
+
+class Governance:
+    """Answers shims."""
+
+    def __init__(self, governor: Governor, settings: Settings, withheld: frozenset[str]) -> None:
+        self.governor = governor
+        self.settings = settings
+        self.shutting_down = False
+        self.sessions: dict[str, ShimSession] = {}
+        self._by_name: dict[str, str] = {}
+        """Sessions of callers that said no hello, by the server that they speak for."""
+        self._withheld = sorted(withheld)
+        self._held: dict[str, str] = {}
+        """Calls that wait for people, with the session of each."""
+        self._rulings: dict[str, Ruling] = {}
+        self._news = asyncio.Condition()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._principal = principal_of(governor.run)
+
+    def heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A shim lives: a new one, a known one, or one that says goodbye."""
+        server = string_of(body, "server_id")
+        if body.get("hello") is True:
+            return self._welcome(server, known_process(body.get("pid")))
+        ident = body.get("session_id", self._by_name.get(server))
+        session = self.sessions.get(ident) if isinstance(ident, str) else None
+        if session is None:
+            # One that was taken for lost has no server any more; it must not sit there for ever.
+            return {"shutdown": self.shutting_down or ident is not None}
+        session.seen_at = monotonic()
+        if body.get("bye") is True:
+            self._part(session)
+        return {"shutdown": self.shutting_down}
+
+    def evaluate(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Judge a request, or screen a list."""
+        session = self._session_of(body)
+        if self.shutting_down:
+            return {"decision": "deny", "kind": "service_unavailable", "shutdown": True}
+        method = string_of(body, "method")
+        params = body.get("params")
+        if not isinstance(params, dict):
+            params = {} if params is None else wrong("params must be an object")
+        if body.get("direction") == "server_to_agent":
+            return self._screen(session, method, params)
+        return self._judge(session, method, params, body)
+
+    async def task(self, call_id: str, wait_s: float) -> dict[str, Any] | None:
+        """Return how a held call stands, waiting a while for news; None when it is unknown."""
+        deadline = monotonic() + min(wait_s, MAX_WAIT_S)
+        async with self._news:
+            while call_id in self._held:
+                left = deadline - monotonic()
+                if left <= 0:
+                    return {"task_id": call_id, "status": "pending", "shutdown": False}
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), left)
+        ruling = self._rulings.pop(call_id, None)
+        if ruling is None:
+            return None
+        return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
+
+    async def tasks(self, body: dict[str, Any], wait_s: float) -> dict[str, Any]:
+        """Carry out what a shim says of tasks, and tell it what its session must know."""
+        session = self._session_of(body)
+        self._tell(self._task_command(session, body))
+        deadline = monotonic() + min(wait_s, MAX_WAIT_S)
+        async with self._news:
+            while not session.told and monotonic() < deadline and not self.shutting_down:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), deadline - monotonic())
+        news, session.told = session.told, []
+        self.governor.flush_quietly()
+        return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
+
+    def events(self, body: dict[str, Any]) -> None:
+        """Put on record what a shim saw.
+
+        Raises:
+            RecordError: it cannot be written.
+        """
+        session = self._session_of(body)
+        told = body.get("records")
+        if not isinstance(told, list) or len(told) > MAX_BATCH:
+            raise PeerError("invalid_params", "records must be a list, and not too long")
+        at = now()
+        # All of them are checked before the first counts.
+        records = [read_record(item, session.server, session.id, at) for item in told]
+        for record in records:
+            self._note(session, record)
+        self.governor.flush()
+
+    def mask(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Take the secrets out of a server's answer."""
+        self._session_of(body)
+        said = body.get("body")
+        if not isinstance(said, dict):
+            raise PeerError("invalid_params", "body must be an object")
+        return {"body": self.governor.mask(said)}
+
+    def withdraw(self, body: dict[str, Any]) -> None:
+        """Nobody waits for a held call any more."""
+        session = self._session_of(body)
+        call_id = string_of(body, "task_id")
+        if self._held.get(call_id) == session.id:
+            del self._held[call_id]
+            self.governor.withdraw(call_id, string_of(body, "reason")[:MAX_REASON], now())
+            self.governor.flush_quietly()
+
+    def answered(self, body: dict[str, Any]) -> None:
+        """The person in front of the agent has answered about a held call."""
+        session = self._session_of(body)
+        call_id, approve = string_of(body, "task_id"), body.get("approve")
+        if self._held.get(call_id) == session.id and isinstance(approve, bool):
+            reason = string_of(body, "reason")[:MAX_REASON]
+            self.governor.person_answered(PersonAnswered(call_id, approve, reason, now()))
+
+    async def settle(self) -> None:
+        """Look once for what people have decided, and wake whoever waits for it."""
+        self._tell(self.governor.tasks.tick(now()))
+        if not self._held:
+            return
+        rulings = self.governor.settled(now())
+        if not rulings:
+            return
+        for ruling in rulings:
+            if self._held.pop(ruling.call_id, None) is not None:
+                self._rulings[ruling.call_id] = self._recorded(ruling)
+        while len(self._rulings) > KEEP_RULINGS:
+            del self._rulings[next(iter(self._rulings))]
+        async with self._news:
+            self._news.notify_all()
+
+    async def watch(self) -> None:
+        """Run until cancelled: people's answers, and shims that vanished."""
+        turned_at = monotonic()
+        while True:
+            await asyncio.sleep(SETTLE_EVERY_S)
+            await self.settle()
+            at = monotonic()
+            stopped, turned_at = at - turned_at > STOPPED_S, at
+            for session in list(self.sessions.values()):
+                if stopped:
+                    session.seen_at = at
+                elif session.is_gone(at):
+                    self._lose(session)
+
+    def adopt(self, settings: Settings) -> None:
+        """Welcome shims by other settings from now on."""
+        self.settings = settings
+
+    async def shut_down(self) -> None:
+        """Withdraw what people were asked, and tell every shim, when it next asks, to stop."""
+        self.shutting_down = True
+        reason = "the run is over"
+        for call_id in self._held:
+            self.governor.withdraw(call_id, reason, now())
+            verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
+            self._rulings[call_id] = Ruling(verdict, call_id, ())
+        self._held.clear()
+        self.governor.flush_quietly()
+        async with self._news:
+            self._news.notify_all()
+
+    async def all_gone(self) -> None:
+        """Return when no shim is left."""
+        await self._empty.wait()
+
+    def end_leftovers(self) -> None:
+        """End the servers of shims that never said goodbye."""
+        for session in list(self.sessions.values()):
+            self._lose(session)
+
+    def _task_command(self, session: ShimSession, body: dict[str, Any]) -> list[Told]:
+        desk, at = self.governor.tasks, now()
+        command = task_command(body, at)
+        if command is None:
+            return []
+        if isinstance(command, AskTask):
+            return desk.answer(session.id, Caller(self._principal, session.id), command)
+        if isinstance(command, EndTask):
+            return desk.ended(command)
+        if command.call_id not in session.open_calls:
+            return []
+        held = self.governor.judge.open_call(command.call_id)
+        return desk.make(session.id, command, held.call) if held is not None else []
+
+    def _tell(self, told: list[Told]) -> None:
+        for ident, event in told:
+            session = self.sessions.get(ident)
+            if isinstance(event, CallJudged):
+                self._held.pop(event.call_id, None)
+            if session is not None:
+                session.told.append(event)
+
+    def _welcome(self, server: str, pid: int) -> dict[str, Any]:
+        session = self._open_session(server, pid)
+        listed = self.settings.servers.get(server)
+        return {
+            "shutdown": self.shutting_down,
+            "session_id": session.id,
+            "profile": self.governor.policy.profile,
+            "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
+            "max_held": self.settings.holds.connection,
+            "withheld": self._withheld,
+            "log_format": self.settings.telemetry.log_format,
+            "log_level": self.settings.telemetry.log_level,
+        }
+
+    def _open_session(self, server: str, pid: int = 0) -> ShimSession:
+        if len(self.sessions) >= MAX_SESSIONS:
+            raise PeerError("service_unavailable", "too many shims are connected")
+        session = ShimSession(new_id(), server, monotonic(), pid)
+        self.sessions[session.id] = session
+        self._empty.clear()
+        return session
+
+    def _session_of(self, body: dict[str, Any]) -> ShimSession:
+        """Return who asks; a caller that names no session gets one by its server's name."""
+        server = string_of(body, "server_id")
+        ident = body.get("session_id", self._by_name.get(server))
+        if ident is None:
+            ident = self._by_name[server] = self._open_session(server).id
+        session = self.sessions.get(ident) if isinstance(ident, str) else None
+        if session is None or session.server != server:
+            raise PeerError("invalid_request", "there is no such session; say hello first")
+        session.seen_at = monotonic()
+        return session
+
+    def _lose(self, session: ShimSession) -> None:
+        """A shim is gone without a word: its server must not outlive it."""
+        session.end_server()
+        self._part(session)
+
+    def _part(self, session: ShimSession) -> None:
+        """A shim has left: whatever it had open has an end."""
+        self.sessions.pop(session.id, None)
+        if self._by_name.get(session.server) == session.id:
+            del self._by_name[session.server]
+        if not self.sessions:
+            self._empty.set()
+        at = now()
+        for call_id, opened in session.open_calls.items():
+            unsent = self._rulings.pop(call_id, None) is not None
+            if self._held.pop(call_id, None) is not None:
+                unsent = True
+                self.governor.withdraw(call_id, "the caller is gone", at)
+            self.governor.note(opened.end(call_id, session, at, unsent=unsent))
+        session.open_calls.clear()
+        self.governor.flush_quietly()
+
+    def _judge(
+        self, session: ShimSession, method: str, params: dict[str, Any], body: dict[str, Any]
+    ) -> dict[str, Any]:
+        named = named_by(method, params)
+        if isinstance(named, str):
+            raise PeerError("invalid_params", named)
+        if not named:
+            return {"decision": "forward", "shutdown": False}
+        if len(session.open_calls) >= MAX_OPEN_CALLS:
+            raise PeerError("service_unavailable", "too many calls are open")
+        size = body.get("bytes_in")
+        at = now()
+        question = Question(
+            session.server,
+            session.id,
+            self._principal,
+            method,
+            tuple(named),
+            size if isinstance(size, int) else 0,
+            "mcp_stdio",
+            at,
+            params,
+        )
+        ruling = self.governor.rule(question)
+        if ruling.verdict.action == APPROVE:
+            workflow = ruling.verdict.workflow
+            settled = self.governor.ask(ruling.call_id, workflow, at, owner=session.owner)
+            if settled is None:
+                self._held[ruling.call_id] = session.id
+            else:
+                ruling = settled
+        ruling = self._recorded(ruling)
+        if ruling.call_id:
+            refused = ruling.verdict.kind if ruling.verdict.action == DENY else ""
+            session.open_calls[ruling.call_id] = OpenCall(named[0].name, refused)
+        return self._answer(ruling, named[0].name)
+
+    def _recorded(self, ruling: Ruling) -> Ruling:
+        """A verdict counts only once it is on record."""
+        try:
+            self.governor.flush()
+        except RecordError:
+            if self._held.pop(ruling.call_id, None) is not None:
+                self.governor.withdraw(ruling.call_id, "the record cannot be written", now())
+            verdict = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
+            return ruling._replace(verdict=verdict)
+        return ruling
+
+    def _answer(self, ruling: Ruling, tool: str = "") -> dict[str, Any]:
+        verdict = ruling.verdict
+        waits = verdict.action == APPROVE
+        answer: dict[str, Any] = {
+            "decision": _DECISIONS[verdict.action],
+            "task_id": ruling.call_id if waits else None,
+            "policy_id": verdict.rule or None,
+            "reason": verdict.reason or None,
+            "poll_interval_ms": POLL_MS if waits else None,
+            "shutdown": self.shutting_down,
+            "call_id": ruling.call_id,
+            "gate": verdict.gate,
+        }
+        if not verdict.enforced:
+            answer["outcome"] = "WOULD_BLOCK"
+            answer["tool"] = tool
+        if verdict.action == DENY or not verdict.enforced:
+            answer["kind"] = verdict.kind or "approval"
+        if verdict.redact:
+            answer["redact"] = True
+        if verdict.trace:
+            answer["trace"] = verdict.trace
+        if verdict.workflow:
+            answer["workflow"] = verdict.workflow
+        if verdict.retry_after_s:
+            answer["retry_after"] = verdict.retry_after_s
+        prompt = self.governor.prompt(ruling.call_id) if waits else ""
+        if prompt:
+            answer["prompt"] = prompt
+        return answer
+
+    def _screen(self, session: ShimSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        entries = params.get("entries")
+        if method not in LISTINGS or not isinstance(entries, list):
+            raise PeerError("invalid_params", "there is nothing to screen in this")
+        offered = tuple(entry for entry in entries if isinstance(entry, dict))
+        hidden = self.governor.screen(session.server, session.id, method, offered, now())
+        self.governor.flush_quietly()
+        return {"decision": "forward", "hidden": sorted(hidden), "shutdown": self.shutting_down}
+
+    def _note(self, session: ShimSession, record: Record) -> None:
+        """Put one event on record, and learn from it which calls are open and where the server is."""
+        if record.type == SERVER_STARTED:
+            session.follow_server(record.body.get("server"))
+        elif record.type == CALL_END:
+            ended = session.open_calls.pop(record.body["call"]["call_id"], None)
+            if ended is None:
+                # Ended already when its shim was taken for lost, or not this session's to end.
+                return
+        self.governor.note(record)
+
+
+_DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}

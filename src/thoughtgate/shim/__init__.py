@@ -1,0 +1,1 @@
+"""`thoughtgate shim`: one stdio server behind the gate."""

@@ -1,0 +1,119 @@
+"""``thoughtgate shim``: from arguments to a running shim.
+
+Reads its own arguments, because an argument parser would cost the shim more memory and
+time than its whole job. Nothing here ever writes to stdout, the help text included: an
+agent reads it as MCP.
+"""
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from thoughtgate.errors import EXIT_FAILURE, ConfigError, ThoughtGateError, UsageError
+from thoughtgate.gate.authority import Authority
+from thoughtgate.gate.poll_loop import Shim, complain
+from thoughtgate.gate.state_directory import server_environment
+from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    command: tuple[str, ...]
+    server: str = ""
+    config: str = ""
+    profile: str = ""
+    audit: str = ""
+    run: str = ""
+    endpoint: str = ""
+    help: bool = False
+
+
+_FLAGS = {
+    "--server-id": "server",
+    "--server-name": "server",
+    "-c": "config",
+    "--config": "config",
+    "--profile": "profile",
+    "--audit": "audit",
+    "--run": "run",
+    "--governance-endpoint": "endpoint",
+}
+
+
+def parse_options(arguments: list[str]) -> Options:
+    """Read the arguments of ``shim``.
+
+    Raises:
+        UsageError: an option is unknown, lacks its value, or there is no command.
+    """
+    found: dict[str, str] = {}
+    rest = list(arguments)
+    while rest and rest[0] != "--":
+        word = rest.pop(0)
+        if word in {"-h", "--help"}:
+            return Options((), help=True)
+        flag, given, value = word.partition("=")
+        if flag not in _FLAGS:
+            raise UsageError(f"shim does not know {flag!r}; put -- before the server's command")
+        if not given:
+            if not rest or rest[0] == "--":
+                raise UsageError(f"{flag} needs a value")
+            value = rest.pop(0)
+        if not value:
+            raise UsageError(f"{flag} needs a value")
+        found[_FLAGS[flag]] = value
+    command = tuple(rest[1:])
+    if not command:
+        raise UsageError("there is no server to run: thoughtgate shim [OPTIONS] -- COMMAND...")
+    if found.get("profile", PRODUCTION) not in {PRODUCTION, DEVELOPMENT}:
+        raise UsageError("--profile is production or development")
+    return Options(command, help=False, **found)
+
+
+def run_shim(arguments: list[str], usage: str) -> int:
+    """Run the shim and return its exit code."""
+    _fill_descriptors()
+    try:
+        options = parse_options(arguments)
+        if options.help:
+            sys.stderr.write(usage)
+            return 0
+        return _run(options)
+    except ConfigError as error:
+        for problem in error.problems:
+            complain(f"Error: {problem}")
+        return error.exit_code
+    except ThoughtGateError as error:
+        complain(f"Error: {error}")
+        return error.exit_code
+    except Exception:  # noqa: BLE001 - the edge of the process: exit code 1 is for configs
+        sys.excepthook(*sys.exc_info())
+        return EXIT_FAILURE
+
+
+def _fill_descriptors() -> None:
+    """Open what the agent left closed, or the next file to be opened would become our stdout."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _run(options: Options) -> int:
+    server = options.server or options.command[0].rpartition("/")[2]
+    environ = dict(os.environ)
+    authority: Authority
+    withheld: Iterable[str]
+    if options.run or options.endpoint:
+        from thoughtgate.shim.service_authority import connect
+
+        authority, setup, withheld = connect(server, options.run, options.endpoint, environ)
+    else:
+        from thoughtgate.shim.standalone import govern_locally
+
+        authority, setup, withheld = govern_locally(server, options, environ)
+    shim = Shim(options.command, setup, authority, server_environment(environ, withheld))
+    return shim.run()

@@ -1,0 +1,544 @@
+"""The shim that asks: every question goes to the governance service of the run.
+
+The service judges, asks people and keeps the record; what this side must never do is
+forward a call that the service did not allow. No answer, a late answer or a strange one
+is a denial (in the development profile: forwarded, with a word on stderr).
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    EndTask,
+    JudgeCall,
+    MaskAnswer,
+    PersonAnswered,
+    ScreenList,
+    Withdraw,
+)
+from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
+from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, Setup
+from thoughtgate.errors import KINDS
+from thoughtgate.gate.authority import prompts
+from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.gate.run_file import RunFile
+from thoughtgate.gate.task_messages import as_command, told_event
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
+from thoughtgate.shim.service_connection import Link
+from thoughtgate.shim.service_handshake import (
+    EVALUATE_S,
+    SUCCESS,
+    find_run,
+    greet,
+    read_object,
+    wait_on,
+)
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.methods import LISTINGS
+
+if TYPE_CHECKING:
+    from thoughtgate.telemetry.logs import Log
+
+TASK_POLL_S: Final = 5.0
+"""From a question about a held call to giving up on its answer (F-016b)."""
+
+TASK_WAIT_S: Final = 4
+"""How long the service may keep such a question open; below what the question may take."""
+
+HEARTBEAT_S: Final = 5.0
+
+LOOK_EVERY_S: Final = 0.05
+"""How often deadlines are looked at, however busy the line is."""
+
+STOPPED_S: Final = 2 * HEARTBEAT_S
+"""A shim whose loop did not turn for so long was itself stopped (Ctrl-Z); no answer was late."""
+
+GOODBYE_S: Final = 1.0
+"""How long a stopping shim tries to hand over its last events."""
+
+MAX_QUEUED: Final = 20_000
+"""Events that may wait for the service; beyond it, ungated messages are no longer told."""
+
+BATCH: Final = 500
+
+HAND_OVER_S: Final = 0.025
+"""Pace of handing events over: under load one request carries many; alone, none waits longer."""
+
+GONE: Final = "the governance service is gone"
+
+NOT_RECORDED: Final = 503
+"""The service's answer to events that it could not write."""
+
+UNRECORDED: Final = "record"
+"""The gate that the service names when it refuses a call because it could not write its verdict."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class ServiceAuthority:
+    """Asks the governance service."""
+
+    def __init__(self, run: RunFile, server: str, session: str) -> None:
+        self.stop_reason = ""
+        self.log: Log | None = None
+        """Where words are JSON lines; None where they are for people."""
+        self._run = run
+        self._server = server
+        self._session = session
+        self._enforce = run.profile == PRODUCTION
+        self._calls = self._link()
+        self._events = self._link()
+        self._pulse = self._link()
+        self._news = self._link()
+        self._held: dict[str, tuple[Link, RequestId]] = {}
+        self._tasked: set[str] = set()
+        self._prompts: dict[str, str] = {}
+        """What the agent's own prompt may ask about calls that are about to be held."""
+        self._unanswered: set[RequestId] = set()
+        self._queue: list[Record] = []
+        self._handed_at = 0.0
+        self._recording = True
+        """False while the service cannot write the record: nothing is sent on then."""
+        self._look_at = 0.0
+        self._turned_at = self._next_pulse = monotonic()
+
+    @property
+    def interval_s(self) -> float:
+        """Often enough for the heartbeat and for overdue answers."""
+        if self._queue and self._events.is_idle:
+            return max(0.0, self._handed_at + HAND_OVER_S - monotonic())
+        if self._held or self._queue or not (self._calls.is_idle and self._events.is_idle):
+            return 0.25
+        return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
+
+    def read(self, line: bytes) -> Message | Fault:
+        """Read a frame; what reads faster would be too large for this shim."""
+        return read_frame(line)
+
+    def judge(self, command: JudgeCall) -> list[Event]:
+        """Ask for a verdict."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return self._judged(command, status, body)
+
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "direction": "agent_to_server",
+            "method": command.method,
+            "id": command.key,
+            "params": command.params,
+            "message_type": "request",
+            "profile": self._run.profile,
+            "bytes_in": command.bytes_in,
+        }
+        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+
+    def screen(self, command: ScreenList) -> list[Event]:
+        """Ask what a list must hide."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return [ListScreened(command.key, self._hidden(command, status, body), now())]
+
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "direction": "server_to_agent",
+            "method": command.method,
+            "id": command.key,
+            "params": {"entries": command.entries},
+            "message_type": "response",
+            "profile": self._run.profile,
+        }
+        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+
+    def mask(self, command: MaskAnswer) -> list[Event]:
+        """Have the secrets taken out of an answer."""
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            reply = read_object(status, body)
+            masked = reply.get("body") if reply is not None else None
+            return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
+
+        question = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "body": command.body,
+        }
+        return self._ask("/governance/mask", question, answer, EVALUATE_S)
+
+    def ask(self, command: AskPeople) -> list[Event]:
+        """People are being asked already; wait for what they say."""
+        link = self._link()
+        self._held[command.call_id] = (link, command.key)
+        events = self._await_people(command.call_id)
+        events += prompts(command, self._prompts.pop(command.call_id, ""))
+        if command.params is None:
+            return events
+        self._tasked.add(command.call_id)
+        return events + self._say_of_tasks(command)
+
+    def answered(self, command: PersonAnswered) -> None:
+        """Hand the answer of the person in front of the agent to the service."""
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "task_id": command.call_id,
+            "approve": command.approve,
+            "reason": command.reason,
+        }
+        self._ask("/governance/answer", told, _heed_nothing, EVALUATE_S)
+
+    def about_task(self, command: AskTask) -> list[Event]:
+        """Ask the service's book."""
+        self._unanswered.add(command.key)
+        return self._say_of_tasks(command)
+
+    def end_task(self, command: EndTask) -> list[Event]:
+        """Tell the service what became of a task."""
+        self._tasked.discard(command.call_id)
+        return self._say_of_tasks(command)
+
+    def withdraw(self, command: Withdraw, at: float) -> None:
+        """Tell the service that nobody waits any more."""
+        del at
+        held = self._held.pop(command.call_id, None)
+        if held is not None:
+            held[0].close()
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "task_id": command.call_id,
+            "reason": command.reason,
+        }
+        self._ask("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
+
+    def record(self, record: Record) -> None:
+        """Queue an event for the service's record."""
+        if record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
+            frame = record.body["frame"]
+            if self.log is not None:
+                self.log.record(record)
+            else:
+                _complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
+        if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
+            self._queue.append(record)
+
+    def flush(self) -> bool:
+        """Verdicts are on record before they are given; the rest is told in batches."""
+        return self._recording and not self.stop_reason
+
+    def rest(self) -> None:
+        """Hand events over, now that nobody waits for this turn any more."""
+        self._hand_over()
+
+    def descriptors(self) -> dict[int, int]:
+        """Every connection that is open."""
+        return {link.descriptor: link.mask for link in self._links() if link.descriptor >= 0}
+
+    def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
+        """One of the connections has something."""
+        del at
+        for link in self._links():
+            if link.descriptor == descriptor:
+                return link.ready(mask)
+        return []
+
+    def tick(self, at: float) -> list[Event]:
+        """Heartbeat and overdue answers."""
+        del at
+        moment = monotonic()
+        if moment < self._look_at and self._pulse.descriptor >= 0:
+            return self._listen(moment)
+        self._look_at = moment + LOOK_EVERY_S
+        stopped_s, self._turned_at = moment - self._turned_at, moment
+        events: list[Event] = []
+        for link in self._links():
+            if stopped_s > STOPPED_S:
+                link.extend(stopped_s)
+            events += link.expire(moment)
+        if self._pulse.descriptor < 0:
+            # The service closed the connection: it is gone, or it will say that it is not.
+            self._next_pulse = moment
+        if moment >= self._next_pulse and self._pulse.is_idle:
+            self._next_pulse = moment + HEARTBEAT_S
+            body = _body({"server_id": self._server, "session_id": self._session})
+            events += self._pulse.request(
+                "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
+            )
+        events += self._listen(moment)
+        return events
+
+    def finish(self, status: str, at: float) -> None:
+        """Hand over what is left, and say goodbye; the service may already be gone."""
+        deadline = time.monotonic() + GOODBYE_S
+        while (self._queue or not self._events.is_idle) and time.monotonic() < deadline:
+            self._hand_over(at_once=True)
+            if self._events.descriptor < 0:
+                break
+            wait_on(self._events, deadline)
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "bye": True,
+            "status": status,
+            "at": at,
+        }
+        body = _body(told)
+        self._events.request("POST", "/governance/heartbeat", body, _heed_nothing, deadline)
+        while not self._events.is_idle and time.monotonic() < deadline:
+            wait_on(self._events, deadline)
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection without a word."""
+        for link in self._links():
+            link.close()
+
+    def _link(self) -> Link:
+        return Link(self._run.host, self._run.port, self._run.token)
+
+    def _links(self) -> list[Link]:
+        held = (link for link, _ in self._held.values())
+        return [self._calls, self._events, self._pulse, self._news, *held]
+
+    def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
+        data = _body(body)
+        return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
+
+    def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
+        reply = read_object(status, body)
+        if reply is not None and reply.get("shutdown") is True:
+            self.stop_reason = "the run is over"
+        verdict, call_id = self._verdict(reply, command), _text(reply, "call_id")
+        prompt = _text(reply, "prompt")
+        if prompt and verdict.action == APPROVE:
+            self._prompts[call_id] = prompt
+        return [CallJudged(command.key, verdict, call_id, now())]
+
+    def _verdict(self, reply: dict[str, Any] | None, command: JudgeCall | None = None) -> Verdict:
+        decision = reply.get("decision") if reply is not None else None
+        if not self._recording:
+            # Word of the last events may be older than this.
+            self._recording = _is_recorded(reply)
+        if reply is not None and decision == "forward":
+            if outcome := _text(reply, "outcome"):
+                gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))
+                words = f"{tool!r}, {gate} gate, {kind}"
+                self._would(outcome, words, command, tool=tool, gate=gate, policy_reason=kind)
+            redact = reply.get("redact") is True
+            return Verdict(
+                FORWARD,
+                _text(reply, "gate"),
+                enforced=not outcome,
+                redact=redact,
+                trace=_text(reply, "trace"),
+            )
+        if reply is not None and decision == "pending_approval":
+            return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
+        if reply is not None and decision == "deny":
+            kind = _text(reply, "kind")
+            wait_s = reply.get("retry_after")
+            return Verdict(
+                DENY,
+                _text(reply, "gate"),
+                kind if kind in KINDS else "governance_denied",
+                retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
+            )
+        return self._no_answer(command)
+
+    def _no_answer(self, command: JudgeCall | None) -> Verdict:
+        if self._enforce:
+            return Verdict(DENY, "governance", "service_unavailable")
+        words = "the governance service did not answer"
+        facts = {"gate": "governance", "policy_reason": words}
+        self._would("WOULD_BLOCK", f"{words}; forwarded (development)", command, **facts)
+        return Verdict(FORWARD, "governance", enforced=False)
+
+    def _would(self, outcome: str, words: str, command: JudgeCall | None, **facts: str) -> None:
+        """Say what the production profile would have refused, as the config wants it said."""
+        if self.log is None:
+            _complain(f"{outcome}: {words}")
+            return
+        asked: dict[str, Any] = {}
+        if command is not None:
+            name = command.named[0].name
+            asked = {"method": command.method, "tool": name, "message_id": command.key}
+        self.log.say(
+            "warn",
+            "call judged",
+            server_id=self._server,
+            direction=AGENT_TO_SERVER,
+            governance_decision=outcome,
+            profile=DEVELOPMENT,
+            forwarded=True,
+            **{**asked, **facts},
+        )
+
+    def _hidden(self, command: ScreenList, status: int, body: bytes) -> frozenset[str]:
+        reply = read_object(status, body)
+        hidden = reply.get("hidden") if reply is not None else None
+        if isinstance(hidden, list):
+            return frozenset(name for name in hidden if type(name) is str)
+        if not self._enforce:
+            return frozenset()
+        key = LISTINGS[command.method].key
+        names = (entry.get(key) for entry in command.entries)
+        return frozenset(name for name in names if type(name) is str)
+
+    def _say_of_tasks(self, command: AskPeople | AskTask | EndTask) -> list[Event]:
+        body = {"server_id": self._server, "session_id": self._session, **as_command(command)}
+        return self._ask("/governance/tasks", body, self._told, EVALUATE_S)
+
+    def _listen(self, moment: float) -> list[Event]:
+        """While somebody waits for a task, have the service tell the news of it."""
+        if not (self._tasked or self._unanswered) or not self._news.is_idle:
+            return []
+        body = _body({"server_id": self._server, "session_id": self._session})
+        path = f"/governance/tasks?wait={TASK_WAIT_S}"
+        return self._news.request("POST", path, body, self._told, moment + TASK_POLL_S)
+
+    def _told(self, status: int, body: bytes) -> list[Event]:
+        reply = read_object(status, body)
+        at = now()
+        events: list[Event] = []
+        for told in reply.get("told", []) if reply is not None else []:
+            event = told_event(told, at)
+            if isinstance(event, TaskAnswered):
+                self._unanswered.discard(event.key)
+            if isinstance(event, CallJudged) and event.call_id in self._held:
+                self._held.pop(event.call_id)[0].close()
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _await_people(self, call_id: str) -> list[Event]:
+        held = self._held.get(call_id)
+        if held is None:
+            return []
+        link, key = held
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            return self._people_said(call_id, key, status, body)
+
+        path = f"/governance/task/{call_id}?wait={TASK_WAIT_S}"
+        return link.request("GET", path, b"", answer, monotonic() + TASK_POLL_S)
+
+    def _people_said(self, call_id: str, key: RequestId, status: int, body: bytes) -> list[Event]:
+        if call_id not in self._held:
+            return []
+        reply = read_object(status, body)
+        if reply is not None and reply.get("status") == "pending":
+            return self._await_people(call_id)
+        link, _ = self._held.pop(call_id)
+        link.close()
+        return [CallJudged(key, self._verdict(reply), call_id, now())]
+
+    def _felt(self, status: int, body: bytes) -> list[Event]:
+        reply = read_object(status, body)
+        if reply is None:
+            self.stop_reason = GONE
+        elif reply.get("shutdown") is True:
+            self.stop_reason = "the run is over"
+        return []
+
+    def _hand_over(self, *, at_once: bool = False) -> None:
+        if not self._queue or not self._events.is_idle:
+            return
+        moment = monotonic()
+        due = at_once or len(self._queue) >= BATCH or moment >= self._handed_at + HAND_OVER_S
+        if not due:
+            return
+        self._handed_at = moment
+        batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
+        told = {
+            "server_id": self._server,
+            "session_id": self._session,
+            "records": [[record.type, record.at, record.body] for record in batch],
+        }
+        data = _body(told)
+
+        def answer(status: int, body: bytes) -> list[Event]:
+            del body
+            self._recording = status == SUCCESS
+            if not status:
+                self.stop_reason = self.stop_reason or GONE
+            elif status not in {SUCCESS, NOT_RECORDED}:
+                self.stop_reason = self.stop_reason or "the governance service does not take events"
+            return []
+
+        self._events.request("POST", "/governance/events", data, answer, monotonic() + HEARTBEAT_S)
+
+
+def connect(
+    server: str, key: str, endpoint: str, environ: Mapping[str, str]
+) -> tuple[ServiceAuthority, Setup, list[str]]:
+    """Find the service, wait until it is there, and open a session with it.
+
+    Also returns the names of the variables that the server must not see.
+
+    Raises:
+        UsageError: the run file or the endpoint makes no sense.
+        PeerGone: the service does not answer.
+    """
+    run = find_run(key, endpoint, environ)
+    reply = greet(run, server)
+    # The service knows best: a run file may be older than what it says.
+    run = run._replace(profile=_text(reply, "profile") or PRODUCTION)
+    session = _text(reply, "session_id")
+    timeout_s = reply.get("timeout_s")
+    held = reply.get("max_held")
+    setup = Setup(
+        server,
+        session,
+        enforce=run.profile == PRODUCTION,
+        timeout_s=float(timeout_s) if isinstance(timeout_s, int | float) else ORPHAN_AFTER_S,
+        max_held=held if isinstance(held, int) else MAX_HELD,
+    )
+    withheld = [name for name in reply.get("withheld", []) if isinstance(name, str)]
+    authority = ServiceAuthority(run, server, session)
+    authority.log = _open_log(reply)
+    return authority, setup, withheld
+
+
+def _open_log(reply: dict[str, Any]) -> "Log | None":
+    """Return the log that the config wants; None for words to people."""
+    if _text(reply, "log_format") != "json":
+        return None
+    from thoughtgate.telemetry.logs import INFO, JSON, Log  # only who asks for it pays for it
+
+    return Log("shim", level=_text(reply, "log_level") or INFO, form=JSON)
+
+
+def _body(value: dict[str, Any]) -> bytes:
+    """Return a request's body; strings from argv or a frame may hold what is no character."""
+    return _encode(value).encode("utf-8", "surrogatepass")
+
+
+def _complain(text: str) -> None:
+    """Tell the person behind the agent; imported late, for the shim imports this module."""
+    from thoughtgate.gate.poll_loop import complain
+
+    complain(text)
+
+
+def _heed_nothing(status: int, body: bytes) -> list[Event]:
+    """For what is said without waiting for an answer."""
+    del status, body
+    return []
+
+
+def _is_recorded(reply: dict[str, Any] | None) -> bool:
+    """Tell whether a verdict is on the record, which the service can then write."""
+    return bool(_text(reply, "call_id")) and _text(reply, "gate") != UNRECORDED
+
+
+def _text(reply: dict[str, Any] | None, key: str) -> str:
+    value = reply.get(key) if reply is not None else None
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,88 @@
+"""A shim that judges by itself: its config, its record, its desk.
+
+Loaded only then; a shim that asks a governance service never pays for this.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from thoughtgate.config.secrets import secret_names
+from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
+from thoughtgate.core.session_replies import ORPHAN_AFTER_S, Setup
+from thoughtgate.gate.authority import Authority
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
+from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.policy_watch import watch_policy
+from thoughtgate.gate.poll_loop import complain
+from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.process.memory import settle_memory
+
+
+class ShimOptions(Protocol):
+    """What this module reads of the command line."""
+
+    @property
+    def config(self) -> str:
+        """The config file; empty for the usual places."""
+
+    @property
+    def profile(self) -> str:
+        """The profile; empty for the config's."""
+
+    @property
+    def audit(self) -> str:
+        """Where the record goes; empty for the config's choice."""
+
+
+def govern_locally(
+    server: str, options: ShimOptions, environ: dict[str, str]
+) -> tuple[Authority, Setup, Iterable[str]]:
+    """Load the config and open the run; also return the variables that the server must not see.
+
+    Raises:
+        ConfigError: the config is wrong; nothing was started.
+        UsageError: the record would go to stdout.
+        RecordError: the record cannot be written.
+    """
+    loaded = load_configuration(
+        options.config or None, environ, str(Path.cwd()), profile=options.profile or None
+    )
+    say = voice("shim", loaded, level="warn")
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    state = ensure_directory(state_directory(environ))
+    refuse_stdout(record_place(loaded, state, options.audit), options.audit)
+    observe = json_log("shim", loaded) or _tell
+    governor = open_governor(loaded, environ, state, audit=options.audit, observe=observe)
+    watch_policy(governor, loaded, environ, say)
+    governor.start(now(), server=server, command="shim")
+    session = "1"
+    settings = loaded.settings
+    listed = settings.servers.get(server)
+    setup = Setup(
+        server,
+        session,
+        enforce=loaded.policy.profile == PRODUCTION,
+        timeout_s=(listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
+        max_held=settings.holds.connection,
+    )
+    principal = principal_of(governor.run)
+    settle_memory()
+    return LocalAuthority(governor, server, session, principal), setup, secret_names(settings)
+
+
+def _tell(record: Record) -> None:
+    """Say on stderr what the production profile would have refused."""
+    if record.type == CALL_DECISION and "outcome" in record.body["decision"]:
+        decision, call = record.body["decision"], record.body["call"]
+        kind = decision["explain"]["reason_code"].lower()
+        complain(f"{decision['outcome']}: {call['tool_name']!r}, {decision['gate']} gate, {kind}")
+    elif record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
+        frame = record.body["frame"]
+        complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")

@@ -1,0 +1,1 @@
+"""What runs and what happened, read for people."""

@@ -1,0 +1,100 @@
+"""What the console does with approvals and grants, in the name of one person.
+
+Reads and answers through the shared store like every other channel; each method is a few
+short SQLite statements. How it looks in a browser is the web room's business.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+from thoughtgate.channels import console_channel as channel
+from thoughtgate.core.approval import OPEN, PENDING, Approval, Refusal, Vote
+from thoughtgate.core.grant import Grant, Remember
+from thoughtgate.errors import StoreError
+from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.gate.clock import now
+from thoughtgate.stores.approvals import ApprovalStore
+
+LOOK_BACK: Final = 400
+"""Changes among which answered questions are looked for; each question has two or three."""
+
+
+class ConsoleDesk:
+    """Pending questions, answered ones and grants."""
+
+    def __init__(
+        self, store: ApprovalStore, by: str = "", *, clock: Callable[[], float] = now
+    ) -> None:
+        """Answer through ``store`` in the name of ``by``; by default the user of this process."""
+        self._store = store
+        self.by = by or channel.identity()
+        self.clock = clock
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def rev(self) -> int:
+        """Return a number that differs after every change."""
+        return self._store.rev()
+
+    def tidy(self) -> None:
+        """Close what nobody waits for any more; every look at the inbox begins with this."""
+        at = self.clock()
+        # A store that cannot be written now still shows what it holds.
+        with contextlib.suppress(StoreError):
+            if self._store.has_due(at):
+                self._store.settle_due(at)
+
+    def pending(self) -> list[Approval]:
+        """Return the questions that wait, oldest first."""
+        self.tidy()
+        return self._store.listed(PENDING)
+
+    def answered(self, limit: int) -> list[Approval]:
+        """Return the questions that were closed last, newest first."""
+        changed = self._store.since(self._store.rev() - LOOK_BACK)
+        closed = [each for each in changed if each.status != PENDING]
+        return closed[::-1][:limit]
+
+    def get(self, ident: str) -> Approval | Refusal:
+        """Return one question by its whole id."""
+        found = self._store.get(ident)
+        if isinstance(found, Approval) and found.id != ident:
+            return Refusal("unknown", f"there is no approval {ident}")
+        if isinstance(found, Approval) and found.status in OPEN:
+            self.tidy()
+            found = self._store.get(ident)
+        return found
+
+    def decide(
+        self, ident: str, *, approve: bool, reason: str = "", remember: Remember | None = None
+    ) -> Approval | Refusal:
+        """Vote; with ``remember`` the decision stands for later calls too."""
+        at = self.clock()
+        vote = Vote(self.by, approve, at, reason)
+        return self._store.vote(
+            ident, [vote], at, remember=remember if approve else None, grant_id=new_approval_id()
+        )
+
+    def count(self, ident: str, vote: Vote) -> Approval | Refusal:
+        """Count the vote of somebody who was known by other means than the console's."""
+        return self._store.vote(ident, [vote], self.clock())
+
+    def grants(self) -> list[Grant]:
+        """Return the grants in force, oldest first."""
+        return self._store.grants(self.clock())
+
+    def revoke(self, grant_id: str) -> Grant | Refusal:
+        """Take a grant back."""
+        return self._store.revoke_grant(grant_id)
+
+
+def open_console_desk(directory: str) -> ConsoleDesk:
+    """Open the console's desk on the store in the state directory.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    return ConsoleDesk(open_store(directory))

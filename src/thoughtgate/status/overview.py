@@ -1,0 +1,74 @@
+"""What runs and what happens, gathered from the gates themselves, the store and the record."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.core.approval import PENDING
+from thoughtgate.core.approval_view import approval_object
+from thoughtgate.errors import PeerError, PeerGone, StoreError
+from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.gate.control_socket import ask_control
+from thoughtgate.gate.open_governor import RECORD_FILE
+from thoughtgate.gate.running_gates import DIRECTORY, list_gates
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.recent_calls import last_calls
+
+PATIENCE_S: Final = 2.0
+"""How long a gate may take to say how it is."""
+
+
+def gather_status(environ: Mapping[str, str], calls: int) -> dict[str, Any]:
+    """Return the running gates with their servers, the pending approvals and the last calls."""
+    state = state_directory(environ)
+    gates = [describe_gate(state, gate) for gate in list_gates(state)]
+    return {
+        "state": state,
+        "gates": gates,
+        "approvals": pending_approvals(state),
+        "calls": recent_calls(state, gates, calls),
+    }
+
+
+def describe_gate(state: str, gate: dict[str, Any]) -> dict[str, Any]:
+    """Complete what a gate announced with what it says of itself now."""
+    told = {key: value for key, value in gate.items() if key != "owner"}
+    socket = control_path(state, gate)
+    if not socket.exists():
+        return told
+    try:
+        answer = ask_control(socket, "status", PATIENCE_S)
+    except (PeerGone, PeerError) as error:
+        return {**told, "problem": str(error)}
+    return {**told, **answer} if isinstance(answer, dict) else told
+
+
+def control_path(state: str, gate: Mapping[str, Any]) -> Path:
+    """Return where a gate can be asked."""
+    return Path(state, DIRECTORY, f"{gate['pid']}.sock")
+
+
+def pending_approvals(state: str) -> list[dict[str, Any]]:
+    """Return what waits for a person, oldest first."""
+    if not Path(state).is_dir():
+        return []
+    try:
+        store = open_store(state)
+    except StoreError:
+        return []
+    try:
+        now = time.time()
+        if store.has_due(now):
+            store.settle_due(now)
+        return [approval_object(approval) for approval in store.listed(PENDING)]
+    finally:
+        store.close()
+
+
+def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Return the last calls of all records that running gates write, newest first."""
+    records = {str(Path(state, RECORD_FILE))}
+    records |= {gate["record"] for gate in gates if isinstance(gate.get("record"), str)}
+    calls = [call for record in sorted(records) for call in last_calls(Path(record), count)]
+    return sorted(calls, key=lambda call: str(call["ts"]), reverse=True)[:count]

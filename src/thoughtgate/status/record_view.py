@@ -1,0 +1,192 @@
+"""What the console shows of the record: traffic as it comes, calls, servers, sums.
+
+Slow questions go to the ledger, which is brought up to date first; the newest events are
+read from the record itself. Everything here may take a while and runs in a thread.
+"""
+
+import json
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from thoughtgate.core.record_events import MESSAGE, SERVER_EXITED, SERVER_STARTED, TOOLS_LIST
+from thoughtgate.errors import StoreError
+from thoughtgate.record.call_rows import event_time, member, text
+from thoughtgate.record.follower import Follower
+from thoughtgate.record.ledger import Ledger, ledger_path
+from thoughtgate.record.ledger_queries import (
+    CallFilter,
+    count_by,
+    count_frames,
+    count_messages,
+    count_over_time,
+    find_call,
+    find_calls,
+    latencies,
+)
+from thoughtgate.record.reader import read_record
+from thoughtgate.status.server_view import ServerBook
+
+Answer = TypeVar("Answer")
+
+TAIL_BYTES: Final = 2 * 1024 * 1024
+"""How far back the traffic page looks: some thousand events, read in a blink."""
+
+MAX_STORY: Final = 200
+"""Events shown of one call; progress of a long one may have more."""
+
+STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
+"""Widths of a bar; the first that needs at most ``MAX_BARS`` is taken."""
+MAX_BARS: Final = 72
+
+PERCENTILES: Final = (50, 90, 99)
+
+_NO_CALLS: Final[list[dict[str, Any]]] = []
+
+_LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
+"""What stands in the lines that tell of servers; other lines are not parsed."""
+
+
+class ConsoleRecord:
+    """One record, as the console asks about it."""
+
+    def __init__(self, record: Path | None) -> None:
+        """Read the record at a path; None when it goes where it cannot be read back."""
+        self.path = record
+        self._servers = ServerBook()
+        self._lock = threading.Lock()
+        self._follower = Follower(record, rotated=True) if record is not None else None
+
+    def recent(self, count: int, *, every: bool = False) -> list[dict[str, Any]]:
+        """Return the newest events, newest first; without ``every`` only what gates judged."""
+        if self.path is None:
+            return []
+        newest: deque[dict[str, Any]] = deque(maxlen=count)
+        for event in Follower(self.path, tail_bytes=TAIL_BYTES).read():
+            if event and (every or event["type"] != MESSAGE):
+                newest.append(event)
+        return list(newest)[::-1]
+
+    def follow(self) -> Callable[[], list[dict[str, Any]]]:
+        """Return a function that gives the events that came since it was called last."""
+        if self.path is None:
+            return list
+        follower = Follower(self.path, tail_bytes=1)
+        for _ in follower.read():
+            pass
+        return lambda: [event for event in follower.read() if event]
+
+    def calls(self, limit: int, since: float = 0.0, **wanted: str) -> list[dict[str, Any]]:
+        """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""
+        chosen = CallFilter(since=since, limit=limit, **wanted)  # type: ignore[arg-type]  # all its other fields are text
+        return self._ask(lambda connection: find_calls(connection, chosen), _NO_CALLS)
+
+    def call(self, call_id: str) -> dict[str, Any] | None:
+        """Return one call by its whole id."""
+        found = self._ask(lambda connection: find_call(connection, call_id), _NO_CALLS)
+        return next((call for call in found if call["call_id"] == call_id), None)
+
+    def story(self, call_id: str) -> list[dict[str, Any]]:
+        """Return the events of one call, in order."""
+        if self.path is None:
+            return []
+        events: list[dict[str, Any]] = []
+        try:
+            for entry in read_record(self.path):
+                if call_id.encode() not in entry.line.data:
+                    continue
+                if text(member(entry.event, "call"), "call_id") == call_id:
+                    events.append(entry.event)
+                if len(events) >= MAX_STORY:
+                    break
+        except StoreError:
+            return events
+        return events
+
+    def servers(self) -> ServerBook:
+        """Return what is known of the servers and what they offer."""
+        with self._lock:
+            if self._follower is not None:
+                for line in self._follower.lines():
+                    if any(mark in line.data for mark in _LISTED):
+                        self._learn(line.data)
+            return self._servers
+
+    def stats(self, since: float, until: float) -> dict[str, Any]:
+        """Return sums for the charts."""
+        wanted = CallFilter(since=since)
+        step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
+
+        def ask(connection: sqlite3.Connection) -> dict[str, Any]:
+            spent = latencies(connection, wanted)
+            return {
+                "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
+                "decisions": dict(count_by(connection, "decision", wanted)),
+                "statuses": count_by(connection, "status", wanted),
+                "messages": count_messages(connection, wanted),
+                "frames_refused": list(count_frames(connection, wanted).items()),
+                "servers": count_by(connection, "server", wanted, 10),
+                "tools": count_by(connection, "tool", wanted, 10),
+                "refusals": [
+                    pair for pair in count_by(connection, "error_kind", wanted) if pair[0]
+                ],
+                "approvals": [pair for pair in count_by(connection, "approval", wanted) if pair[0]],
+                "latency_ms": [(share, _percentile(spent, share)) for share in PERCENTILES],
+                "step_s": step,
+                "since": since,
+                "until": until,
+                "over_time": count_over_time(connection, wanted, step),
+            }
+
+        return self._ask(ask, {})
+
+    def _ask(self, question: Callable[[sqlite3.Connection], Answer], nothing: Answer) -> Answer:
+        if self.path is None or not self.path.is_file():
+            return nothing
+        try:
+            with closing(Ledger(ledger_path(self.path))) as ledger:
+                ledger.ingest(self.path)
+                return question(ledger.connection)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: the ledger cannot be read: {error}") from error
+
+    def _learn(self, data: bytes) -> None:
+        try:
+            event = json.loads(data)
+        except ValueError:
+            return
+        if not isinstance(event, dict):
+            return
+        server, at = text(event, "server_name") or "", event_time(event)
+        kind = event.get("type")
+        if kind == TOOLS_LIST:
+            listed = member(event, "list")
+            self._servers.listed(
+                server,
+                text(listed, "method") or "",
+                entries=dict(_strings(member(listed, "entries"))),
+                hidden=frozenset(
+                    name for name in _items(listed.get("hidden")) if isinstance(name, str)
+                ),
+                at=at,
+            )
+        elif kind in {SERVER_STARTED, SERVER_EXITED}:
+            self._servers.moved(server, running=kind == SERVER_STARTED, at=at)
+
+
+def _strings(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    return ((name, value) for name, value in found.items() if isinstance(value, str))
+
+
+def _items(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+def _percentile(ordered: list[int], share: int) -> int | None:
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]

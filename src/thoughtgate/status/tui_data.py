@@ -1,0 +1,75 @@
+"""What the terminal interface shows and does: blocking calls, to be made off its loop."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from thoughtgate.channels.terminal import identity
+from thoughtgate.core.approval import Refusal, Vote
+from thoughtgate.errors import PeerGone, UsageError
+from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.gate.control_socket import ask_control
+from thoughtgate.gate.started_by_agent import is_inside_agent
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.overview import control_path, gather_status
+
+CALLS_SHOWN: Final = 100
+
+
+class ServerKey(NamedTuple):
+    """Which server of which gate."""
+
+    gate: int
+    """Process id of the gate."""
+    server: str
+
+
+class TuiSource:
+    """Looks at the gates of this user and acts on them."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = dict(os.environ if environ is None else environ)
+        self._state = state_directory(self._environ)
+
+    def look(self) -> dict[str, Any]:
+        """Return what ``status`` tells."""
+        return gather_status(self._environ, CALLS_SHOWN)
+
+    def act(self, operation: str, key: ServerKey) -> str:
+        """Start, stop or restart a server; return what happened.
+
+        Raises:
+            PeerGone: the gate is gone.
+            PeerError: it says no, and why.
+        """
+        return str(self._ask(operation, key))
+
+    def logs(self, key: ServerKey) -> list[str]:
+        """Return the last lines of a server's log."""
+        lines = self._ask("logs", key)
+        return [str(line) for line in lines] if isinstance(lines, list) else []
+
+    def decide(self, approval: str, *, approve: bool, reason: str = "") -> str:
+        """Answer an approval; return what came of it.
+
+        Raises:
+            UsageError: this process may not answer, or it is too late.
+        """
+        if is_inside_agent(self._environ, self._state):
+            raise UsageError("an agent's own commands cannot answer approvals")
+        store = open_store(self._state)
+        try:
+            now = time.time()
+            counted = store.vote(approval, [Vote(identity(), approve, now, reason)], now)
+        finally:
+            store.close()
+        if isinstance(counted, Refusal):
+            raise UsageError(counted.text)
+        return f"{counted.id} is {counted.status}"
+
+    def _ask(self, operation: str, key: ServerKey) -> Any:
+        path = control_path(self._state, {"pid": key.gate})
+        if not path.exists():
+            raise PeerGone("this gate cannot be controlled")
+        return ask_control(path, operation, server=key.server)

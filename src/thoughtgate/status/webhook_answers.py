@@ -1,0 +1,46 @@
+"""Signed decisions that arrive by themselves: checked against the workflow's own key, counted once."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from thoughtgate.channels import webhook_decision as decisions
+from thoughtgate.channels.webhook_decision import parse_decision
+from thoughtgate.channels.webhook_signature import DECISION, Nonces, signed_by, why_not
+from thoughtgate.core.approval import Approval, Refusal
+from thoughtgate.status.approval_actions import ConsoleDesk
+
+MAX_BODY: Final = decisions.MAX_BODY
+
+UNKNOWN: Final = "wrong signature"
+"""What everybody is told who does not hold the key, so that ids cannot be tried out."""
+
+
+class WebhookDesk:
+    """Takes decisions for the workflows that ask by webhook."""
+
+    def __init__(self, desk: ConsoleDesk, keys: Mapping[str, bytes]) -> None:
+        """Check signatures with ``keys``, by workflow."""
+        self._desk = desk
+        self._keys = keys
+        self._nonces = Nonces()
+
+    def decide(self, body: bytes, headers: Mapping[str, str]) -> Approval | Refusal:
+        """Count one decision, if it is signed for the workflow that asked."""
+        now, signed = self._desk.clock(), signed_by(headers)
+        said = parse_decision(body, now)
+        if isinstance(said, str):
+            # Only a holder of some key is told what is wrong with the text.
+            doubts = [why_not(key, DECISION, body, signed, now) for key in self._keys.values()]
+            return Refusal("unsigned", UNKNOWN) if all(doubts) else Refusal("wrong", said)
+        found = self._desk.get(said.approval)
+        key = self._keys.get(found.workflow) if isinstance(found, Approval) else None
+        if isinstance(found, Refusal) or key is None:
+            return Refusal("unsigned", UNKNOWN)
+        doubt = why_not(key, DECISION, body, signed, now)
+        if doubt:
+            return Refusal("unsigned", doubt)
+        if not self._nonces.take(signed.nonce, now):
+            return Refusal("refused", "replayed")
+        if said.digest != found.digest:
+            return Refusal("refused", "the decision is about another call")
+        return self._desk.count(found.id, said.vote)

@@ -1,0 +1,60 @@
+"""An HTTP server on the loopback interface and nowhere else: the governance service, the console."""
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from thoughtgate.errors import UsageError
+from thoughtgate.transports.asgi import App, AsgiHandler
+from thoughtgate.transports.http_server import Handler, HttpServer, ServerLimits
+
+HOST: Final = "127.0.0.1"
+
+KEEP_ALIVE_S: Final = 3600
+"""Idle connections are kept: a shim notices by its connection that the service is gone."""
+
+MAX_BODY: Final = 16 * 1024 * 1024
+"""Bytes of one request: a call with the largest arguments, as JSON inside JSON."""
+
+BACKLOG: Final = 512
+"""An agent starts all its servers at once."""
+
+
+@contextlib.contextmanager
+def open_listener(port: int, option: str = "--governance-port") -> Iterator[socket.socket]:
+    """Open the service's socket; ``option`` is where the operator chose the port.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    # Named as TCP, or asyncio would leave small answers to Nagle's algorithm: 40 ms for a verdict.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        if port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise UsageError(
+                f"{option} {port} cannot be used: {error.strerror}; "
+                "choose another, or 0 for any free port"
+            ) from None
+        yield listener
+
+
+def serve_app(app: App, listener: socket.socket) -> AbstractAsyncContextManager[None]:
+    """Serve an ASGI application until the context ends."""
+    return serve(AsgiHandler(app), listener)
+
+
+@contextlib.asynccontextmanager
+async def serve(handler: Handler, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve until the context ends; connections are not waited for then."""
+    server = HttpServer(handler, ServerLimits(max_body=MAX_BODY, keep_alive_s=KEEP_ALIVE_S))
+    await server.listen_on(listener)
+    try:
+        yield
+    finally:
+        await server.drain(0.0)

@@ -1,0 +1,1 @@
+"""Towards servers: HTTP and stdio clients, handshake, supervision."""

@@ -1,0 +1,377 @@
+"""The hub as an MCP client: one connection to one server, opened and negotiated.
+
+Requests get ids and progress tokens of their own, answers find their way back, and what
+the server sends unasked goes to an audience. How bytes travel is a carrier's business
+(``upstream.stdio_carrier``, ``upstream.http_carrier``); whether a call may be made was decided before.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from thoughtgate import __version__
+from thoughtgate.core.negotiation import (
+    UNSUPPORTED_VERSION,
+    info,
+    params_for_legacy,
+    params_for_modern,
+)
+from thoughtgate.errors import PeerError, PeerGone, code_of
+from thoughtgate.gate.background import finish, spawn
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.methods import CANCELLED, LISTEN, PROGRESS
+from thoughtgate.wire.revisions import LATEST, LATEST_LEGACY, LEGACY, META, SERVER_KEY
+
+DISCOVER_S: Final = 2.0
+"""How long ``server/discover`` may go unanswered before ``initialize`` is sent beside it."""
+
+MAX_PENDING: Final = 10_000
+"""Requests open at one server."""
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+class Carrier(Protocol):
+    """Brings frames to a server and back."""
+
+    pid: int
+
+    async def open(self, upstream: "Upstream") -> None:
+        """Connect, or start the process; frames go to ``upstream.took``."""
+
+    def send(self, body: dict[str, Any]) -> None:
+        """Send one message; raises PeerGone when there is no way."""
+
+    def abandon(self, ident: RequestId) -> bool:
+        """Nobody waits for a request: True when leaving says so, False when a message must."""
+
+    def agreed(self, version: str) -> None:
+        """The revision is known."""
+
+    async def close(self) -> None:
+        """Disconnect, or stop the process; leaves nothing behind."""
+
+
+class Audience(Protocol):
+    """Who hears what a server says unasked."""
+
+    def server_asked(self, message: Message) -> None:
+        """The server asks something of the client."""
+
+    def server_said(self, message: Message) -> None:
+        """The server sent a notification."""
+
+    def server_lost(self, reason: str) -> None:
+        """The connection is gone, and was not closed from here."""
+
+    def server_refused(self, fault: Fault, size: int) -> None:
+        """A frame of the server could not be read safely and was dropped."""
+
+
+class Upstream:
+    """One negotiated connection."""
+
+    def __init__(self, carrier: Carrier, audience: Audience) -> None:
+        self._carrier = carrier
+        self._audience = audience
+        self._count = 0
+        self._pending: dict[RequestId, asyncio.Future[Message]] = {}
+        self._progress: dict[RequestId, Progress] = {}
+        self._standing: set[RequestId] = set()
+        """Requests that stay open for as long as the connection does."""
+        self._declared: dict[str, Any] = {}
+        self._closing = False
+        self._listening: asyncio.Task[None] | None = None
+        self.is_open = False
+        self.modern = False
+        self.version = ""
+        self.capabilities: dict[str, Any] = {}
+        self.server_info: dict[str, Any] = {}
+        self.instructions = ""
+
+    @property
+    def pid(self) -> int:
+        """The server's process, 0 when it has none here."""
+        return self._carrier.pid
+
+    @property
+    def open_requests(self) -> int:
+        """Requests whose answer somebody waits for."""
+        return len(self._pending) - len(self._standing)
+
+    # Opening and closing.
+
+    async def open(self, declared: dict[str, Any]) -> None:
+        """Connect and negotiate; ``declared`` are the client capabilities to tell a legacy server.
+
+        Raises:
+            PeerGone: the server cannot be reached or ended.
+            PeerError: it is there but speaks no revision that the gate speaks.
+        """
+        self._declared = declared
+        try:
+            await self._carrier.open(self)
+            await self._negotiate()
+        except BaseException:
+            await self.close()
+            raise
+        self._carrier.agreed(self.version)
+        self.is_open = True
+
+    async def close(self) -> None:
+        """Close for good; whoever waits is told."""
+        self._closing = True
+        self.is_open = False
+        await finish(self._listening)
+        self._fail_all("the connection was closed")
+        await self._carrier.close()
+
+    async def _negotiate(self) -> None:
+        discover = asyncio.ensure_future(self.ask("server/discover", {}, modern=True))
+        initialize: asyncio.Task[Message] | None = None
+        try:
+            await asyncio.wait({discover}, timeout=DISCOVER_S)
+            if self._discovered(discover):
+                return
+            if discover.done():
+                discover.exception()
+            initialize = asyncio.ensure_future(
+                self.ask("initialize", self._opening(), modern=False)
+            )
+            while not initialize.done():
+                await asyncio.wait(
+                    {initialize, discover} if not discover.done() else {initialize},
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if self._discovered(discover):
+                    return
+            reply = initialize.result()
+            if "result" not in reply.body and not discover.done():
+                await asyncio.wait({discover})
+                if self._discovered(discover):
+                    return
+            self._initialized(reply)
+        finally:
+            await finish(discover, initialize)
+
+    def _opening(self) -> dict[str, Any]:
+        return {
+            "protocolVersion": LATEST_LEGACY,
+            "capabilities": self._declared,
+            "clientInfo": info(__version__),
+        }
+
+    def _discovered(self, discover: asyncio.Task[Message]) -> bool:
+        """Tell whether the server has shown itself to be modern.
+
+        Raises:
+            PeerGone: it has ended instead.
+            PeerError: it is modern, but in no revision that the gate speaks.
+        """
+        if not discover.done():
+            return False
+        if isinstance(error := discover.exception(), PeerGone):
+            raise error
+        if error is not None:
+            return False
+        body = discover.result().body
+        fault = body.get("error")
+        if type(fault) is dict and fault.get("code") == UNSUPPORTED_VERSION:
+            data = fault.get("data")
+            spoken = data.get("supported") if type(data) is dict else None
+            if type(spoken) is list and not any(version in LEGACY for version in spoken):
+                raise PeerError("server_start_failed", "the server speaks no known revision")
+            return False
+        result = body.get("result")
+        if type(result) is not dict or type(result.get("supportedVersions")) is not list:
+            return False
+        if LATEST not in result["supportedVersions"]:
+            return False
+        self.modern = True
+        self.version = LATEST
+        meta = result.get(META)
+        said = meta.get(SERVER_KEY) if type(meta) is dict else None
+        self._learn(result, said)
+        return True
+
+    def _initialized(self, reply: Message) -> None:
+        result = reply.body.get("result")
+        if type(result) is not dict or result.get("protocolVersion") not in LEGACY:
+            raise PeerError("server_start_failed", "the server did not answer initialize properly")
+        self.modern = False
+        self.version = result["protocolVersion"]
+        self._learn(result, result.get("serverInfo"))
+        self._carrier.agreed(self.version)
+        self.notify("notifications/initialized")
+
+    def _learn(self, result: dict[str, Any], said: Any) -> None:
+        capabilities = result.get("capabilities")
+        self.capabilities = capabilities if type(capabilities) is dict else {}
+        self.server_info = said if type(said) is dict else {}
+        told = result.get("instructions")
+        self.instructions = told if type(told) is str else ""
+
+    # Sending.
+
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        modern: bool | None = None,
+        capabilities: dict[str, Any] | None = None,
+        log_level: str = "",
+        on_progress: Progress | None = None,
+    ) -> Message:
+        """Send a request and return its response, an error response included.
+
+        Cancelling the caller cancels the request at the server.
+
+        Raises:
+            PeerGone: the server ended, or cannot be written to.
+            PeerError: no answer will come, and why.
+        """
+        if len(self._pending) >= MAX_PENDING:
+            raise PeerError("service_unavailable", "too many requests are open at this server")
+        self._count += 1
+        ident = self._count
+        token = ident if on_progress is not None else None
+        if self.modern if modern is None else modern:
+            own = capabilities if capabilities is not None else self._declared
+            full = params_for_modern(
+                params, capabilities=own, version=__version__, log_level=log_level, token=token
+            )
+        else:
+            full = params_for_legacy(params, token=token)
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._pending[ident] = answer
+        if method == LISTEN:
+            self._standing.add(ident)
+        if on_progress is not None:
+            self._progress[ident] = on_progress
+        try:
+            self._carrier.send({"jsonrpc": "2.0", "id": ident, "method": method, "params": full})
+            return await answer
+        except asyncio.CancelledError:
+            self._cancel(ident, method)
+            raise
+        finally:
+            self._pending.pop(ident, None)
+            self._standing.discard(ident)
+            self._progress.pop(ident, None)
+
+    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Send a notification; one that cannot be sent is nobody's loss."""
+        body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        try:
+            self._carrier.send(body if params is None else {**body, "params": params})
+        except PeerGone:
+            return
+
+    def answer(self, ident: RequestId | None, result: dict[str, Any]) -> None:
+        """Answer a request of the server."""
+        self._reply({"jsonrpc": "2.0", "id": ident, "result": result})
+
+    def refuse(self, ident: RequestId | None, kind: str, text: str) -> None:
+        """Refuse a request of the server."""
+        error = {"code": code_of(kind), "message": text, "data": {"kind": kind}}
+        self._reply({"jsonrpc": "2.0", "id": ident, "error": error})
+
+    def pass_on(self, ident: RequestId | None, answer: dict[str, Any]) -> None:
+        """Answer a request of the server with what the client said, result or error."""
+        said: dict[str, Any] = {key: answer[key] for key in ("result", "error") if key in answer}
+        self._reply({"jsonrpc": "2.0", "id": ident, **said})
+
+    def listen(self, wanted: dict[str, Any]) -> None:
+        """Hear of changes from a modern server; replaces what was wanted before."""
+        earlier = self._listening
+        self._listening = spawn(self._listen(wanted))
+        if earlier is not None:
+            earlier.cancel()
+
+    async def _listen(self, wanted: dict[str, Any]) -> None:
+        try:
+            await self.ask(LISTEN, {"notifications": wanted})
+        except (PeerGone, PeerError):
+            return
+
+    def _reply(self, body: dict[str, Any]) -> None:
+        try:
+            self._carrier.send(body)
+        except PeerGone:
+            return
+
+    def _cancel(self, ident: int, method: str) -> None:
+        if self._closing or method == "initialize":
+            # Before 2026-07-28 the opening must not be cancelled.
+            return
+        if not self._carrier.abandon(ident):
+            self.notify(CANCELLED, {"requestId": ident, "reason": "nobody waits any more"})
+
+    # Receiving.
+
+    def took(self, line: bytes) -> None:
+        """A frame came from the server."""
+        if not line.strip():
+            return
+        message = read_frame(line)
+        if isinstance(message, Fault):
+            self._audience.server_refused(message, len(line))
+            if message.id is not None:
+                self._fail(message.id, "the server's answer could not be read safely")
+        elif message.shape == REQUEST:
+            self._audience.server_asked(message)
+        elif message.shape == NOTIFICATION:
+            self._notified(message)
+        else:
+            self._answered(message)
+
+    def failed(self, ident: RequestId, error: PeerError) -> None:
+        """A request got no answer, and will not get one."""
+        waiting = self._pending.get(ident)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+
+    def lost(self, reason: str) -> None:
+        """The server is gone."""
+        self.is_open = False
+        self._fail_all(reason)
+        if not self._closing:
+            self._audience.server_lost(reason)
+
+    def _notified(self, message: Message) -> None:
+        params = message.body.get("params")
+        if message.method == PROGRESS and type(params) is dict:
+            token = params.get("progressToken")
+            heard = self._progress.get(token) if type(token) is int else None
+            if heard is not None:
+                heard(params)
+            return
+        self._audience.server_said(message)
+
+    def _answered(self, message: Message) -> None:
+        waiting = self._pending.get(message.id) if message.id is not None else None
+        if waiting is None:
+            fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
+            self._audience.server_refused(fault, len(message.raw))
+        elif not waiting.done():
+            waiting.set_result(message)
+
+    def _fail(self, ident: RequestId, reason: str) -> None:
+        self.failed(ident, PeerError("internal_error", reason))
+
+    def _fail_all(self, reason: str) -> None:
+        for waiting in self._pending.values():
+            if not waiting.done():
+                waiting.set_exception(PeerGone(reason))
+
+
+def wanted_changes(capabilities: dict[str, Any], uris: list[str]) -> dict[str, Any]:
+    """Return what to listen for at a modern server."""
+    wanted: dict[str, Any] = {
+        f"{name}ListChanged": True
+        for name in ("tools", "prompts", "resources")
+        if name in capabilities
+    }
+    return {**wanted, "resourceSubscriptions": uris} if uris else wanted

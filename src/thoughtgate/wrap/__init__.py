@@ -1,0 +1,1 @@
+"""`thoughtgate wrap`: an agent run with every server behind the gate."""

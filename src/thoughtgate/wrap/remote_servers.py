@@ -1,0 +1,106 @@
+"""Remote servers of an agent put behind the gate: a shim before a proxy that reaches the URL.
+
+The shim asks the run's service like every other; the proxy behind it only carries. Its
+address and headers may be secret, so they are in a private file in the state directory and
+not in the command line. What the agent alone can do, such as signing in with OAuth, ours
+cannot: such entries stay with the agent, and are named as not governed.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.agents.atomic import write_private
+from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.entries import ServerEntry
+from thoughtgate.agents.expansion import Syntax, expand
+from thoughtgate.gate.state_directory import state_directory
+
+DIRECTORY: Final = "remotes"
+
+_AGENTS_OWN: Final = ("headersHelper", "oauth", "auth", "scopes", "bearer_token")
+"""Keys that ask the agent for something that only it can do."""
+
+
+def remotes_path(key: str, environ: Mapping[str, str]) -> Path:
+    """Return where the addresses of a run's remote servers lie."""
+    return Path(state_directory(environ), DIRECTORY, f"{key}.json")
+
+
+class Remotes:
+    """The remote entries of a plan that a proxy can reach, each under a name for its config."""
+
+    def __init__(self, plan: Plan, environ: Mapping[str, str]) -> None:
+        self._names: dict[tuple[str, ...], str] = {}
+        self._servers: dict[str, dict[str, Any]] = {}
+        for number, entry in enumerate(plan.having("remote"), 1):
+            server = reach(entry, plan.agent.syntax, environ)
+            if server is not None:
+                name = f"remote-{number}"
+                self._names[_place(entry)] = name
+                self._servers[name] = server
+
+    def name_of(self, entry: ServerEntry) -> str | None:
+        """Return what the proxy's config calls an entry; None when it stays with the agent."""
+        return self._names.get(_place(entry))
+
+    def save(self, path: Path) -> None:
+        """Write the proxy's config, readable by its owner alone; nothing when there is none."""
+        if not self._servers:
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        document = {"schema": 1, "default": "forward", "servers": self._servers}
+        write_private(path, json.dumps(document, indent=1).encode())
+
+
+def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return how a proxy reaches a remote entry; None when only the agent can."""
+    if entry.transport != "http" or any(entry.raw.get(key) for key in _AGENTS_OWN):
+        return None
+    headers = {
+        str(name): expand(str(value), syntax, environ) for name, value in entry.headers.items()
+    }
+    for name, variable in _from_variables(entry).items():
+        value = environ.get(variable)
+        if value is None:
+            return None
+        headers[name] = f"Bearer {value}" if name == "Authorization" else value
+    url = expand(entry.url, syntax, environ)
+    if any("${" in text or "{env:" in text for text in (url, *headers.values())):
+        # A question to the user, or a variable nobody set: the agent may know what to do.
+        return None
+    return {"url": url, "headers": headers} if headers else {"url": url}
+
+
+def remove_remotes(path: Path) -> None:
+    """Remove the file of a run that is over."""
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+
+
+def remove_orphans(environ: Mapping[str, str], living: frozenset[str]) -> None:
+    """Remove the files of runs that are not among the living, by their keys."""
+    directory = Path(state_directory(environ), DIRECTORY)
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(directory):  # noqa: PTH208 - names are all that is needed
+            if name.removesuffix(".json") not in living:
+                remove_remotes(directory / name)
+
+
+def _place(entry: ServerEntry) -> tuple[str, ...]:
+    return (str(entry.layer.real), *entry.path)
+
+
+def _from_variables(entry: ServerEntry) -> dict[str, str]:
+    """Return the headers whose values an entry takes from variables, as Codex's do."""
+    found: dict[str, str] = {}
+    named = entry.raw.get("env_http_headers")
+    if isinstance(named, Mapping):
+        found.update((str(name), str(variable)) for name, variable in named.items())
+    token = entry.raw.get("bearer_token_env_var")
+    if isinstance(token, str):
+        found["Authorization"] = token
+    return found

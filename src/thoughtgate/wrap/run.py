@@ -1,0 +1,329 @@
+"""``wrap``: an agent run with every MCP server it knows behind the gate.
+
+Owns the order of things: the config is read and the plan made before anything exists;
+then the locks, the record, the service, the rewritten files, the agent; and on the way
+out, however it ends, the shims, the files, the record. A guardian does what matters most
+if this process is killed: it ends the agent and puts the files back.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import uvloop
+
+from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.rewrite import Rewrite
+from thoughtgate.agents.wrapped_configs import Guard
+from thoughtgate.config.secrets import secret_names
+from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.gate.background import finish, spawn
+from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
+from thoughtgate.gate.open_governor import open_governor
+from thoughtgate.gate.policy_watch import PolicyWatch
+from thoughtgate.gate.run_file import RunFile, remove_run_file, run_path, write_run_file
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.process.guardian import Guardian
+from thoughtgate.process.memory import settle_memory
+from thoughtgate.service.http_api import GovernanceHandler
+from thoughtgate.service.service import Governance
+from thoughtgate.transports.asgi import App, AsgiHandler
+from thoughtgate.transports.loopback_server import open_listener, serve
+from thoughtgate.wrap.agent_process import AgentProcess
+from thoughtgate.wrap.remote_servers import Remotes, remotes_path, remove_remotes
+from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key, shim_command
+
+SHIM_GRACE_S: Final = 10.0
+"""Wall-clock time for all shims together to stop their servers (F-019)."""
+
+INTERRUPT_S: Final = 2.0
+"""Two Ctrl-C within this time mean the wrap; a single one is the agent's to interpret."""
+
+BACKGROUND_S: Final = 10.0
+"""A windowed agent whose launcher ends this soon has gone on without it."""
+
+WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "zed"})
+
+ACTIVE: Final = "THOUGHTGATE_ACTIVE"
+
+_HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class WrapOptions:
+    """What the command line says."""
+
+    command: tuple[str, ...]
+    port: int = 0
+    restore: bool = True
+    strict: bool = False
+    """Refuse to start when a server would run ungoverned."""
+    remote: bool = True
+    """Put remote servers behind the gate too, as far as they can be reached without the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrapReport:
+    """What the closing words tell."""
+
+    exit_code: int
+    counts: dict[str, int]
+    files: tuple[str, ...] = ()
+    """The config files that were rewritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a wrap is given by whoever starts it."""
+
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    """Tells the user a line."""
+    reload: Callable[[], Loaded]
+    """Reads ThoughtGate's own configuration anew."""
+    console: Callable[[Governance, int], tuple[App, str]] | None = None
+    """Makes the console for a service on a port; returns it with the address to open."""
+    observe: Callable[[Record], None] | None = None
+    """Sees every record, for metrics."""
+    metrics: Callable[[], bytes] | None = None
+
+
+class Wrap:
+    """One wrapped run of one agent."""
+
+    def __init__(
+        self, plan: Plan, loaded: Loaded, options: WrapOptions, around: Surroundings
+    ) -> None:
+        self._plan = plan
+        self._loaded = loaded
+        self._options = options
+        self._around = around
+        self._say = around.say
+        self._state = state_directory(around.environ)
+        self._key = run_key(plan)
+        self._stop = asyncio.Event()
+        self._signal = 0
+        self._agent: AgentProcess | None = None
+        self._watch: PolicyWatch | None = None
+
+    def run(self) -> WrapReport:
+        """Run the agent to its end.
+
+        Raises:
+            ConfigError: the agent's files cannot be governed; nothing was started.
+            Conflict: another wrap holds them, or they are managed already.
+            UsageError: this is a wrap within a wrap, or the agent cannot be started.
+        """
+        ensure_directory(self._state)
+        unwrap = [*shim_command(), "unwrap", "--key", self._key, "--quiet"]
+        # A signal that comes before there is somebody to handle it waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+        try:
+            # Forked before there are threads, locks and open files to inherit.
+            guardian = Guardian(unwrap if self._options.restore else ())
+            try:
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    return runner.run(self._run(guardian))
+            finally:
+                guardian.dismiss()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    async def _run(self, guardian: Guardian) -> WrapReport:
+        self._listen_for_signals()
+        guard = Guard(
+            self._plan,
+            state=Path(self._state),
+            key=self._key,
+            started_at=render_time(now()),
+            restore_on_exit=self._options.restore,
+        )
+        status, code = "FAILED", 2
+        with open_listener(self._options.port) as listener, guard:
+            governor = self._open_governor()
+            try:
+                async with self._governance(governor, listener) as governance:
+                    done = self._rewrite(guard)
+                    settle_memory()
+                    if not self._stop.is_set():
+                        code = await self._run_agent(governance, guardian)
+                    else:
+                        code = 128 + self._signal
+                    status = _status(code, self._signal)
+                    await self._drain(governance)
+            finally:
+                governor.finish(status, now())
+        files = tuple(str(one.file.path) for one in done.files)
+        return WrapReport(code, dict(governor.tally.counts), files)
+
+    def _open_governor(self) -> Governor:
+        around = self._around
+        governor = open_governor(self._loaded, around.environ, self._state, observe=around.observe)
+        governor.start(now(), command="wrap", agent=self._plan.agent.type)
+        return governor
+
+    @contextlib.asynccontextmanager
+    async def _governance(
+        self, governor: Governor, listener: socket.socket
+    ) -> AsyncIterator[Governance]:
+        """Run the governance service, and tell the shims where it is."""
+        settings, around = self._loaded.settings, self._around
+        port: int = listener.getsockname()[1]
+        governance = Governance(governor, settings, secret_names(settings))
+        console, address = around.console(governance, port) if around.console else (None, "")
+        token = secrets.token_urlsafe(32)
+        door = GovernanceHandler(
+            governance,
+            token,
+            console=AsgiHandler(console) if console is not None else None,
+            metrics=around.metrics,
+        )
+        door.port = port
+        profile = self._loaded.policy.profile
+        path = run_path(self._key, around.environ)
+        run = RunFile("127.0.0.1", port, token, profile, os.getpid())
+        self._watch = PolicyWatch(
+            governor, self._loaded, around.reload, self._say, governance.adopt
+        )
+        async with serve(door, listener):
+            watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
+            write_run_file(path, run)
+            try:
+                if address:
+                    self._say(f"console   {address}")
+                yield governance
+            finally:
+                remove_run_file(path, run)
+                remove_remotes(remotes_path(self._key, around.environ))
+                await finish(*watching)
+
+    def _rewrite(self, guard: Guard) -> Rewrite:
+        """Put the agent's servers behind the gate, and say which are not."""
+        environ = self._around.environ
+
+        def make(plan: Plan) -> Rewrite:
+            remotes = Remotes(plan, environ) if self._options.remote else None
+            done = make_rewrite(plan, environ, remotes)
+            self._require(plan, done)
+            if remotes is not None:
+                remotes.save(remotes_path(self._key, environ))
+            return done
+
+        done = guard.write(make)
+        for warning in (*guard.plan.warnings, *guard.warnings):
+            self._say(f"warning: {warning}")
+        names = sorted({entry.id for entry in done.governed})
+        self._say(f"governed  {len(names)} server{'s' * (len(names) != 1)}: {', '.join(names)}")
+        return done
+
+    def _require(self, plan: Plan, done: Rewrite) -> None:
+        """Say what stays outside the gate; refuse when that is everything, or too much."""
+        free = ungoverned(plan, done)
+        for one in free:
+            self._say(f"NOT GOVERNED: {one}")
+        if free and self._options.strict:
+            raise UsageError(
+                "--strict: the servers above would run ungoverned; nothing was started"
+            )
+        if not done.governed:
+            where = str(plan.files[0].path) if plan.files else ""
+            problem = "no server in it can be put behind the gate; run the agent without wrap"
+            raise ConfigError([Problem("", problem, where)])
+
+    async def _run_agent(self, governance: Governance, guardian: Guardian) -> int:
+        environ = {**self._around.environ, ACTIVE: "1"}
+        started = monotonic()
+        self._agent = agent = AgentProcess(
+            self._options.command, environ, lambda: guardian.watch(os.getpid(), group=False)
+        )
+        ended, stopping = spawn(agent.wait()), spawn(self._stop.wait())
+        try:
+            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if agent.is_alive:
+                # The shims are told first: an idle one hears of it with its next heartbeat.
+                await governance.shut_down()
+                shims = {session.pid for session in governance.sessions.values()}
+                await agent.stop(self._signal or signal.SIGTERM, shims)
+            code = await ended
+        finally:
+            agent.signal(signal.SIGKILL)
+            await finish(ended, stopping)
+        guardian.forget(agent.pid, group=False)
+        await self._wait_for_window(code, monotonic() - started)
+        return code
+
+    async def _wait_for_window(self, code: int, lasted_s: float) -> None:
+        """A window outlives its launcher: stay until the user says that it is closed."""
+        windowed = self._plan.agent.type in WINDOWED
+        if code or self._stop.is_set() or not windowed or lasted_s > BACKGROUND_S:
+            return
+        if not sys.stdin.isatty():
+            return
+        self._say("the agent went on in its own window; press Ctrl-C here once it is closed")
+        await self._stop.wait()
+
+    async def _drain(self, governance: Governance) -> None:
+        """Let the shims stop their servers; whoever does not is ended."""
+        await governance.shut_down()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(governance.all_gone(), SHIM_GRACE_S)
+        governance.end_leftovers()
+
+    async def _look_for_changes(self) -> None:
+        while True:
+            if self._watch is not None:
+                self._watch.look(now())
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _listen_for_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+
+    def _end(self, number: int) -> None:
+        self._signal = number
+        self._stop.set()
+
+    def _interrupt(self) -> None:
+        alive = self._agent is not None and self._agent.is_alive
+        if not alive or not sys.stdin.isatty() or self._signal == signal.SIGINT:
+            self._end(signal.SIGINT)
+            return
+        # The terminal has sent it to the agent as well, which may mean to go on.
+        self._signal = signal.SIGINT
+        asyncio.get_running_loop().call_later(INTERRUPT_S, self._forget_interrupt)
+
+    def _forget_interrupt(self) -> None:
+        if not self._stop.is_set():
+            self._signal = 0
+
+    def _reload(self) -> None:
+        """SIGHUP: read the config again. A terminal that hangs up tells the agent, too."""
+        if self._watch is not None:
+            self._watch.reload(now())
+
+
+def ungoverned(plan: Plan, done: Rewrite) -> list[str]:
+    """Return what the agent may start without the gate, one line each."""
+    free = [f"{entry.id} ({entry.note or 'remote server'})" for entry in done.ungoverned]
+    return [*dict.fromkeys(free), *(str(outside) for outside in plan.outside)]
+
+
+def _status(code: int, number: int) -> str:
+    if number:
+        return "TERMINATED"
+    return "SUCCEEDED" if code == 0 else "FAILED"

@@ -1,0 +1,104 @@
+"""Mistakes that a valid config can still hold."""
+
+import pytest
+
+from thoughtgate.analysis.lint import lint
+from thoughtgate.config.load import load_settings
+from thoughtgate.config.parse import parse
+from thoughtgate.policy.starter import STARTER_TEXT
+
+
+def findings(text: str) -> list[tuple[str, str, int]]:
+    settings = load_settings(
+        text, file="t.yaml", env={}, read_text=lambda _: "permit(principal, action, resource);"
+    )
+    found = lint(settings, parse(text, file="t.yaml"), "t.yaml")
+    return [(one.level, one.problem.key, one.problem.line) for one in found]
+
+
+def rules(*lines: str) -> list[tuple[str, str, int]]:
+    text = "schema: 1\ndefault: deny\nrules:\n" + "".join(f"- {line}\n" for line in lines)
+    return findings(text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("{action: forward}", "{tool: x, action: deny}"),
+        ('{tool: "*", action: forward}', "{tool: x, action: deny}"),
+        ('{tool: "a*", action: forward}', '{tool: ["abc", "ab*"], action: deny}'),
+        ("{tool: x, action: forward}", "{tool: x, server: s, when: {a: 1}, action: deny}"),
+        ("{server: s, action: forward}", "{tool: x, server: s, action: deny}"),
+        ("{words: [a, b], action: forward}", "{words: [a], action: deny}"),
+        ("{tool: x, when: {a: 1}, action: deny}", "{tool: x, when: {a: 1}, action: deny}"),
+        ("{tool: '*[ab]', action: forward}", "{tool: '*[ab]', action: deny}"),
+    ],
+)
+def test_a_rule_behind_a_wider_one_can_never_match(first: str, second: str) -> None:
+    assert rules(first, second) == [("error", "rules[1]", 5)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("{tool: x, action: forward}", '{tool: "*", action: deny}'),
+        ("{tool: '*', action: forward}", "{resource: x, action: deny}"),
+        ("{tool: '*', action: forward}", "{action: deny}"),
+        ("{tool: x, when: {a: 1}, action: forward}", "{tool: x, action: deny}"),
+        ("{tool: x, server: s, action: forward}", "{tool: x, action: deny}"),
+        ("{tool: x, server: s, action: forward}", "{tool: x, server: t, action: deny}"),
+        ("{words: [a], action: forward}", "{tool: a, action: deny}"),
+        ("{tool: 'a*b', action: forward}", "{tool: 'a*', action: deny}"),
+        ("{tool: x, when: {a: 1}, action: forward}", "{tool: x, when: {a: 1}, action: deny}"),
+        ("{annotations: {d: true}, action: deny}", "{tool: x, action: forward}"),
+    ],
+)
+def test_a_rule_that_may_match_is_left_alone(first: str, second: str) -> None:
+    assert rules(first, second) == []
+
+
+def test_listed_servers_and_globs_are_known() -> None:
+    text = "schema: 1\ndefault: deny\nservers: {a: {}, '*': {}}\nrules: [{server: [a, 'b*'], action: deny}]\n"
+    assert findings(text) == []
+
+
+def test_a_rule_may_lie_behind_several() -> None:
+    assert (
+        rules("{tool: a, action: deny}", "{tool: b, action: deny}", "{tool: [a, b], action: deny}")
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (
+            "default: deny\nservers: {a: {}, '*': {}}\nrules: [{server: b, action: deny}]",
+            "rules[0].server",
+        ),
+        (
+            "default: deny\nservers: {a: {}, '*': {}}\nlimits: [{server: b, budget: 1}]",
+            "limits[0].server",
+        ),
+        ("default: deny\ncedar: {policies: [p]}", "cedar"),
+        ("default: forward", "default"),
+        ("default: deny\nprofile: development", "profile"),
+        ("default: deny\napproval: {a: {on_timeout: approve}}", "approval.a.on_timeout"),
+    ],
+)
+def test_what_is_doubtful_is_a_warning(text: str, key: str) -> None:
+    [(level, found, line)] = findings(f"schema: 1\n{text}\n")
+    assert (level, found) == ("warning", key)
+    assert line > 1
+
+
+def test_the_starter_policy_has_no_faults() -> None:
+    assert findings(STARTER_TEXT) == []
+
+
+def test_a_default_that_stands_nowhere_has_no_line() -> None:
+    text = "schema: 1\ndefault: deny\n"
+    settings = load_settings(
+        text, file="t", env={"THOUGHTGATE_PROFILE": "development"}, read_text=lambda _: ""
+    )
+    assert [one.problem.line for one in lint(settings, parse(text, file="t"), "t")] == [0]

@@ -1,0 +1,85 @@
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import command, sample_record
+
+from thoughtgate.cli.audit.query import printable
+
+
+def test_calls_are_listed_newest_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = sample_record(tmp_path)
+    done = command(capsys, "audit", "query", "--record", str(path))
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL"]
+    assert [line.split()[-1] for line in lines[1:]] == ["run-1.3", "run-1.2", "run-1.1"]
+    assert "HOLD/approved" in lines[2]
+
+
+def test_filters_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(sample_record(tmp_path))
+
+    def found(*flags: str) -> list[str]:
+        done = command(capsys, "audit", "query", "--record", path, "--json", *flags)
+        return [row["call_id"] for row in done.json]
+
+    assert found("--decision", "block") == ["run-1.3"]
+    assert found("--status", "ok") == ["run-1.2", "run-1.1"]
+    assert found("--tool", "*_file", "--limit", "1") == ["run-1.2"]
+    assert found("--text", "tmp a") == ["run-1.1"]
+    assert found("--since", "2025-10-09T08:53:22.500Z") == ["run-1.3"]
+    assert found("--server", "files", "--run", "run-1", "--until", "2025-10-09T08:53:22Z") == [
+        "run-1.1"
+    ]
+
+
+def test_calls_are_listed_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = sample_record(tmp_path)
+    done = command(capsys, "audit", "query", "--record", str(path), "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert [row["tool"] for row in rows] == ["wipe", "delete_file", "read_file"]
+
+
+def test_a_word_that_is_none_of_ours_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "query", "--record", path, "--decision", "maybe")
+    assert done.code == 2
+    assert "allow, hold, block, throttle" in done.err
+
+
+def test_names_from_servers_cannot_move_the_cursor() -> None:
+    assert printable("a\x1b[2Jb\u202ec") == "a�[2Jb�c"
+
+
+def test_json_has_times_and_booleans_as_the_record_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    blocked, held, made = command(capsys, "audit", "query", "--record", str(path), "--json").json
+    ends = [
+        event["ts"]
+        for event in map(json.loads, path.read_text().splitlines())
+        if event["type"] == "tool_call_end"
+    ]
+    assert [made["ended_at"], held["ended_at"], blocked["ended_at"]] == ends
+    assert held["started_at"] == "2025-10-09T08:53:22.000Z"
+    assert (held["enforced"], held["executes"], held["truncated"], held["is_error"]) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert (made["asked_at"], made["executes"]) == (None, None)
+
+
+def test_json_and_csv_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(sample_record(tmp_path))
+    done = command(capsys, "audit", "query", "--record", path, "--json", "--csv")
+    assert (done.code, done.out) == (2, "")
+    assert "--csv" in done.err

@@ -1,0 +1,93 @@
+"""The events of the record as values."""
+
+from thoughtgate.core.record_events import (
+    AGENT_TO_SERVER,
+    CALL_END,
+    ERROR,
+    FRAME_REFUSED,
+    MAX_NAME,
+    MESSAGE,
+    OK,
+    SERVER_TO_AGENT,
+    call_ended,
+    frame_refused,
+    message_seen,
+)
+
+
+def test_a_message_that_nobody_judges_leaves_its_facts_and_no_content() -> None:
+    record = message_seen(1.0, "srv", "1", AGENT_TO_SERVER, "request", "m" * 1000, 40)
+
+    assert (record.type, record.at, record.server, record.session) == (MESSAGE, 1.0, "srv", "1")
+    assert record.body == {
+        "message": {
+            "direction": AGENT_TO_SERVER,
+            "shape": "request",
+            "method": "m" * MAX_NAME,
+            "bytes": 40,
+        }
+    }
+
+
+def test_a_refused_frame_names_the_check_that_failed() -> None:
+    record = frame_refused(
+        1.0,
+        "srv",
+        "1",
+        direction=SERVER_TO_AGENT,
+        check="raw_cr",
+        kind="invalid_request",
+        size=9,
+        method="x",
+        correlation_id="1-f1",
+    )
+
+    assert record.type == FRAME_REFUSED
+    assert record.body["frame"] == {
+        "direction": SERVER_TO_AGENT,
+        "check": "raw_cr",
+        "kind": "invalid_request",
+        "bytes": 9,
+        "method": "x",
+        "correlation_id": "1-f1",
+        "enforced": True,
+    }
+
+
+def test_what_development_lets_pass_says_what_would_have_been() -> None:
+    def outcome(check: str) -> str:
+        record = frame_refused(
+            0, "", "", direction="", check=check, kind="", size=0, enforced=False
+        )
+        return str(record.body["frame"]["outcome"])
+
+    assert outcome("unclassifiable") == outcome("unknown_response") == "WOULD_DROP"
+    assert outcome("raw_cr") == "WOULD_REJECT"
+
+
+def test_the_end_of_a_call_has_what_is_known_and_nothing_else() -> None:
+    plain = call_ended(
+        1.0, "srv", "1", call_id="c", tool="t" * 1000, status=OK, latency_ms=5, size=7
+    )
+    failed = call_ended(
+        1.0,
+        "srv",
+        "1",
+        call_id="c",
+        tool="t",
+        status=ERROR,
+        latency_ms=5,
+        size=7,
+        error={"class": "transport"},
+        is_error=True,
+    )
+
+    assert plain.type == CALL_END
+    assert plain.body == {
+        "call": {"call_id": "c", "server_name": "srv", "tool_name": "t" * MAX_NAME},
+        "status": OK,
+        "latency_ms": 5,
+        "bytes_out": 7,
+    }
+    assert failed.body["error"] == {"class": "transport"}
+    assert failed.body["is_error"] is True

@@ -1,0 +1,90 @@
+"""Calls whose callers took a task and went on."""
+
+import json
+from typing import Any
+
+from tests.support.frames import line
+
+from thoughtgate.core.commands import Command, EndTask, ToAgent, ToServer
+from thoughtgate.core.session_replies import Asked
+from thoughtgate.core.task_calls import TaskedCalls
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
+
+
+def held(call_id: str = "run.1", **params: Any) -> Asked:
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", **params}}
+    message = read_frame(line(body))
+    assert isinstance(message, Message)
+    return Asked(message, "tools/call", "add", 1.0, modern=False, token=None, call_id=call_id)
+
+
+def test_nothing_is_tasked_at_first() -> None:
+    calls = TaskedCalls()
+
+    assert not calls.is_used
+    assert calls.take("run.1") is None
+    assert calls.take_all() == []
+
+
+def test_a_held_call_is_given_back_once() -> None:
+    calls = TaskedCalls()
+    asked = held()
+    calls.hold(asked)
+    assert calls.is_used
+
+    assert calls.take("run.1") is asked
+    assert calls.take("run.1") is None
+
+
+def test_all_held_calls_are_given_back_at_once() -> None:
+    calls = TaskedCalls()
+    calls.hold(held("run.1"))
+    calls.hold(held("run.2"))
+
+    assert [asked.call_id for asked in calls.take_all()] == ["run.1", "run.2"]
+
+
+def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None:
+    calls = TaskedCalls()
+    ident, frame = calls.run(held(task={"ttl": 5}, arguments={"a": 1}))
+    sent = json.loads(frame)
+
+    assert sent["id"] == ident == "tg-run.1"
+    assert sent["params"] == {"name": "add", "arguments": {"a": 1}}
+    assert sent["method"] == "tools/call"
+    assert calls.is_used
+
+
+def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
+    calls = TaskedCalls()
+    ident, _ = calls.run(held())
+    answer = line({"jsonrpc": "2.0", "id": ident, "result": {"content": []}})
+
+    assert calls.divert([ToAgent(answer, ident)], 9.0) == [
+        EndTask("run.1", {"jsonrpc": "2.0", "id": ident, "result": {"content": []}}, 9.0)
+    ]
+
+
+def test_other_commands_are_left_alone() -> None:
+    calls = TaskedCalls()
+    ident, _ = calls.run(held())
+    others: list[Command] = [
+        ToServer(b"{}", ident),
+        ToAgent(b"{}"),
+        ToAgent(b"{}", 7),
+        ToAgent(b"{}", "tg-run.2"),
+    ]
+
+    assert calls.divert(list(others), 9.0) == others
+    assert calls.is_used
+
+
+def test_a_task_ends_once() -> None:
+    calls = TaskedCalls()
+    ident, _ = calls.run(held())
+    answer = ToAgent(line({"jsonrpc": "2.0", "id": ident, "result": {}}), ident)
+    first, second = calls.divert([answer, answer], 9.0)
+
+    assert isinstance(first, EndTask)
+    assert second is answer

@@ -1,0 +1,313 @@
+"""Who may connect."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from tests.support.http_gate import Gate, config_for
+from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+
+from thoughtgate.config.settings import ListenAuth
+from thoughtgate.core.rejected_clients import MAX_EACH
+from thoughtgate.errors import ConfigError
+from thoughtgate.front import authentication
+from thoughtgate.front.authentication import (
+    Entrance,
+    Identity,
+    KeySet,
+    Rejection,
+    normalise,
+    open_entrance,
+    resource_metadata,
+)
+
+NOTHING: set[bytes] = set()
+TOKEN = "a-token-of-thirty-two-characters"
+
+
+def _bearer(value: bytes) -> dict[bytes, bytes]:
+    return {b"authorization": value}
+
+
+def test_without_authentication_everybody_is_the_same_agent() -> None:
+    assert Entrance(None, anonymous="ann").check("127.0.0.1", {}, NOTHING) == Identity(
+        "ann", "none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "header absent"),
+        (b"Basic abc", "header not a bearer credential"),
+        (b"Bearer ", "header not a bearer credential"),
+        (b"Bearer wrong", "token wrong"),
+        (b"Bearer " + TOKEN[:-1].encode(), "token wrong"),
+        (b"Bearer " + TOKEN.encode() + b"x", "token wrong"),
+    ],
+)
+def test_a_wrong_token_is_rejected_without_repeating_it(value: bytes | None, reason: str) -> None:
+    entrance = Entrance(ListenAuth("bearer"), TOKEN)
+    headers = _bearer(value) if value is not None else {}
+    said = entrance.check("1.2.3.4", headers, NOTHING)
+    assert said == Rejection(401, "bearer", reason, b"Bearer")
+
+
+def test_the_right_token_is_let_in_once() -> None:
+    entrance = Entrance(ListenAuth("bearer"), TOKEN)
+    headers = _bearer(b"Bearer " + TOKEN.encode())
+    assert entrance.check("1.2.3.4", headers, NOTHING) == Identity("agent", "bearer")
+    twice = entrance.check("1.2.3.4", headers, {b"authorization"})
+    assert isinstance(twice, Rejection)
+    assert twice.reason == "header given twice"
+
+
+@pytest.mark.parametrize(
+    ("peer", "allow", "inside"),
+    [
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("11.1.2.3", "10.0.0.0/8", False),
+        ("::ffff:10.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "::ffff:10.0.0.0/104", True),
+        ("11.1.2.3", "::ffff:10.0.0.0/104", False),
+        ("::1", "::1/128", True),
+        ("fe80::1%eth0", "fe80::/10", True),
+        ("10.0.0.5", "10.0.0.5/32", True),
+        ("10.0.0.5", "10.0.0.9/24", True),
+        ("", "0.0.0.0/0", False),
+        ("::1", "0.0.0.0/0", False),
+    ],
+)
+def test_an_address_is_inside_a_range_or_not(peer: str, allow: str, inside: bool) -> None:
+    entrance = Entrance(ListenAuth("ip_allowlist", allow=(allow,)))
+    said = entrance.check(peer, {}, NOTHING)
+    assert isinstance(said, Identity) is inside
+    if isinstance(said, Rejection):
+        assert said.status == 403
+        assert "outside allowlist" in said.reason
+
+
+def test_both_means_both() -> None:
+    entrance = Entrance(ListenAuth("both", allow=("10.0.0.0/8",)), TOKEN)
+    right = _bearer(b"Bearer " + TOKEN.encode())
+    assert isinstance(entrance.check("10.1.1.1", right, NOTHING), Identity)
+    assert isinstance(entrance.check("11.1.1.1", right, NOTHING), Rejection)
+    assert isinstance(entrance.check("10.1.1.1", {}, NOTHING), Rejection)
+
+
+def test_an_address_that_is_none_is_none() -> None:
+    assert normalise("not an address") is None
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_a_token_that_is_not_set_stops_the_start(value: str) -> None:
+    auth = ListenAuth("bearer", token_env="AGENT")
+    with pytest.raises(ConfigError, match="AGENT is not set"):
+        open_entrance(auth, {"AGENT": value}, anonymous="x", metadata_url="")
+
+
+# Signed tokens.
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+OTHER = ec.generate_private_key(ec.SECP256R1())
+ISSUER = "https://issuer.example"
+AUDIENCE = "https://gate.example/mcp"
+
+
+def _key_set(*keys: tuple[str, Any]) -> bytes:
+    found = []
+    for kid, key in keys:
+        entry = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key()))
+        found.append({**entry, "kid": kid, "alg": "ES256", "use": "sig"})
+    return json.dumps({"keys": found}).encode()
+
+
+def _token(key: Any = KEY, *, kid: str = "one", alg: str = "ES256", **claims: Any) -> bytes:
+    full = {"sub": "ann", "aud": AUDIENCE, "iss": ISSUER, "exp": time.time() + 60, **claims}
+    full = {name: value for name, value in full.items() if value is not None}
+    return b"Bearer " + jwt.encode(full, key, alg, headers={"kid": kid}).encode()
+
+
+@pytest.fixture
+def issuer() -> Iterator[HttpUpstream]:
+    with HttpUpstream(lambda _: Reply(body=_key_set(("one", KEY)))) as running:
+        yield running
+
+
+def _entrance(issuer: HttpUpstream) -> tuple[Entrance, KeySet]:
+    auth = ListenAuth("jwt", jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE)
+    entrance, keys = open_entrance(auth, {}, anonymous="x", metadata_url="http://g/.well-known/x")
+    assert keys is not None
+    return entrance, keys
+
+
+def _checked(issuer: HttpUpstream, value: bytes) -> Identity | Rejection | None:
+    async def main() -> Identity | Rejection | None:
+        entrance, keys = _entrance(issuer)
+        await keys.fetch()
+        try:
+            return entrance.check("1.2.3.4", _bearer(value), NOTHING)
+        finally:
+            await keys.close()
+
+    return asyncio.run(main())
+
+
+def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
+    who = _checked(issuer, _token())
+
+    assert isinstance(who, Identity)
+    assert who[:2] == ("ann", "jwt")
+    assert who.claims is not None
+    assert who.claims["sub"] == "ann"
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: _token(exp=time.time() - 3600), "token expired"),
+        (lambda: _token(aud="https://other.example"), "token meant for somebody else"),
+        (lambda: _token(aud=None), "token not acceptable"),
+        (lambda: _token(exp=None), "token not acceptable"),
+        (lambda: _token(iss="https://evil.example"), "token from another issuer"),
+        (lambda: _token(OTHER), "token not acceptable"),
+        (lambda: _token(sub=None), "token names nobody"),
+        (lambda: _token(sub="n" * 300), "too long a name"),
+        (lambda: _token(sub=5), "token not acceptable"),
+        (lambda: b"Bearer not.a.token", "token not acceptable"),
+        (lambda: b"Bearer " + b"x" * 20_000, "token not acceptable"),
+        (
+            lambda: _token("a shared secret of more than thirty-two bytes", alg="HS256"),
+            "not accepted",
+        ),
+        (
+            lambda: (
+                b"Bearer " + jwt.encode({"sub": "x"}, "", "none", headers={"kid": "one"}).encode()
+            ),
+            "",
+        ),
+        (lambda: _token(kid="unknown"), "unknown key"),
+    ],
+)
+def test_a_token_that_proves_nothing_is_rejected(
+    issuer: HttpUpstream, make: Callable[[], bytes], reason: str
+) -> None:
+    said = _checked(issuer, make())  # made now: one from the collection may have expired by now
+    assert isinstance(said, Rejection)
+    assert said.status == 401
+    assert reason in said.reason
+    assert b"resource_metadata=" in said.challenge
+
+
+def test_keys_are_fetched_when_they_are_needed_and_not_too_often(issuer: HttpUpstream) -> None:
+    async def main() -> None:
+        entrance, keys = _entrance(issuer)
+        assert entrance.check("1.2.3.4", _bearer(_token()), NOTHING) is None
+        await keys.fetch()
+        assert isinstance(entrance.check("1.2.3.4", _bearer(_token()), NOTHING), Identity)
+        unknown = entrance.check("1.2.3.4", _bearer(_token(kid="two")), NOTHING)
+        assert isinstance(unknown, Rejection)
+        await keys.close()
+
+    asyncio.run(main())
+    assert len(issuer.received) == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(500), Reply(body=b"{}"), Reply(body=b"oops"), Reply(raw=b"")]
+)
+def test_an_issuer_that_fails_leaves_everybody_outside(reply: Reply) -> None:
+    with HttpUpstream(lambda _: reply) as issuer:
+        assert not isinstance(_checked(issuer, _token()), Identity)
+
+
+def test_the_metadata_names_resource_and_issuer() -> None:
+    auth = ListenAuth("jwt", issuer=ISSUER, audience=AUDIENCE)
+    document = json.loads(resource_metadata("https://gate.example/mcp", auth) or b"")
+    assert document["resource"] == "https://gate.example/mcp"
+    assert document["authorization_servers"] == [ISSUER]
+    assert resource_metadata("x", ListenAuth("bearer")) is None
+    assert resource_metadata("x", None) is None
+
+
+# Through the gateway.
+
+
+def _answer(received: Received) -> Reply:
+    return text_result(received, "in")
+
+
+def _guarded(tmp_path: Path, upstream: HttpUpstream) -> Gate:
+    """A gate that wants a bearer token."""
+    auth = "listen: {transport: http, auth: {type: bearer, token_env: AGENT_TOKEN}}\n"
+    return Gate(tmp_path, config_for(upstream.url, auth), environ={"AGENT_TOKEN": TOKEN})
+
+
+def test_a_bearer_token_guards_mcp_but_not_health(tmp_path: Path) -> None:
+    with HttpUpstream(_answer) as upstream, _guarded(tmp_path, upstream) as gate:
+        assert gate.request("GET", "/health").status == 200
+        absent = gate.call("echo")
+        assert absent.status == 401
+        assert absent.headers["www-authenticate"] == "Bearer"
+        wrong = gate.call("echo", headers={"authorization": "Bearer wrong-secret-value"})
+        assert wrong.status == 401
+        assert upstream.received == []
+        right = gate.call("echo", headers={"authorization": f"Bearer {TOKEN}"})
+        assert right.status == 200
+        assert "authorization" not in upstream.received[0].headers
+        rejected = gate.records("agent_auth_rejected")
+        assert [one["agent"]["reason"] for one in rejected] == ["header absent", "token wrong"]
+        assert all(one["session_id"] == "0" for one in rejected)
+        text = json.dumps(gate.records())
+        assert TOKEN not in text
+        assert "wrong-secret-value" not in text
+        assert gate.records("tool_call_start")[0]["call"]["principal"] == "agent"
+
+
+def test_a_stranger_cannot_fill_the_record_by_being_turned_away(tmp_path: Path) -> None:
+    with HttpUpstream(_answer) as upstream, _guarded(tmp_path, upstream) as gate:
+        for _ in range(MAX_EACH * 2):
+            assert gate.call("echo", headers={"authorization": "Bearer wrong"}).status == 401
+    rejected = [one["agent"] for one in gate.records("agent_auth_rejected")]
+    assert len(rejected) <= MAX_EACH + 1
+    assert sum(one.get("repeated", 1) for one in rejected) == MAX_EACH * 2
+
+
+def test_signed_tokens_open_the_gate_once_the_issuers_keys_are_there(
+    tmp_path: Path, issuer: HttpUpstream
+) -> None:
+    auth = (
+        "listen:\n  transport: http\n  auth:\n    type: jwt\n"
+        f"    jwks_url: {issuer.url}\n    issuer: {ISSUER}\n    audience: {AUDIENCE}\n"
+    )
+    with HttpUpstream(_answer) as upstream, Gate(tmp_path, config_for(upstream.url, auth)) as gate:
+        refused = gate.call("echo", headers={"authorization": _token(OTHER).decode()})
+        assert refused.status == 401
+        assert "resource_metadata=" in refused.headers["www-authenticate"]
+        assert upstream.received == []
+        assert gate.call("echo", headers={"authorization": _token().decode()}).status == 200
+        assert gate.records("tool_call_start")[0]["call"]["principal"] == "ann"
+        document = gate.request("GET", "/.well-known/oauth-protected-resource/mcp")
+        assert document.json["authorization_servers"] == [ISSUER]
+
+
+def test_keys_that_could_not_be_fetched_at_the_start_are_fetched_for_the_first_request(
+    tmp_path: Path, issuer: HttpUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "KEYS_RETRY_S", -1.0)
+    issuer.script = lambda _: Reply(503)
+    auth = (
+        "listen:\n  transport: http\n  auth:\n    type: jwt\n"
+        f"    jwks_url: {issuer.url}\n    issuer: {ISSUER}\n    audience: {AUDIENCE}\n"
+    )
+    with HttpUpstream(_answer) as upstream, Gate(tmp_path, config_for(upstream.url, auth)) as gate:
+        headers = {"authorization": _token().decode()}
+        assert gate.call("echo", headers=headers).status == 401
+        issuer.script = lambda _: Reply(body=_key_set(("one", KEY)))
+        assert gate.call("echo", headers=headers).status == 200

@@ -1,0 +1,295 @@
+"""One pipe for many: numbers, tokens and subscriptions are exchanged and restored."""
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thoughtgate.core.events import Event, ServerSent
+from thoughtgate.errors import PeerGone
+from thoughtgate.front.multiplexer import MAX_RESTARTS, Mux
+from thoughtgate.transports.child_process import ChildCommand
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
+
+_SERVER = """
+import json, sys
+for line in sys.stdin:
+    got = json.loads(line)
+    print(json.dumps({"jsonrpc": "2.0", "method": "seen", "params": {"got": got}}), flush=True)
+    if got.get("method") == "listen":
+        meta = {"io.modelcontextprotocol/subscriptionId": got["id"]}
+        note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": meta}}
+        print(json.dumps(note), flush=True)
+        result = {"_meta": meta}
+        print(json.dumps({"jsonrpc": "2.0", "id": got["id"], "result": result}), flush=True)
+    elif "id" in got and "method" in got:
+        print(json.dumps({"jsonrpc": "2.0", "id": got["id"], "result": {}}), flush=True)
+"""
+
+
+class _Flow:
+    def __init__(self, *, is_modern: bool = True) -> None:
+        self.is_modern = is_modern
+        self.heard: list[Any] = []
+
+    def feed(self, event: Event, sink: object) -> int:
+        del sink
+        if isinstance(event, ServerSent):
+            self.heard.append(json.loads(event.line))
+        return 1
+
+
+class _Line:
+    def __init__(self, flow: _Flow, key: Any) -> None:
+        self.flow = flow
+        self.key = key
+        self.is_over = False
+        self.kinds: list[str] = []
+
+    def expect_answer(self) -> None:
+        self.is_over = True
+
+    def lost(self, kind: str) -> None:
+        self.kinds.append(kind)
+
+    def take(self, data: bytes, key: Any) -> None:
+        """Not called: the flow is a stand-in."""
+
+    def forward(self, data: bytes, key: Any) -> None:
+        """As above."""
+
+
+def _message(method: str, ident: Any, **params: Any) -> Message:
+    body = {"jsonrpc": "2.0", "method": method, "params": params}
+    message = read_frame(json.dumps(body if ident is None else {**body, "id": ident}).encode())
+    assert isinstance(message, Message)
+    return message
+
+
+def _mux(refused: list[str]) -> Mux:
+    command = ChildCommand(sys.executable, ("-c", _SERVER), dict(os.environ))
+    return Mux(command, is_shared=True, on_refused=lambda _line, check: refused.append(check))
+
+
+async def _until(heard: list[Any], count: int) -> None:
+    async with asyncio.timeout(10):
+        while len(heard) < count:  # noqa: ASYNC110  what is waited for has no event
+            await asyncio.sleep(0.005)
+
+
+def test_two_callers_with_one_id_get_their_own_answers() -> None:
+    async def main() -> None:
+        refused: list[str] = []
+        mux = _mux(refused)
+        await mux.start()
+        one, two = _Flow(), _Flow()
+        mux.send(_Line(one, 1), _message("a", 1))  # type: ignore[arg-type]  # stand-ins
+        mux.send(_Line(two, 1), _message("b", 1))  # type: ignore[arg-type]  # as above
+        await _until(one.heard, 1)
+        await _until(two.heard, 1)
+        assert one.heard == two.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_a_subscription_is_known_by_the_callers_own_id() -> None:
+    async def main() -> None:
+        mux = _mux([])
+        await mux.start()
+        flow = _Flow()
+        mux.send(_Line(flow, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
+        await _until(flow.heard, 2)
+        note, answer = flow.heard
+        assert note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
+        assert answer["id"] == "mine"
+        assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
+    async def main() -> None:
+        mux = _mux([])
+        await mux.start()
+        flow = _Flow()
+        watch = _message("resources/subscribe", 1, uri="file:///a")
+        mux.send(_Line(flow, 1), watch)  # type: ignore[arg-type]  # a stand-in
+        await _until(flow.heard, 1)
+        mux.leave(flow)  # type: ignore[arg-type]  # as above
+        gone = weakref.ref(flow)
+        del flow
+        gc.collect()
+        assert gone() is None
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_whoever_waits_is_told_when_the_server_ends() -> None:
+    async def main() -> None:
+        command = ChildCommand(sys.executable, ("-c", "input()"), dict(os.environ))
+        mux = Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+        await mux.start()
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        await _until(line.kinds, 1)
+        assert line.kinds == ["upstream_connection_failed"]
+        assert not mux.is_up
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
+def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
+    async def main() -> None:
+        mux = _mux([])
+        await mux.start()
+        flow = _Flow()
+        notice = _message("notifications/cancelled", None, requestId=ident)
+        mux.send_notice(flow, notice)  # type: ignore[arg-type]  # a stand-in
+        mux.send(_Line(flow, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
+        await _until(flow.heard, 1)
+        assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+# Starts.
+
+_COUNTED = """
+import os, pathlib, sys
+pathlib.Path(sys.argv[1], str(os.getpid())).touch()
+"""
+
+
+def _counted(starts: Path, program: str) -> Mux:
+    """Return a mux for a program of which every process leaves a file."""
+    starts.mkdir()
+    command = ChildCommand(sys.executable, ("-c", _COUNTED + program, str(starts)), {**os.environ})
+    return Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+
+
+def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        starts = (mux.start() for _ in range(2 * MAX_RESTARTS))
+        assert set(await asyncio.gather(*starts, return_exceptions=True)) == {None}
+        lines = [_Line(_Flow(), 1) for _ in range(3)]
+        for line in lines:
+            mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        for line in lines:
+            await _until(line.flow.heard, 1)
+        assert len(list((tmp_path / "starts").iterdir())) == 1
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        first = asyncio.get_running_loop().create_task(mux.start())
+        second = asyncio.get_running_loop().create_task(mux.start())
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        assert first.cancelled()
+        assert mux.is_up
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        await _until(line.flow.heard, 1)
+        assert len(list((tmp_path / "starts").iterdir())) == 1
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
+    async def main() -> None:
+        command = ChildCommand("/nonexistent/server", (), {})
+        mux = Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+        for _ in range(MAX_RESTARTS):
+            told = await asyncio.gather(*(mux.start() for _ in range(3)), return_exceptions=True)
+            assert {str(one) for one in told} == {
+                "the server could not be started: No such file or directory"
+            }
+        with pytest.raises(PeerGone, match="too often"):
+            await mux.start()
+
+    asyncio.run(main())
+
+
+def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _SERVER)
+        start = asyncio.get_running_loop().create_task(mux.start())
+        await asyncio.sleep(0)
+        await mux.stop(0)
+        await start
+        assert not mux.is_up
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        assert line.kinds == ["server_not_running"]
+
+    asyncio.run(main())
+
+
+_LEAVES_ITS_OUTPUT = """
+import json, subprocess
+for line in sys.stdin:
+    got = json.loads(line)
+    if got["method"] == "leave":
+        hold = 'for _ in $(seq 500); do [ -e "$0/../go" ] && exit; sleep 0.02; done'
+        subprocess.Popen(["sh", "-c", hold, sys.argv[1]], start_new_session=True)
+        os._exit(1)
+    if got["method"] != "wait":
+        print(json.dumps({"jsonrpc": "2.0", "id": got["id"], "result": {}}), flush=True)
+"""
+
+
+def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> None:
+    async def main() -> None:
+        mux = _counted(tmp_path / "starts", _LEAVES_ITS_OUTPUT)
+        await mux.start()
+        left = _Line(_Flow(), 1)
+        mux.send(left, _message("leave", 1))  # type: ignore[arg-type]  # a stand-in
+        async with asyncio.timeout(10):
+            while mux.is_up:  # noqa: ASYNC110  what is waited for has no event
+                await asyncio.sleep(0.005)
+        assert left.kinds == []
+        await mux.start()
+        assert left.kinds == ["upstream_connection_failed"]
+        line = _Line(_Flow(), 1)
+        mux.send(line, _message("wait", 1))  # type: ignore[arg-type]  # as above
+        (tmp_path / "go").touch()
+        await asyncio.sleep(0.3)
+        assert line.kinds == []
+        other = _Line(_Flow(), 2)
+        mux.send(other, _message("a", 2))  # type: ignore[arg-type]  # as above
+        await _until(other.flow.heard, 1)
+        await mux.stop()
+
+    asyncio.run(main())
+
+
+def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
+    async def main() -> None:
+        mux = _mux([])
+        flow = _Flow(is_modern=False)
+        for method in ("initialize", "a"):
+            line = _Line(flow, 1)
+            mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
+            assert line.kinds == ["server_not_running"]
+
+    asyncio.run(main())

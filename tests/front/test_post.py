@@ -1,0 +1,247 @@
+"""Held calls over HTTP: they wait, run once approved, and never without their caller."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.http_gate import (
+    Answer,
+    Gate,
+    call_of,
+    config_for,
+    decide,
+    http_post,
+    pending,
+    read_until,
+)
+from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.waiting import wait_for
+
+from thoughtgate.front import post as gateway_post
+
+RULES = "rules:\n  - {tool: 'pay*', action: approve}\n"
+
+
+def _script(received: Received) -> Reply:
+    if "id" not in received.message:
+        return Reply(202)
+    return text_result(received, "done")
+
+
+@pytest.fixture
+def upstream() -> Iterator[HttpUpstream]:
+    with HttpUpstream(_script) as running:
+        yield running
+
+
+@pytest.fixture
+def gate(upstream: HttpUpstream, tmp_path: Path) -> Iterator[Gate]:
+    with Gate(tmp_path, config_for(upstream.url, RULES)) as running:
+        yield running
+
+
+class _Call:
+    """A call that is being made in a thread."""
+
+    def __init__(self, gate: Gate, message: Any, headers: dict[str, str] | None = None) -> None:
+        self._answers: list[Answer] = []
+        self._thread = threading.Thread(
+            target=lambda: self._answers.append(gate.post(message, headers))
+        )
+        self._thread.start()
+
+    @property
+    def answer(self) -> Answer:
+        """The answer, once it is there."""
+        self._thread.join(10)
+        return self._answers[0]
+
+
+@pytest.mark.requirement("S004-LIVE-1")
+def test_an_approved_call_runs_and_its_result_is_returned(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    call = _Call(gate, call_of("pay"))
+    wait_for(lambda: pending(gate) == 1, what="the question")
+    assert upstream.received == []
+    decide(gate, approve=True)
+    assert call.answer.json["result"]["content"][0]["text"] == "done"
+    assert len(upstream.calls("pay")) == 1
+    kinds = [one["type"] for one in gate.records() if "call" in one]
+    assert kinds == [
+        "tool_call_start",
+        "tool_call_decision",
+        "approval_requested",
+        "approval_decided",
+        "tool_call_end",
+    ]
+
+
+@pytest.mark.requirement("S004-LIVE-5")
+def test_a_rejected_call_is_refused(gate: Gate, upstream: HttpUpstream) -> None:
+    call = _Call(gate, call_of("pay"))
+    decide(gate, approve=False)
+    assert call.answer.error["code"] == -32007
+    assert upstream.received == []
+
+
+@pytest.mark.requirement("S004-LIVE-3")
+def test_a_call_that_nobody_answers_times_out(upstream: HttpUpstream, tmp_path: Path) -> None:
+    extra = RULES + "approval: {default: {timeout: 5s}}\n"
+    with Gate(tmp_path, config_for(upstream.url, extra)) as gate:
+        answer = gate.call("pay")
+        assert answer.error["code"] == -32008
+        assert answer.error["data"]["kind"] == "approval_timeout"
+        assert upstream.received == []
+
+
+@pytest.mark.requirement("S004-LIVE-2", "S004-LIVE-4")
+def test_a_call_whose_caller_left_is_withdrawn_and_never_runs(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    with gate.raw() as connection:
+        connection.sendall(http_post(call_of("pay"), headers={"host": f"127.0.0.1:{gate.port}"}))
+        wait_for(lambda: pending(gate) == 1, what="the question")
+    wait_for(lambda: pending(gate) == 0, what="the withdrawal")
+    end = wait_for(lambda: gate.records("tool_call_end"), what="the end on record")[0]
+    assert end["status"] == "CANCELLED"
+    decided = gate.records("approval_decided")[0]["approval"]
+    assert decided["outcome"] == "withdrawn"
+    assert decided["executes"] is False
+    assert upstream.received == []
+
+
+def test_other_calls_flow_while_one_is_held(gate: Gate) -> None:
+    call = _Call(gate, call_of("pay", ident=1))
+    wait_for(lambda: pending(gate) == 1, what="the question")
+    assert gate.call("echo", ident=2).status == 200
+    decide(gate, approve=True)
+    assert call.answer.status == 200
+
+
+@pytest.mark.requirement("S004-F-006.3")
+def test_a_held_call_tells_progress_with_the_callers_own_token(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thoughtgate.core import session
+
+    monkeypatch.setattr(session, "PROGRESS_EVERY_S", 0.2)
+    message = call_of("pay")
+    message["params"]["_meta"] = {"progressToken": "mine"}
+    with gate.raw() as connection:
+        connection.sendall(http_post(message, headers={"host": f"127.0.0.1:{gate.port}"}))
+        told = read_until(connection, b'"progressToken"')
+        assert b"text/event-stream" in told
+        assert b'"progressToken":"mine"' in told
+        decide(gate, approve=True)
+        assert b'"text": "done"' in read_until(connection, b'"done"')
+
+
+def test_a_held_call_keeps_its_stream_alive_with_comments(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_post, "KEEP_ALIVE_S", 0.1)
+    with gate.raw() as connection:
+        connection.sendall(http_post(call_of("pay"), headers={"host": f"127.0.0.1:{gate.port}"}))
+        assert b": waiting for approval" in read_until(connection, b": waiting")
+        decide(gate, approve=True)
+        assert b"event: message" in read_until(connection, b'"done"')
+
+
+def test_an_agent_that_reads_json_only_is_answered_in_json(gate: Gate) -> None:
+    call = _Call(gate, call_of("pay"), {"accept": "application/json"})
+    decide(gate, approve=True)
+    assert call.answer.headers["content-type"] == "application/json"
+    assert call.answer.json["result"]
+
+
+def test_a_cancelled_call_is_withdrawn(upstream: HttpUpstream, tmp_path: Path) -> None:
+    def with_session(received: Received) -> Reply:
+        reply = _script(received)
+        if received.message.get("method") == "initialize":
+            reply.headers = {"mcp-session-id": "s"}
+        return reply
+
+    upstream.script = with_session
+    with Gate(tmp_path, config_for(upstream.url, RULES)) as gate:
+        opened = gate.post({"jsonrpc": "2.0", "id": 0, "method": "initialize"})
+        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        call = _Call(gate, call_of("pay", ident=5), session)
+        wait_for(lambda: pending(gate) == 1, what="the question")
+        cancel = {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": 5},
+        }
+        assert gate.post(cancel, session).status == 202
+        wait_for(lambda: pending(gate) == 0, what="the withdrawal")
+        assert upstream.calls("pay") == []
+        assert (call.answer.status, call.answer.body) == (204, b"")
+
+
+def test_a_stopping_gate_withdraws_what_it_holds_and_tells_the_caller(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    call = _Call(gate, call_of("pay"))
+    wait_for(lambda: pending(gate) == 1, what="the question")
+    gate.stop()
+    assert call.answer.error["data"]["kind"] == "approval_withdrawn"
+    assert pending(gate) == 0
+    assert upstream.received == []
+    assert gate.records()[-1]["type"] == "run_end"
+
+
+@pytest.mark.requirement("EC-MCP-008", "S004-F-003.1", "S004-F-003.2", "S004-F-003.3")
+def test_a_caller_that_asked_for_a_task_gets_one_and_polls(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    def with_session(received: Received) -> Reply:
+        reply = _script(received)
+        if received.message.get("method") == "initialize":
+            reply.headers = {"mcp-session-id": "s"}
+        return reply
+
+    upstream.script = with_session
+    opened = gate.post({"jsonrpc": "2.0", "id": 0, "method": "initialize"})
+    session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+    message = call_of("pay", ident=5)
+    message["params"]["task"] = {"ttl": 90_000}
+    created = gate.post(message, session).json["result"]["task"]
+    assert created["status"] in {"working", "input_required"}
+    assert created["ttl"] == 90_000
+    assert upstream.calls("pay") == []
+    decide(gate, approve=True)
+    wait_for(lambda: upstream.calls("pay"), what="the call")
+    ask = {
+        "jsonrpc": "2.0",
+        "id": 6,
+        "method": "tasks/result",
+        "params": {"taskId": created["taskId"]},
+    }
+    fetched = gate.post(ask, session).json["result"]
+    assert fetched["content"][0]["text"] == "done"
+    assert "task" not in upstream.calls("pay")[0].message["params"]
+
+
+@pytest.mark.requirement("S004-F-003.4")
+def test_malformed_task_metadata_is_refused(gate: Gate, upstream: HttpUpstream) -> None:
+    message = call_of("pay")
+    message["params"]["task"] = {"ttl": "soon"}
+    answer = gate.post(message)
+    assert answer.error["code"] == -32602
+    assert upstream.received == []
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_a_call_belongs_to_the_trace_its_header_names(gate: Gate, upstream: HttpUpstream) -> None:
+    gate.post(call_of("echo", ident=1), {"traceparent": PARENT})
+    gate.post(call_of("echo", ident=2), {"traceparent": "none of that"})
+    first, second = gate.records("tool_call_start")
+
+    assert first["call"]["traceparent"] == PARENT
+    assert "traceparent" not in second["call"]
+    assert upstream.calls("echo")[0].headers["traceparent"] == PARENT

@@ -1,0 +1,37 @@
+"""Speaking to the operator: plain words, or JSON where the config asks for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.operator_log import json_log, voice
+
+
+def _loaded(folder: Path, form: str) -> Loaded:
+    config = folder / "thoughtgate.yaml"
+    config.write_text(f"schema: 1\ndefault: deny\ntelemetry: {{log_format: {form}}}\n")
+    return load_configuration(str(config), {}, str(folder))
+
+
+def test_plain_words_go_the_plain_way(tmp_path: Path) -> None:
+    heard: list[str] = []
+    loaded = _loaded(tmp_path, "human")
+    voice("proxy", loaded, heard.append)("listening")
+    assert heard == ["listening"]
+    assert json_log("proxy", loaded) is None
+
+
+def test_where_the_log_is_json_so_are_the_words(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[str] = []
+    loaded = _loaded(tmp_path, "json")
+    voice("proxy", loaded, heard.append, level="warn")("a\nline \u2028 and a half \ud800")
+    (line,) = capfd.readouterr().err.split("\n")[:-1]
+    said = json.loads(line)
+    assert (said["component"], said["level"]) == ("proxy", "warn")
+    assert said["message"].startswith("a\nline")
+    assert heard == []
+    assert json_log("proxy", loaded) is not None

@@ -1,0 +1,59 @@
+"""What is open between a client and the hub."""
+
+import asyncio
+from typing import Any
+
+from thoughtgate.hub.client import MAX_OPEN, Client, Listen
+
+
+def client() -> Client:
+    return Client("1", "local", "mcp_stdio", lambda *_: None)
+
+
+def test_ids_are_taken_while_anything_of_them_is_open() -> None:
+    one: Any = client()
+    one.work["a"] = object()
+    one.routes[1] = object()
+    one.listens["l"] = Listen({}, {})
+
+    assert [one.is_taken(ident) for ident in ("a", 1, "l", "1", "b")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_client_with_too_much_open_is_full() -> None:
+    one: Any = client()
+    assert not one.is_full
+    one.routes.update((number, None) for number in range(MAX_OPEN))
+    assert one.is_full
+
+
+def test_questions_get_ids_of_their_own() -> None:
+    one = client()
+
+    assert [one.next_question(), one.next_question()] == ["thoughtgate-1", "thoughtgate-2"]
+
+
+def test_an_introduction_is_kept_as_far_as_it_is_sound() -> None:
+    async def main() -> None:
+        one = client()
+        one.introduce("nonsense", {"name": "x"})
+        assert (one.capabilities, one.info) == ({}, {"name": "x"})
+        one.introduce({"roots": {}}, None)
+        assert (one.capabilities, one.info) == ({"roots": {}}, {"name": "x"})
+        assert one.introduced.is_set()
+
+    asyncio.run(main())
+
+
+def test_replies_and_notices_are_told_apart() -> None:
+    seen: list[tuple[bytes, Any, bool]] = []
+    one = Client("1", "local", "mcp_http", lambda *frame: seen.append(frame))
+    one.reply(b"a", 1)
+    one.tell(b"b", None)
+
+    assert seen == [(b"a", 1, True), (b"b", None, False)]

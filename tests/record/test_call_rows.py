@@ -1,0 +1,115 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.audit_cli import sample_events
+from tests.support.records import RUN, T0, answered, call
+
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.record_events import Record
+from thoughtgate.record.call_rows import (
+    CALL_COLUMNS,
+    RUN_COLUMNS,
+    Folded,
+    event_time,
+    member,
+    number,
+    parse_time,
+    text,
+)
+
+
+def folded(records: list[Record]) -> Folded:
+    envelope, result = Envelope(RUN), Folded()
+    for record in records:
+        result.add(json.loads(envelope.wrap(record) + b"}"))
+    return result
+
+
+def test_a_run_folds_into_rows_and_sums() -> None:
+    result = folded(sample_events())
+    assert len(result.calls) == 3
+    held = result.calls["run-1.2", "shim"]
+    assert held["decision"] == "HOLD"
+    assert held["approval"] == "approved"
+    assert held["status"] == "OK"
+    run = result.runs["run-1", "shim"]
+    assert run["status"] == "SUCCEEDED"
+    assert run["calls_blocked"] == 1
+    assert result.traffic[
+        "run-1", "files", int(T0 // 60), "message", "agent_to_server", "initialize"
+    ] == [1, 90]
+    assert result.events == 19
+
+
+def test_rows_have_only_columns_that_exist() -> None:
+    result = folded(sample_events())
+    calls = {name for name, _ in CALL_COLUMNS}
+    runs = {name for name, _ in RUN_COLUMNS}
+    assert all(row.keys() <= calls for row in result.calls.values())
+    assert all(row.keys() <= runs for row in result.runs.values())
+
+
+def test_order_does_not_matter() -> None:
+    envelope = Envelope(RUN)
+    events = [json.loads(envelope.wrap(record) + b"}") for record in call(1)]
+    forwards, backwards = Folded(), Folded()
+    for event, other in zip(events, reversed(events), strict=True):
+        forwards.add(event)
+        backwards.add(other)
+    assert forwards.calls == backwards.calls
+
+
+def test_a_row_says_where_its_events_stand_in_the_run() -> None:
+    (row,) = folded([*call(1)[:2], answered("run-1.1"), call(1)[2]]).calls.values()
+    assert (row["start_event"], row["approval_event"], row["end_event"]) == (1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "at"),
+    [
+        ("2025-10-09T08:53:20.000Z", T0),
+        ("2025-10-09T08:53:20.123Z", T0 + 0.123),
+        ("2025-10-09T08:53:20.123456789Z", T0 + 0.123456),
+        ("2025-10-09T08:53:20Z", T0),
+        ("2025-10-09T10:53:20+02:00", T0),
+        ("2025-10-09T08:53:20", None),
+        ("2025-99-09T08:53:20.000Z", None),
+        ("rubbish", None),
+        ("", None),
+    ],
+)
+def test_times_of_any_precision_are_read(stamp: str, at: float | None) -> None:
+    assert parse_time(stamp) == (None if at is None else pytest.approx(at, abs=1e-6))
+
+
+def test_members_of_a_wrong_type_are_absent() -> None:
+    said = {"text": 1, "number": "1", "flag": True, "big": 2**70, "member": [], "lone": "\ud800"}
+    assert text(said, "text") is None
+    assert number(said, "number") is None
+    assert number(said, "flag") is None
+    assert number(said, "big") is None
+    assert member(said, "member") == {}
+    assert text(said, "lone") == "\\ud800"
+    assert event_time({}) == 0.0
+    assert event_time({"ts": "rubbish"}) == 0.0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+TYPES = st.sampled_from([record.type for record in sample_events()])
+NAMES = st.sampled_from(["call", "decision", "approval", "run", "message", "frame", "list", "ts"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(TYPES, st.dictionaries(NAMES, JSON))
+def test_no_event_however_odd_makes_folding_fail(kind: str, members: dict[str, object]) -> None:
+    result = Folded()
+    result.add({"type": kind, **members})
+    assert result.events == 1

@@ -1,0 +1,359 @@
+"""The shim that asks: no answer, a late answer or a strange one never lets a call through."""
+
+import json
+import select
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.support.json_values import json_values
+from tests.support.raw_service import RawService, reply
+
+from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
+from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.record_events import Record, frame_refused, message_seen
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.run_file import RunFile
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD
+from thoughtgate.shim import service_authority
+from thoughtgate.shim.service_authority import ServiceAuthority, connect
+from thoughtgate.wire.methods import Named
+
+CALL = JudgeCall(
+    1, "tools/call", (Named("tool", "echo", {}),), {"name": "echo"}, 40, modern=False, at=0.0
+)
+LIST = ScreenList(2, "tools/list", ({"name": "a"}, {"name": "b"}), 0.0)
+
+
+_OPENED: list[ServiceAuthority] = []
+
+
+def _open(run: RunFile, server: str, session: str) -> ServiceAuthority:
+    authority = ServiceAuthority(run, server, session)
+    _OPENED.append(authority)
+    return authority
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    while _OPENED:
+        _OPENED.pop().close()
+
+
+def _drive(
+    authority: ServiceAuthority, events: list[Event], until: Callable[[list[Event]], Any]
+) -> list[Event]:
+    """Serve an authority's connections, as the shim's loop does, until something has happened."""
+    deadline = time.monotonic() + 10
+    found = list(events)
+    while not until(found):
+        assert time.monotonic() < deadline, "nothing came of it"
+        poll = select.poll()
+        for descriptor, mask in authority.descriptors().items():
+            poll.register(descriptor, mask)
+        for descriptor, mask in poll.poll(20):
+            found += authority.ready(descriptor, mask, now())
+        found += authority.tick(now())
+        authority.rest()
+    return found
+
+
+def _judge(answer: bytes | None, profile: str = "production") -> CallJudged:
+    def answerer(head: bytes, _: bytes) -> bytes | None:
+        return answer if b"evaluate" in head else reply(b'{"shutdown":false}')
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(profile), "files", "s")
+        events = _drive(authority, authority.judge(CALL), lambda found: found)
+    judged = events[0]
+    assert isinstance(judged, CallJudged)
+    return judged
+
+
+STRANGE = [
+    None,
+    reply(b"", 500),
+    reply(b'{"decision":"forward"}', 500),
+    reply(b'{"decision":"forward"}', 403),
+    reply(b"not json"),
+    reply(b"[]"),
+    reply(b"{}"),
+    reply(b'{"decision":"FORWARD"}'),
+    reply(b'{"decision":["forward"]}'),
+    reply(b'{"decision":true}'),
+    reply(b'{"decision":null}'),
+    b"HTTP/1.1 200 OK\r\n\r\n" + b'{"decision":"forward"}',
+]
+
+
+@pytest.mark.requirement("S000-F-016b", "S000-NFR-003")
+@pytest.mark.parametrize("answer", STRANGE)
+def test_a_strange_answer_is_a_denial(answer: bytes | None) -> None:
+    assert _judge(answer).verdict.action == DENY
+
+
+@pytest.mark.requirement("S000-F-016b")
+@pytest.mark.parametrize("answer", [None, reply(b"", 500)])
+def test_no_answer_is_passed_by_in_development_with_a_word(
+    answer: bytes | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    verdict = _judge(answer, "development").verdict
+
+    assert (verdict.action, verdict.enforced) == (FORWARD, False)
+    assert "WOULD_BLOCK" in capfd.readouterr().err
+
+
+@given(json_values())
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_only_the_word_forward_forwards(value: Any) -> None:
+    with RawService(lambda _head, _body: b"") as service:
+        authority = _open(service.run(), "files", "s")
+        for reply_value in (value, {"decision": value}):
+            (judged,) = authority._judged(CALL, 200, json.dumps(reply_value).encode())
+            assert isinstance(judged, CallJudged)
+            assert judged.verdict.action == DENY or reply_value == {"decision": "pending_approval"}
+
+
+def test_a_late_answer_is_a_denial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_authority, "EVALUATE_S", 0.1)
+
+    assert _judge(b"").verdict.kind == "service_unavailable"
+
+
+def test_a_denial_keeps_its_kind_and_says_nothing_else() -> None:
+    body = {"decision": "deny", "kind": "rate_limited", "gate": "limits", "retry_after": 3}
+    judged = _judge(reply(json.dumps({**body, "call_id": "r.1", "reason": "secret"}).encode()))
+
+    verdict = judged.verdict
+    assert (verdict.action, verdict.kind, verdict.retry_after_s) == (DENY, "rate_limited", 3.0)
+    assert (verdict.reason, judged.call_id) == ("", "r.1")
+
+
+def test_an_unknown_kind_of_denial_is_still_a_denial() -> None:
+    assert (
+        _judge(reply(b'{"decision":"deny","kind":"made_up"}')).verdict.kind == "governance_denied"
+    )
+
+
+@pytest.mark.parametrize("answer", STRANGE)
+def test_a_list_that_could_not_be_screened_shows_nothing(answer: bytes | None) -> None:
+    with RawService(lambda _head, _body: answer) as service:
+        authority = _open(service.run(), "files", "s")
+        events = _drive(authority, authority.screen(LIST), lambda found: found)
+
+    screened = next(one for one in events if isinstance(one, ListScreened))
+    assert screened.hidden == {"a", "b"}
+
+
+def test_a_held_call_is_asked_about_until_it_is_decided() -> None:
+    said = iter([b'{"status":"pending"}', b'{"status":"pending"}', b'{"decision":"forward"}'])
+
+    def answerer(head: bytes, _: bytes) -> bytes:
+        return reply(next(said) if b"/governance/task/" in head else b"{}")
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(), "files", "s")
+        asked = authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
+        (judged,) = _drive(authority, asked, lambda found: found)
+
+    assert isinstance(judged, CallJudged)
+    assert (judged.verdict.action, judged.call_id) == (FORWARD, "r.1")
+
+
+def test_a_service_that_loses_a_held_call_denies_it() -> None:
+    with RawService(lambda head, _: reply(b"{}", 404 if b"/task/" in head else 200)) as service:
+        authority = _open(service.run(), "files", "s")
+        asked = authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
+        (judged,) = _drive(authority, asked, lambda found: found)
+
+    assert isinstance(judged, CallJudged)
+    assert judged.verdict.action == DENY
+
+
+def test_what_is_withdrawn_is_told_to_the_service_and_not_asked_about_again() -> None:
+    with RawService(
+        lambda head, _: reply(b'{"status":"pending"}' if b"/task/" in head else b"{}")
+    ) as service:
+        authority = _open(service.run(), "files", "s")
+        authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
+        authority.withdraw(Withdraw(1, "r.1", "gone"), now())
+        _drive(authority, [], lambda _: any(b"withdraw" in head for head, _ in service.requests))
+        body = next(json.loads(body) for head, body in service.requests if b"withdraw" in head)
+
+    assert (body["task_id"], body["session_id"], body["reason"]) == ("r.1", "s", "gone")
+
+
+def test_the_shim_stops_when_told_so_and_when_nobody_is_there() -> None:
+    with RawService(lambda _head, _body: reply(b'{"shutdown":true}')) as service:
+        authority = _open(service.run(), "files", "s")
+        _drive(authority, [], lambda _: authority.stop_reason)
+        assert authority.stop_reason == "the run is over"
+        assert not authority.flush()
+    with RawService(lambda _head, _body: None) as service:
+        authority = _open(service.run(), "files", "s")
+        _drive(authority, [], lambda _: authority.stop_reason)
+        assert authority.stop_reason == "the governance service is gone"
+
+
+def _seen() -> Record:
+    return message_seen(now(), "files", "s", "agent_to_server", "request", "ping", 10)
+
+
+def test_nothing_is_sent_on_while_the_record_cannot_be_written() -> None:
+    statuses = iter([503, 200])
+
+    def answerer(head: bytes, _: bytes) -> bytes:
+        return reply(b"{}", next(statuses) if b"/events" in head else 200)
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(), "files", "s")
+        authority.record(_seen())
+        assert authority.flush()
+        _drive(authority, [], lambda _: not authority.flush())
+        assert authority.stop_reason == ""
+        authority.record(_seen())
+        _drive(authority, [], lambda _: authority.flush())
+
+
+@pytest.mark.parametrize(
+    ("gate", "call_id", "recorded"),
+    [("rules", "r.1", True), ("record", "r.1", False), ("rules", "", False)],
+)
+def test_a_verdict_on_the_record_says_that_it_can_be_written_again(
+    gate: str, call_id: str, recorded: bool
+) -> None:
+    decision = "deny" if gate == "record" else "forward"
+    verdict = json.dumps({"decision": decision, "gate": gate, "call_id": call_id}).encode()
+
+    def answerer(head: bytes, _: bytes) -> bytes:
+        return reply(b"{}", 503) if b"/events" in head else reply(verdict)
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(), "files", "s")
+        authority.record(_seen())
+        _drive(authority, [], lambda _: not authority.flush())
+        _drive(authority, authority.judge(CALL), lambda found: found)
+        assert authority.flush() is recorded
+
+
+def test_events_are_handed_over_before_goodbye() -> None:
+    with RawService(lambda _head, _body: reply(b"{}")) as service:
+        authority = _open(service.run(), "files", "s")
+        for _ in range(1200):
+            authority.record(_seen())
+        authority.finish("SUCCEEDED", now())
+
+    told = [json.loads(body) for head, body in service.requests if b"/events" in head]
+    assert sum(len(one["records"]) for one in told) == 1200
+    assert json.loads(service.requests[-1][1])["bye"] is True
+
+
+def test_goodbye_does_not_wait_for_a_service_that_is_gone() -> None:
+    with RawService(lambda _head, _body: None) as service:
+        run = service.run()
+    authority = _open(run, "files", "s")
+    authority.record(_seen())
+    began = time.monotonic()
+
+    authority.finish("FAILED", now())
+
+    assert time.monotonic() - began < 5
+
+
+def test_what_development_would_have_refused_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    body = {"decision": "forward", "outcome": "WOULD_BLOCK", "tool": "rm", "gate": "rules"}
+    verdict = _judge(reply(json.dumps({**body, "kind": "policy_denied"}).encode())).verdict
+    assert (verdict.action, verdict.enforced) == (FORWARD, False)
+    with RawService(lambda _head, _body: reply(b"{}")) as service:
+        frame = frame_refused(
+            now(),
+            "files",
+            "s",
+            direction="agent_to_server",
+            check="raw_cr",
+            kind="invalid_request",
+            size=3,
+            enforced=False,
+        )
+        _open(service.run("development"), "files", "s").record(frame)
+
+    said = capfd.readouterr().err
+    assert "WOULD_BLOCK: 'rm', rules gate, policy_denied" in said
+    assert "WOULD_REJECT: a frame agent_to_server, raw_cr" in said
+
+
+def test_it_is_said_in_json_where_the_config_wants_that(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    hello = {"session_id": "s1", "profile": "development", "log_format": "json"}
+    forward = {"decision": "forward", "outcome": "WOULD_BLOCK", "tool": "echo", "gate": "rules"}
+    answers = [json.dumps({**forward, "kind": "policy_denied"}).encode(), b"{}"]
+
+    def answerer(head: bytes, _: bytes) -> bytes | None:
+        return reply(answers.pop(0) if b"evaluate" in head else json.dumps(hello).encode())
+
+    frame = frame_refused(
+        now(),
+        "files",
+        "s",
+        direction="agent_to_server",
+        check="raw_cr",
+        kind="invalid_request",
+        size=3,
+        enforced=False,
+    )
+    with RawService(answerer) as service:
+        run = service.run()
+        environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
+        authority, _, _ = connect("files", "", f"http://{run.host}:{run.port}", environ)
+        _OPENED.append(authority)
+        authority.record(frame)
+        for _ in range(2):
+            _drive(authority, authority.judge(CALL), lambda found: found)
+
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [line["governance_decision"] for line in lines] == [
+        "WOULD_REJECT",
+        "WOULD_BLOCK",
+        "WOULD_BLOCK",
+    ]
+    assert {(line["component"], line["server_id"], line["level"]) for line in lines} == {
+        ("shim", "files", "warn")
+    }
+    judged = [
+        (line["method"], line["tool"], line["gate"], line["message_id"]) for line in lines[1:]
+    ]
+    assert judged == [("tools/call", "echo", "rules", 1), ("tools/call", "echo", "governance", 1)]
+
+
+def test_pending_is_held() -> None:
+    judged = _judge(reply(b'{"decision":"pending_approval","workflow":"ops","call_id":"r.1"}'))
+
+    assert (judged.verdict.action, judged.verdict.workflow) == (APPROVE, "ops")
+
+
+def test_the_service_decides_the_profile_and_what_the_server_must_not_see() -> None:
+    hello = {
+        "session_id": "s1",
+        "profile": "development",
+        "timeout_s": 9,
+        "max_held": 3,
+        "withheld": ["A", 3],
+    }
+
+    def answerer(head: bytes, _: bytes) -> bytes:
+        return reply(b"{}" if b"healthz" in head else json.dumps(hello).encode())
+
+    with RawService(answerer) as service:
+        run = service.run()
+        environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
+        authority, setup, withheld = connect("files", "", f"http://{run.host}:{run.port}", environ)
+
+    authority.close()
+    assert (setup.session, setup.enforce, setup.timeout_s, setup.max_held) == ("s1", False, 9.0, 3)
+    assert withheld == ["A"]

@@ -1,0 +1,66 @@
+"""A process is never taken for another."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.support.waiting import wait_for
+
+from thoughtgate.stores.process_owner import is_alive, name_of, own_name
+
+_SAY = "import sys; from thoughtgate.stores.process_owner import own_name; print(own_name(), flush=True); sys.stdin.read()"
+
+
+def changed(name: str, place: int, value: str) -> str:
+    parts = name.split("|")
+    parts[place] = value
+    return "|".join(parts)
+
+
+def test_this_process_is_alive_and_keeps_its_name() -> None:
+    assert own_name() == own_name()
+    assert is_alive(own_name())
+
+
+def test_a_killed_process_is_not_alive() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert name != own_name()
+        assert is_alive(name)
+        process.send_signal(signal.SIGKILL)
+        wait_for(lambda: not is_alive(name), what="death, also as a zombie nobody has waited for")
+        assert process.wait(10) == -signal.SIGKILL
+    assert not is_alive(name)
+
+
+def test_a_process_id_used_again_is_another_process() -> None:
+    assert not is_alive(changed(own_name(), 5, "1"))
+
+
+def test_a_reboot_ends_every_process() -> None:
+    assert not is_alive(changed(own_name(), 2, "another-boot"))
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_another_machine_or_namespace_cannot_be_judged_from_here(place: int) -> None:
+    elsewhere = changed(changed(own_name(), place, "elsewhere"), 4, "999999999")
+    assert is_alive(elsewhere)
+
+
+@pytest.mark.parametrize("name", ["", "task:tg_1", "gate|a|b", f"gate|m|b|n|{os.getpid()}x|1"])
+def test_what_names_no_process_counts_as_alive(name: str) -> None:
+    assert is_alive(name)
+
+
+def test_another_process_can_be_named_while_it_lives() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        name = name_of(process.pid)
+        assert is_alive(name)
+        assert name != own_name()
+        process.kill()
+    assert not is_alive(name)

@@ -1,0 +1,188 @@
+"""The hub as a client of one server: opening, asking, giving up."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.support.hub import odd, sample
+
+from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.transports.child_process import ChildCommand, server_environment
+from thoughtgate.upstream.client import Upstream, wanted_changes
+from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.stdio_carrier import StdioCarrier
+from thoughtgate.wire.message import Fault, Message
+
+
+class Listener:
+    """Keeps what a server says unasked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Message] = []
+        self.heard = asyncio.Event()
+        self.said: list[Message] = []
+        self.lost: list[str] = []
+        self.refused: list[Fault] = []
+
+    def server_asked(self, message: Message) -> None:
+        self.asked.append(message)
+        self.heard.set()
+
+    def server_said(self, message: Message) -> None:
+        self.said.append(message)
+
+    def server_lost(self, reason: str) -> None:
+        self.lost.append(reason)
+
+    def server_refused(self, fault: Fault, size: int) -> None:
+        assert size
+        self.refused.append(fault)
+
+
+def carrier(entry: dict[str, Any]) -> StdioCarrier:
+    command = ChildCommand(
+        entry["command"], tuple(entry["args"]), server_environment(os.environ, {})
+    )
+    return StdioCarrier("one", command, ServerLog(), grace_s=0.2)
+
+
+def run(
+    entry: dict[str, Any], work: Callable[[Upstream, Listener], Awaitable[Any]], **declared: Any
+) -> Any:
+    async def main() -> Any:
+        listener = Listener()
+        upstream = Upstream(carrier(entry), listener)
+        async with asyncio.timeout(10):
+            await upstream.open(declared)
+            try:
+                return await work(upstream, listener)
+            finally:
+                await upstream.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("era", "version"), [("both", "2026-07-28"), ("modern", "2026-07-28"), ("legacy", "2025-11-25")]
+)
+def test_each_server_is_spoken_to_in_its_own_revision(era: str, version: str) -> None:
+    async def work(upstream: Upstream, _: Listener) -> tuple[str, bool, str]:
+        reply = await upstream.ask("tools/call", {"name": "echo", "arguments": {"text": "hi"}})
+        text: str = reply.body["result"]["content"][0]["text"]
+        return upstream.version, "tools" in upstream.capabilities, text
+
+    assert run(sample("--era", era), work) == (version, True, "hi")
+
+
+def test_a_server_that_is_silent_on_discover_is_initialized_beside_it() -> None:
+    async def work(upstream: Upstream, _: Listener) -> str:
+        return str(upstream.server_info["name"])
+
+    assert run(odd("slowstart"), work) == "slowstart"
+
+
+def test_a_server_that_exits_while_it_is_opened_is_gone() -> None:
+    async def work(*_: Any) -> None:
+        raise AssertionError
+
+    with pytest.raises(PeerGone, match="code 3"):
+        run(odd("exit"), work)
+
+
+def test_who_waits_is_told_when_the_server_dies() -> None:
+    async def work(upstream: Upstream, listener: Listener) -> list[str]:
+        with pytest.raises(PeerGone, match="exited with code 70"):
+            await upstream.ask("tools/call", {"name": "fail", "arguments": {}})
+        with pytest.raises(PeerGone):
+            await upstream.ask("ping", {})
+        return listener.lost
+
+    assert run(sample("--crash-on", "fail"), work) == ["the server exited with code 70"]
+
+
+def test_giving_up_on_a_request_cancels_it_at_the_server(tmp_path: Any) -> None:
+    log = tmp_path / "log"
+
+    async def work(upstream: Upstream, _: Listener) -> int:
+        asked = asyncio.ensure_future(
+            upstream.ask("tools/call", {"name": "slow", "arguments": {"seconds": 60}})
+        )
+        await asyncio.sleep(0)
+        await upstream.ask("tools/list", {})
+        asked.cancel()
+        await asyncio.wait([asked])
+        await upstream.ask("tools/list", {})
+        return upstream.open_requests
+
+    assert run(sample("--era", "legacy", "--log", str(log)), work) == 0
+    assert "notifications/cancelled" in log.read_text()
+
+
+def test_noise_is_refused_and_answers_still_come() -> None:
+    async def work(upstream: Upstream, listener: Listener) -> tuple[bool, list[str]]:
+        reply = await upstream.ask("tools/list", {})
+        return "result" in reply.body, sorted({fault.kind for fault in listener.refused})
+
+    assert run(sample("--garbage"), work) == (True, ["parse_error"])
+
+
+def test_questions_and_progress_find_their_listener() -> None:
+    async def work(upstream: Upstream, listener: Listener) -> tuple[list[Any], str]:
+        seen: list[Any] = []
+        await upstream.ask(
+            "tools/call",
+            {"name": "slow", "arguments": {"seconds": 0.1}},
+            on_progress=lambda told: seen.append(told["progress"]),
+        )
+        asked = asyncio.ensure_future(
+            upstream.ask("tools/call", {"name": "roots", "arguments": {}})
+        )
+        await asyncio.wait_for(listener.heard.wait(), 10)
+        upstream.refuse(listener.asked[0].id, "method_not_found", "no roots here")
+        reply = await asked
+        return seen, str(reply.body["result"]["content"][0]["text"])
+
+    seen, text = run(sample("--era", "legacy"), work, roots={})
+
+    assert seen == [1, 2, 3]
+    assert "no roots here" in text
+
+
+def test_only_what_a_server_has_is_listened_for() -> None:
+    assert wanted_changes({"tools": {}, "logging": {}}, []) == {"toolsListChanged": True}
+    assert wanted_changes({"resources": {}}, ["a://1"]) == {
+        "resourcesListChanged": True,
+        "resourceSubscriptions": ["a://1"],
+    }
+
+
+def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
+    class Still:
+        pid = 0
+
+        async def open(self, upstream: Upstream) -> None:
+            self.upstream = upstream
+
+        def send(self, body: dict[str, Any]) -> None:
+            if body.get("method") == "server/discover":
+                result = b'{"supportedVersions":["2026-07-28"],"capabilities":{}}'
+                self.upstream.took(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
+            elif "id" in body:
+                self.upstream.took(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
+
+        def abandon(self, ident: Any) -> bool:
+            return ident is not None
+
+        def agreed(self, version: str) -> None: ...
+
+        async def close(self) -> None: ...
+
+    async def main() -> None:
+        upstream = Upstream(Still(), Listener())
+        await upstream.open({})
+        with pytest.raises(PeerError, match="could not be read safely"):
+            await upstream.ask("tools/list", {})
+
+    asyncio.run(main())

@@ -1,0 +1,70 @@
+"""Making a console."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.consoles import LocalConsole
+
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.testing.fake_clock import FakeClock
+from thoughtgate.web.console_server import MAX_TOLD, Throttled, complain, make_console, open_console
+
+
+def test_the_record_is_the_one_that_the_config_names(tmp_path: Path) -> None:
+    with LocalConsole(tmp_path, "schema: 1\ndefault: deny\naudit: {file: other.jsonl}\n") as served:
+        assert served.console.site.record.path == tmp_path / "other.jsonl"
+
+
+def test_a_record_that_cannot_be_read_back_is_none(tmp_path: Path) -> None:
+    with LocalConsole(tmp_path, "schema: 1\ndefault: deny\naudit: {sink: stderr}\n") as served:
+        assert served.console.site.record.path is None
+        assert "cannot be read back" in served.client().get("/traffic").text
+        assert served.client().get("/calls").status == 200
+        assert served.client().get("/servers").status == 200
+        assert served.client().get("/stats").status == 200
+
+
+def test_a_record_can_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("schema: 1\ndefault: deny\n")
+    loaded = load_configuration(str(file), {}, str(tmp_path))
+    made = make_console(loaded, {}, str(tmp_path), 1, record=str(tmp_path / "x.jsonl"))
+
+    assert made.site.record.path == tmp_path / "x.jsonl"
+    made.site.desk.close()
+
+
+async def _open(loaded: object, state: Path, port: int) -> None:
+    async with open_console(loaded, {}, str(state), port):  # type: ignore[arg-type]  # a loaded config
+        raise AssertionError("the port was taken")
+
+
+def test_a_taken_port_is_said_so(tmp_path: Path) -> None:
+    import asyncio
+
+    with LocalConsole(tmp_path) as served, pytest.raises(UsageError, match="cannot be used"):
+        asyncio.run(_open(served._loaded, tmp_path, served.console.port))
+
+
+def test_refusals_are_told_of_but_not_without_end() -> None:
+    clock, told = FakeClock(), list[str]()
+    tell = Throttled(lambda reason, path: told.append(reason + path), clock)
+    for _ in range(MAX_TOLD + 5):
+        tell("wrong host", "/")
+    assert len(told) == MAX_TOLD
+
+    clock.advance(61)
+    tell("wrong host", "/")
+    assert len(told) == MAX_TOLD + 1
+
+
+def test_a_console_of_its_own_tells_of_refusals_on_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    complain("wrong host", "/\x1b[2J" + "x" * 500)
+    said = capsys.readouterr().err
+
+    assert "wrong host" in said
+    assert "\x1b" not in said
+    assert len(said) < 250
