@@ -1,6 +1,6 @@
 # Everything a contributor or a CI runner needs, from a clone with Python, pip, venv and make.
 #
-#   make demo   the gate at work, in a minute          make test   lint, types, all tests
+#   make demo   the gate at work, in a minute          make test   lint, types, tests
 #   make bench  the numbers, as ratios in one run      make help   the rest
 
 PYTHON ?= python3
@@ -11,9 +11,15 @@ PIP := $(RUN) -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
+# As many processes as there are cores; `make test WORKERS=0` runs the tests in one.
+WORKERS ?= auto
+PARALLEL := -n $(WORKERS) --dist worksteal
 # What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
 PEERS ?= node chromium
 ISSUE ?=
+# $(call phase,NAME,COMMANDS): say what runs, and how long it took.
+phase = echo "== $(1)"; began=$$(date +%s); { $(2); } && \
+	echo "== $(1): $$(($$(date +%s) - began)) s"
 FRAMES ?= 100000
 NODE_HOME := $(CURDIR)/.node
 # npm keeps its cache, its config and its packages in .node and nowhere else.
@@ -45,25 +51,25 @@ setup: $(READY) ## Create .venv with everything the other targets need
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --editable .
+	@$(call phase,set-up: virtual environment,test -x $(RUN) || $(PYTHON) -m venv $(VENV))
+	@$(call phase,set-up: ThoughtGate and what it needs,$(PIP) install --editable .)
 	@touch $@
 
 # Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
 $(READY): $(INSTALLED)
-	@$(PIP) install --upgrade 'pip>=25.1'
-	@$(PIP) install --group dev --editable .
+	@$(call phase,set-up: tools for development,\
+		$(PIP) install --upgrade 'pip>=25.1' && $(PIP) install --group dev --editable .)
 	@touch $@
 
 lint: $(READY) ## ruff: rules and format
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(call phase,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
 
 types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
-	@$(BIN)/mypy --strict src tests tools bench
+	@$(call phase,types,$(BIN)/mypy --strict src tests tools bench)
 
-test: lint types $(PEERS) ## Lint, types and all tests; the last line is pytest's
-	@$(RUN) -m pytest $(PYTEST_ARGS)
+test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is pytest's
+	@echo "== tests"
+	@$(RUN) -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
@@ -101,11 +107,13 @@ node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, in
 
 $(NODE_HOME)/.ready:
 	@mkdir -p $(NODE_HOME)/home
-	@command -v npm >/dev/null 2>&1 || { $(APT) npm || true; }
-	@if ! command -v npm >/dev/null 2>&1; then \
+	@command -v npm >/dev/null 2>&1 || { $(call phase,set-up: npm,$(APT) npm || true); }
+	@began=$$(date +%s); echo "== set-up: Node and the servers of the interop tests"; \
+	if ! command -v npm >/dev/null 2>&1; then \
 		echo "node: skipped, there is no npm, and no apt-get with root to install it" >&2; \
 	elif $(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES); then touch $@; \
-	else echo "node: skipped, npm could not install the packages" >&2; fi
+	else echo "node: skipped, npm could not install the packages" >&2; fi; \
+	echo "== set-up: Node and the servers of the interop tests: $$(($$(date +%s) - began)) s"
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
 
@@ -119,7 +127,7 @@ $(AGENT_HOME)/.ready: Makefile
 	else echo "agents: skipped, there is no npm here" >&2; fi
 
 chromium: ## Debian's Chromium for the console's tests
-	@command -v chromium >/dev/null 2>&1 || { $(APT) chromium || true; }
+	@command -v chromium >/dev/null 2>&1 || { $(call phase,set-up: Chromium,$(APT) chromium || true); }
 	@command -v chromium >/dev/null 2>&1 || \
 		echo "chromium: skipped, it is not there, and no apt-get with root to install it" >&2
 

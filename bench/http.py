@@ -40,6 +40,7 @@ TWO_WORKERS: Final = "gate, 2 workers"
 ROUNDS: Final = 11
 IDLE: Final = 10_000
 PATIENCE_S: Final = 30.0
+INSTALL_S: Final = 300.0
 
 
 def measure(*, quick: bool) -> Iterable[Figure]:
@@ -280,9 +281,13 @@ def _python_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Va
 
 
 def _install_python_proxy(home: Path) -> bool:
-    made = subprocess.run([sys.executable, "-m", "venv", str(home)], check=False)
-    pip = [str(home / "bin" / "pip"), "install", "--quiet", "mcp-proxy"]
-    return made.returncode == 0 and subprocess.run(pip, check=False).returncode == 0
+    steps = (
+        [sys.executable, "-m", "venv", str(home)],
+        [str(home / "bin" / "pip"), "install", "--quiet", "mcp-proxy"],
+    )
+    return all(
+        subprocess.run(step, check=False, timeout=INSTALL_S).returncode == 0 for step in steps
+    )
 
 
 def _node_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
@@ -317,7 +322,10 @@ def _running(command: list[str], port: int, **options: Any) -> Iterator[subproce
         yield process
     finally:
         process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
             process.wait(10)
 
 

@@ -25,6 +25,8 @@ BODY: Final = (
     b'{"name":"echo","arguments":{"text":"hello world","number":7}}}'
 )
 OK: Final = 200
+PATIENCE_S: Final = 300.0
+"""A load that is not through by then has met a server that stopped answering."""
 
 
 class Variant(NamedTuple):
@@ -126,7 +128,7 @@ async def run_load(variant: Variant, calls: int, connections: int) -> Load:
     spent, began = cpu_s(variant.pids), time.perf_counter()
     for _ in range(connections):
         await loop.create_connection(lambda: _Caller(run), address.hostname, address.port)
-    await run.done
+    await asyncio.wait_for(run.done, PATIENCE_S)
     took = time.perf_counter() - began
     used = cpu_s(variant.pids) - spent
     return Load(calls / took, used / calls * 1e6, run.latencies)

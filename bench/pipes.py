@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -15,16 +16,23 @@ CHUNK: Final = 1 << 20
 STUCK_S: Final = 0.3
 """A writer that makes no progress for so long has filled every pipe before it."""
 
+PATIENCE_S: Final = 60.0
+"""A process that writes nothing for so long will not answer any more."""
+
 ECHO_SERVER: Final = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
 SHIM: Final = [str(Path(sys.executable).with_name("thoughtgate")), "shim", "--server-id", "sample"]
 
+# One write for each read, without a buffer of its own: no answer is kept back, however few.
 _ANSWER_ALL: Final = """\
-import json, sys
-out = sys.stdout.buffer
-for line in sys.stdin.buffer:
-    ident = json.loads(line).get("id")
-    if ident is not None:
-        out.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}\\n' % ident)
+import json, os
+held = b""
+while chunk := os.read(0, 65536):
+    *lines, held = (held + chunk).split(b"\\n")
+    idents = [json.loads(line).get("id") for line in lines]
+    answer = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}\\n'
+    answers = memoryview(b"".join(answer % ident for ident in idents if ident is not None))
+    while answers:
+        answers = answers[os.write(1, answers):]
 """
 
 BULK_SERVER: Final = [sys.executable, "-c", _ANSWER_ALL]
@@ -65,6 +73,8 @@ class Pipe:
         self._in = self.process.stdin.fileno()
         self._out = self.process.stdout.fileno()
         self._held = b""
+        self._readable = select.poll()
+        self._readable.register(self._out, select.POLLIN)
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +92,7 @@ class Pipe:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(10)
 
     def initialize(self) -> None:
         """Open a session of the legacy era."""
@@ -93,14 +103,32 @@ class Pipe:
 
     def exchange(self, line: bytes) -> bytes:
         """Write a line and return the next one that comes."""
+        self.write(line)
+        return self.next_line()
+
+    def write(self, line: bytes) -> None:
+        """Write a line."""
         os.write(self._in, line)
+
+    def next_line(self) -> bytes:
+        """Return the next line that comes."""
         while b"\n" not in self._held:
-            chunk = os.read(self._out, CHUNK)
+            chunk = self._read()
             if not chunk:
                 raise RuntimeError("the process has ended")
             self._held += chunk
         answer, _, self._held = self._held.partition(b"\n")
         return answer
+
+    def _read(self) -> bytes:
+        """Return what has come, empty at the end of the stream.
+
+        Raises:
+            TimeoutError: nothing has come for ``PATIENCE_S``.
+        """
+        if not self._readable.poll(PATIENCE_S * 1000):
+            raise TimeoutError(f"the process has written nothing for {PATIENCE_S:.0f} s")
+        return os.read(self._out, CHUNK)
 
     def time_exchange(self, line: bytes) -> float:
         """Return the seconds between a line and its answer."""
@@ -124,7 +152,7 @@ class Pipe:
             self._wait_until_stuck(writer, progress)
         got: list[bytes] = []
         while len(got) < len(lines):
-            chunk = os.read(self._out, CHUNK)
+            chunk = self._read()
             if not chunk:
                 break
             *whole, self._held = (self._held + chunk).split(b"\n")
@@ -143,7 +171,8 @@ class Pipe:
     @staticmethod
     def _wait_until_stuck(writer: threading.Thread, progress: list[int]) -> None:
         before = -1
-        while writer.is_alive() and progress[0] != before:
+        deadline = time.monotonic() + PATIENCE_S
+        while writer.is_alive() and progress[0] != before and time.monotonic() < deadline:
             before = progress[0]
             writer.join(STUCK_S)
 

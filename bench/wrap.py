@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from bench.figure import Figure, percentile
-from bench.pipes import ECHO_SERVER, Pipe, call, frame, ping
+from bench.pipes import ECHO_SERVER, PATIENCE_S, Pipe, call, frame, ping
 
 DIRECT: Final = "direct"
 SHIM: Final = "shim"
@@ -27,7 +27,6 @@ _WARM_UP: Final = 200
 _BATCH: Final = 25
 """Exchanges of one variant before it is the next one's turn."""
 _SERVERS: Final = 50
-_PATIENCE_S: Final = 30.0
 _WAITING_AGENT: Final = [sys.executable, "-c", "print('up', flush=True); input()"]
 
 
@@ -92,20 +91,12 @@ class _Machine:
     def wrap(self) -> Iterator[list[str]]:
         """Run a wrap; yield the command line that its agent would start."""
         self.write(1)
-        with subprocess.Popen(
-            self.command(_WAITING_AGENT),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=self.env,
-        ) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            entry: dict[str, Any] = json.loads(self.config.read_text("utf-8"))["mcpServers"][
-                "server-0"
-            ]
+        with Pipe(self.command(_WAITING_AGENT), self.env) as wrap:
+            wrap.next_line()
+            servers: dict[str, Any] = json.loads(self.config.read_text("utf-8"))["mcpServers"]
+            entry = servers["server-0"]
             yield [entry["command"], *entry["args"]]
-            process.communicate(b"\n", _PATIENCE_S)
+            wrap.write(b"\n")
 
 
 def _latency(command: list[str], rounds: int) -> Iterable[Figure]:
@@ -163,7 +154,11 @@ def _wrap_start(machine: _Machine, times: int) -> Iterable[Figure]:
     for _ in range(times):
         began = time.time()
         done = subprocess.run(
-            machine.command(["date", "+%s.%N"]), env=machine.env, capture_output=True, check=True
+            machine.command(["date", "+%s.%N"]),
+            env=machine.env,
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE_S,
         )
         took.append(float(done.stdout) - began)
     yield Figure("start until the agent runs", statistics.median(took), "s", 1.0)

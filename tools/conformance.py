@@ -27,6 +27,7 @@ REVISIONS: Final = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 FIXTURE: Final = "tests.fixtures.conformance_server"
 PATIENCE_S: Final = 30.0
 SUITE_S: Final = 300
+INSTALL_S: Final = 600
 
 
 def main() -> int:
@@ -66,7 +67,9 @@ def install() -> bool:
         package.write_text('{"private": true}')
     environ = {**os.environ, "HOME": str(HOME / "home"), "npm_config_cache": str(HOME / "cache")}
     command = [npm, "install", "--no-audit", "--no-fund", *PACKAGES]
-    done = subprocess.run(command, cwd=HOME, env=environ, capture_output=True, check=False)
+    done = subprocess.run(
+        command, cwd=HOME, env=environ, capture_output=True, check=False, timeout=INSTALL_S
+    )
     return done.returncode == 0 and suite().exists()
 
 

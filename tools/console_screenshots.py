@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from thoughtgate.testing.scripted_agent import ScriptedAgent
 
 CHROMIUM = "/usr/bin/chromium"
+PATIENCE_S = 60.0
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 CONFIG = """\
@@ -102,12 +104,16 @@ def program(*args: str) -> list[str]:
 def console(place: Path, environ: dict[str, str]) -> Iterator[str]:
     """Run a console and give its sign-in link."""
     command = program("console", "--json", "-c", str(place / "thoughtgate.yaml"))
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, cwd=place) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, cwd=place)
+    assert process.stdout is not None
+    try:
+        if not select.select([process.stdout], [], [], PATIENCE_S)[0]:
+            raise TimeoutError(f"the console has not started within {PATIENCE_S:.0f} s")
+        yield json.loads(process.stdout.readline())["url"]
+    finally:
+        process.terminate()
+        process.stdout.close()
+        process.wait(PATIENCE_S)
 
 
 @contextlib.contextmanager

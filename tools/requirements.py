@@ -17,6 +17,9 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
 LISTS: Final = ROOT / "tests" / "requirements"
+RUN_S: Final = 7200
+PARALLEL: Final = ("-n", "auto", "--dist", "worksteal")
+"""Several processes, each taking over tests of another when its own are done."""
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -114,9 +117,11 @@ def read_proofs(text: str) -> dict[str, list[Proof]]:
 
 def run_marked_tests(report: Path) -> int:
     """Run every test that claims a requirement and return pytest's exit code."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "requirement"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "requirement", *PARALLEL]
     command += ["--requirements-report", str(report)]
-    return subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode
+    # Each test has a limit of its own; this one is for a run that does not end for all that.
+    done = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False, timeout=RUN_S)
+    return done.returncode
 
 
 def main() -> int:

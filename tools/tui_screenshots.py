@@ -23,6 +23,8 @@ from thoughtgate.testing.scripted_agent import ScriptedAgent
 OUT: Final = Path(__file__).parents[1] / "docs" / "images"
 SIZE: Final = (120, 32)
 PATIENCE: Final = 200
+PATIENCE_S: Final = 300.0
+"""All pictures are taken long before."""
 
 RULES: Final = [
     {"tool": "transfer", "when": {"amount": {"gt": 100}}, "action": "approve"},
@@ -118,7 +120,7 @@ def main() -> int:
         ]
         with ScriptedAgent(command) as agent:
             _work(agent)
-            for path in asyncio.run(_take(options.out)):
+            for path in asyncio.run(asyncio.wait_for(_take(options.out), PATIENCE_S)):
                 print(path)
     return 0
 

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import ending, read_line
 
 from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, agent_lock
 from thoughtgate.errors import Conflict
@@ -27,9 +28,8 @@ def config(tmp_path: Path) -> Path:
 @pytest.mark.requirement("EC-STDIO-005")
 def test_a_lock_of_another_process_is_a_conflict_that_names_it(config: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(config)]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
+    with ending(subprocess.Popen(command, stdin=-1, stdout=-1, text=True)) as holder:
+        assert read_line(holder.stdout) == "held\n"
         with pytest.raises(Conflict, match=rf"c\.json is locked by .* \(process {holder.pid}\)"):
             FileLock(config)
         holder.kill()

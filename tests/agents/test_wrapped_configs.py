@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support.agent_files import OURS, Scene, head, put_behind_gate, server
 from tests.support.commands import ROOT
+from tests.support.waiting import ending, read_line
 
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.journal import find_journals
@@ -57,9 +58,9 @@ def _contents(scene: Scene) -> list[bytes]:
 def killed(scene: Scene) -> Iterator[int]:
     """A wrap that was killed; its process id."""
     command = [sys.executable, "-c", WRAP_AND_WAIT, str(scene.top)]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "wrapped\n"
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT)
+    with ending(process):
+        assert read_line(process.stdout) == "wrapped\n"
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=10)
         yield process.pid

@@ -1,6 +1,5 @@
 """The HTTP benchmark measures what the requirements name, against a real gateway."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from bench.http import compared, held, parse_and_route
 from bench.load import Load, Variant, run_load
 from tests.support.http_gate import Gate, config_for
 from tests.support.http_upstream import HttpUpstream, text_result
+from tests.support.waiting import run_async
 
 
 @pytest.mark.requirement("NFR-P1")
@@ -27,7 +27,7 @@ def test_connections_are_held_and_weighed_and_the_route_is_timed(tmp_path: Path)
         Gate(tmp_path, config_for(upstream.url)) as gate,
     ):
         variant = Variant("gate", gate.url, (os.getpid(),))
-        measured = asyncio.run(run_load(variant, 20, 4))
+        measured = run_async(run_load(variant, 20, 4))
         assert len(measured.latencies_ms) == 20
         figures = {figure.name: figure for figure in held(variant, 100)}
     assert figures["connections held at once"].value == 100

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.support.waiting import within
 from typer.main import get_command
 
 from thoughtgate import __version__
@@ -163,7 +164,7 @@ def test_output_that_nobody_reads_is_no_bug() -> None:
     assert process.stderr is not None
     process.stdout.close()
     process.wait(timeout=30)
-    complaint = process.stderr.read()
+    complaint = within(process.stderr.read)
     process.stderr.close()
     assert b"Traceback" not in complaint
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.support.approvals import CALL, a_desk, a_store, held
 from tests.support.commands import thoughtgate
-from tests.support.waiting import PATIENCE_S, wait_for
+from tests.support.waiting import PATIENCE_S, read_line, read_some, wait_for
 
 from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
@@ -276,9 +276,9 @@ def test_watching_prints_a_line_a_change(desk: ApprovalDesk, tmp_path: Path) -> 
     )
     try:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["status"] == "pending"
+        assert json.loads(read_line(process.stdout))["status"] == "pending"
         run(tmp_path, "deny", "a1")
-        assert json.loads(process.stdout.readline())["status"] == "denied"
+        assert json.loads(read_line(process.stdout))["status"] == "denied"
         assert len(wait_for(lambda: desk.poll(time.time()))) == 1
     finally:
         process.terminate()
@@ -296,7 +296,7 @@ def test_watching_without_a_terminal_prints_plain_lines(tmp_path: Path) -> None:
     )
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "a1 pending delete_file on files\n"
+        assert read_line(process.stdout) == "a1 pending delete_file on files\n"
     finally:
         process.terminate()
         process.communicate(timeout=10)
@@ -317,7 +317,7 @@ def test_watching_in_a_terminal_takes_answers(desk: ApprovalDesk, tmp_path: Path
         while "> " not in seen:
             assert time.monotonic() < deadline, seen
             if select.select([near], [], [], 0.1)[0]:
-                seen += os.read(near, 65536).decode()
+                seen += read_some(near).decode()
         assert "delete_file on files" in seen
         os.write(near, b"y\n")
         ((_, decision),) = wait_for(lambda: desk.poll(time.time()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.audit_cli import command
+from tests.support.waiting import reap
 from tests.support.wraps import Machine
 
 from thoughtgate.gate.run_file import RunFile, write_run_file
@@ -97,7 +98,7 @@ def _command() -> list[str]:
 
 def test_a_run_file_of_a_dead_service_is_found_and_unwrap_mends_it(machine: Machine) -> None:
     pid = os.posix_spawnp("true", ["true"], {})
-    os.waitpid(pid, 0)
+    reap(pid)
     place = machine.state / "runs" / "k.json"
     write_run_file(str(place), RunFile("127.0.0.1", 1, "t", "production", pid))
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from tests.support.commands import ROOT, thoughtgate
+from tests.support.waiting import PATIENCE_S
 
 from thoughtgate import __version__
 from thoughtgate.cli.entry import SHIM_HELP, main
@@ -39,12 +40,15 @@ def test_the_shims_way_does_not_load_the_other_commands() -> None:
         check=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        timeout=PATIENCE_S,
     )
 
     assert done.stdout.strip() == "[]"
 
 
 def test_every_other_command_goes_to_the_command_line_proper() -> None:
-    done = subprocess.run(thoughtgate("--version"), capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        thoughtgate("--version"), capture_output=True, check=True, text=True, timeout=PATIENCE_S
+    )
 
     assert __version__ in done.stdout

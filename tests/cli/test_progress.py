@@ -4,12 +4,14 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import pytest
 from tests.support.audit_cli import sample_record
+from tests.support.waiting import PATIENCE_S, read_some
 
 from thoughtgate.cli import progress
 from thoughtgate.cli.progress import Progress, Reading
@@ -21,6 +23,23 @@ _AT_ONCE = (
 """The command line with long work's line shown for short work."""
 
 
+_MARK = b"<the end of this look>"
+
+
+def _read_to_mark(screen: int) -> str:
+    """Return what the terminal got before the mark.
+
+    One read may return a part, and what was written arrives a moment later: only the mark,
+    written after everything else, says that all of it is here.
+    """
+    got = b""
+    while not got.endswith(_MARK):
+        chunk = read_some(screen)
+        assert chunk, got
+        got += chunk
+    return got.removesuffix(_MARK).decode()
+
+
 class Terminal(NamedTuple):
     """A terminal, and the stream of a program on it."""
 
@@ -29,17 +48,14 @@ class Terminal(NamedTuple):
 
     def seen(self) -> str:
         """Return what was written since the last look."""
-        try:
-            return os.read(self.screen, 100_000).decode()
-        except BlockingIOError:
-            return ""
+        os.write(self.stream.fileno(), _MARK)
+        return _read_to_mark(self.screen)
 
 
 @pytest.fixture
 def terminal() -> Iterator[Terminal]:
     """Open a terminal."""
     screen, own = pty.openpty()
-    os.set_blocking(screen, False)
     with os.fdopen(own, "w", encoding="utf-8") as stream:
         yield Terminal(screen, stream)
     os.close(screen)
@@ -57,14 +73,25 @@ def on_a_terminal(*arguments: str, state: Path) -> tuple[str, str]:
     screen, own = pty.openpty()
     environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(state)}
     command = [sys.executable, "-c", _AT_ONCE, *arguments]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=own, env=environ, cwd=state, check=True
-    )
-    # What nobody read yet would be lost with the last one who could write.
-    got = os.read(screen, 100_000).decode()
+    # Read meanwhile: a terminal that nobody reads holds its writers back when it is full.
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(_read_to_mark, screen)
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=own,
+                env=environ,
+                cwd=state,
+                check=True,
+                timeout=PATIENCE_S,
+            )
+        finally:
+            os.write(own, _MARK)
+        shown = got.result(PATIENCE_S)
     os.close(own)
     os.close(screen)
-    return done.stdout.decode(), got
+    return done.stdout.decode(), shown
 
 
 @pytest.mark.parametrize(

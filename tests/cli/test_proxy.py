@@ -8,6 +8,7 @@ import pytest
 from tests.support.http_gate import config_for
 from tests.support.http_upstream import HttpUpstream, free_port, text_result
 from tests.support.proxy_process import ProxyProcess, environment, proxy_command
+from tests.support.waiting import within
 
 
 def _run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -91,7 +92,7 @@ def test_the_record_may_go_to_stdout_where_the_agent_is_on_http(tmp_path: Path) 
     with ProxyProcess(tmp_path, arguments) as proxy:
         assert proxy.stop() == 0
         assert proxy.process.stdout is not None
-        lines = proxy.process.stdout.read().splitlines()
+        lines = within(proxy.process.stdout.read).splitlines()
         assert [json.loads(line)["type"] for line in lines] == ["run_start", "run_end"]
     refused = _run(tmp_path, "-c", str(config), "--stdio", "--audit", "stdout")
     assert (refused.returncode, refused.stdout) == (2, "")

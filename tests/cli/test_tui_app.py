@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.support.frames import call
 from tests.support.hub import Served, sample, serving
+from tests.support.waiting import run_async
 from textual.pilot import Pilot
 from textual.widgets import DataTable, RichLog
 
@@ -40,7 +41,7 @@ def drive(hub: Served, work: Callable[[GateApp, Pilot[None]], Awaitable[None]]) 
         async with app.run_test(size=(140, 40)) as pilot:
             await work(app, pilot)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_servers_are_shown_started_stopped_and_their_logs_read(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Who may connect."""
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.support.http_gate import Gate, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.waiting import run_async
 
 from thoughtgate.config.settings import ListenAuth
 from thoughtgate.core.rejected_clients import MAX_EACH
@@ -156,7 +156,7 @@ def _checked(issuer: HttpUpstream, value: bytes) -> Identity | Rejection | None:
         finally:
             await keys.close()
 
-    return asyncio.run(main())
+    return run_async(main())
 
 
 def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
@@ -215,7 +215,7 @@ def test_keys_are_fetched_when_they_are_needed_and_not_too_often(issuer: HttpUps
         assert isinstance(unknown, Rejection)
         await keys.close()
 
-    asyncio.run(main())
+    run_async(main())
     assert len(issuer.received) == 1
 
 

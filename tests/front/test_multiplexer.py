@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.errors import PeerGone
@@ -97,7 +98,7 @@ def test_two_callers_with_one_id_get_their_own_answers() -> None:
         assert one.heard == two.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_subscription_is_known_by_the_callers_own_id() -> None:
@@ -113,7 +114,7 @@ def test_a_subscription_is_known_by_the_callers_own_id() -> None:
         assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
@@ -131,7 +132,7 @@ def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
         assert gone() is None
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_whoever_waits_is_told_when_the_server_ends() -> None:
@@ -146,7 +147,7 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
         assert not mux.is_up
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 @pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
@@ -162,7 +163,7 @@ def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
         assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 # Starts.
@@ -193,7 +194,7 @@ def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path)
         assert len(list((tmp_path / "starts").iterdir())) == 1
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> 
         assert len(list((tmp_path / "starts").iterdir())) == 1
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
@@ -227,7 +228,7 @@ def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
         with pytest.raises(PeerGone, match="too often"):
             await mux.start()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         assert line.kinds == ["server_not_running"]
 
-    asyncio.run(main())
+    run_async(main())
 
 
 _LEAVES_ITS_OUTPUT = """
@@ -280,7 +281,7 @@ def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> 
         await _until(other.flow.heard, 1)
         await mux.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
@@ -292,4 +293,4 @@ def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
             mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
             assert line.kinds == ["server_not_running"]
 
-    asyncio.run(main())
+    run_async(main())

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.gate.background import finish, spawn
 
@@ -15,7 +16,7 @@ def test_a_spawned_task_runs_and_gives_its_result() -> None:
     async def main() -> int:
         return await spawn(work())
 
-    assert asyncio.run(main()) == 5
+    assert run_async(main()) == 5
 
 
 def test_what_a_task_raises_unseen_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -29,7 +30,7 @@ def test_what_a_task_raises_unseen_is_logged(caplog: pytest.LogCaptureFixture) -
     logger = logging.getLogger("thoughtgate")
     logger.addHandler(caplog.handler)
     try:
-        asyncio.run(main())
+        run_async(main())
     finally:
         logger.removeHandler(caplog.handler)
 
@@ -49,4 +50,4 @@ def test_finished_tasks_have_ended_whatever_they_end_with() -> None:
         await finish(*tasks, None)
         return [task.done() for task in tasks]
 
-    assert asyncio.run(main()) == [True, True]
+    assert run_async(main()) == [True, True]

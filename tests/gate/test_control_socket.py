@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone, UsageError
 from thoughtgate.gate.control_socket import ControlServer, ask_control
@@ -33,7 +34,7 @@ def ask(path: Path, op: str, **arguments: Any) -> Any:
         finally:
             await server.close()
 
-    return asyncio.run(main())
+    return run_async(main())
 
 
 def test_an_operation_is_answered(tmp_path: Path) -> None:
@@ -84,4 +85,4 @@ def test_what_is_no_question_is_answered_and_survived(tmp_path: Path) -> None:
         await server.close()
         return answers
 
-    assert asyncio.run(main()).count(b'"ok": false') == 3
+    assert run_async(main()).count(b'"ok": false') == 3

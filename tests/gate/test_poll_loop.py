@@ -14,7 +14,7 @@ from tests.support.commands import sample_server, shim
 from tests.support.frames import call, envelope, initialize, notification, request, result
 from tests.support.frames import line as frame
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, wait_for, within
 
 from thoughtgate.wire.lines import MAX_LINE
 
@@ -48,7 +48,9 @@ def test_an_allowed_session_is_byte_for_byte_the_servers_own(tmp_path: Path) -> 
         frame(request(9, "server/discover", {"_meta": envelope()})),
     ]
     sent = b"\n".join(lines) + b"\n"
-    direct = subprocess.run(sample_server(), input=sent, capture_output=True, check=True)
+    direct = subprocess.run(
+        sample_server(), input=sent, capture_output=True, check=True, timeout=PATIENCE_S
+    )
     with ShimPeer(tmp_path) as peer:
         peer.write(sent)
         peer.close_stdin()
@@ -361,7 +363,7 @@ def test_fifty_thousand_pipelined_calls_with_full_pipes_lose_none(
         process.wait(30)
     finally:
         process.kill()
-        process.wait()
+        process.wait(PATIENCE_S)
         process.stdin.close()
         process.stdout.close()
     seen = [json.loads(one)["id"] for one in out.splitlines()]
@@ -441,7 +443,9 @@ def test_a_socket_as_standard_output_works_too(tmp_path: Path) -> None:
         ours.sendall(frame(call(1, "big", {"bytes": 3_000_000})) + b"\n")
         data = bytearray()
         while not data.endswith(b"\n"):
-            data += ours.recv(1 << 20)
+            chunk = ours.recv(1 << 20)
+            assert chunk, "the shim has ended"
+            data += chunk
         ours.shutdown(socket.SHUT_WR)
         assert process.wait(10) == 0
     assert len(json.loads(data)["result"]["content"][0]["text"]) == 3_000_000
@@ -472,10 +476,11 @@ def test_a_server_that_floods_the_agent_does_not_bloat_the_shim(tmp_path: Path) 
         process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/go"}\n')
         process.stdin.flush()
         wait_for(lambda: record.exists() and record.read_bytes().count(b"\n") > 300)
-        size = sum(len(process.stdout.read(1 << 20)) for _ in range(150))
+        source = process.stdout
+        size = sum(len(within(lambda: source.read(1 << 20))) for _ in range(150))
         status = Path(f"/proc/{process.pid}/status").read_text().splitlines()
         peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-        while chunk := process.stdout.read(1 << 20):
+        while chunk := within(lambda: source.read(1 << 20)):
             size += len(chunk)
     finally:
         process.stdin.close()

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import reap, wait_for
 
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.run_file import (
@@ -97,7 +98,7 @@ def test_a_run_removes_its_own_file_and_no_other(place: str) -> None:
 def test_only_files_of_ended_services_are_cleared_away(tmp_path: Path) -> None:
     environ = {"THOUGHTGATE_STATE_DIR": str(tmp_path)}
     gone = os.posix_spawnp("true", ["true"], {})
-    os.waitpid(gone, 0)
+    reap(gone)
     write_run_file(run_path("alive", environ), RUN)
     write_run_file(run_path("gone", environ), RUN._replace(pid=gone))
     Path(runs_directory(environ), "odd.json").write_text(json.dumps({}), "utf-8")
@@ -112,10 +113,10 @@ def test_a_zombie_has_ended_and_nobody_never_ends() -> None:
     pid = os.posix_spawnp("sleep", ["sleep", "60"], {"PATH": os.environ["PATH"]})
     assert not has_ended(pid)
     os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    wait_for(lambda: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG))
 
     assert has_ended(pid)
-    os.waitpid(pid, 0)
+    reap(pid)
     assert has_ended(pid)
     assert not has_ended(0)
     assert not has_ended(10**30)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.http_gate import Gate, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import RecordError
 from thoughtgate.gate.session_driver import MAX_TOOLS, Outbox, ToolHeaders
@@ -95,6 +96,6 @@ def test_one_answer_that_fails_takes_no_other_with_it() -> None:
         outbox.later(done.set)
         await done.wait()
 
-    asyncio.run(asyncio.wait_for(main(), 10))
+    run_async(main())
     assert told == [1, 2]
     assert failures == ["one agent's trouble"]

@@ -1,6 +1,5 @@
 """Calls through the hub are judged, held, limited and recorded as everywhere."""
 
-import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -11,7 +10,7 @@ from tests.support.commands import thoughtgate
 from tests.support.frames import call, notification, request
 from tests.support.hub import Served, modern, sample, serving
 from tests.support.hub_parts import Frames, governed, load
-from tests.support.waiting import wait_for
+from tests.support.waiting import run_async, wait_for
 
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.governor import Governor
@@ -113,7 +112,7 @@ def test_a_tool_that_disappears_after_its_verdict_was_not_called(tmp_path: Path)
         await carried
 
     with governed(loaded, tmp_path / "state") as governor:
-        asyncio.run(asyncio.wait_for(ask(governor), 10))
+        run_async(ask(governor))
 
     [(reply, _)] = frames.replies
     lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines()

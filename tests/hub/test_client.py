@@ -1,7 +1,8 @@
 """What is open between a client and the hub."""
 
-import asyncio
 from typing import Any
+
+from tests.support.waiting import run_async
 
 from thoughtgate.hub.client import MAX_OPEN, Client, Listen
 
@@ -47,7 +48,7 @@ def test_an_introduction_is_kept_as_far_as_it_is_sound() -> None:
         assert (one.capabilities, one.info) == ({"roots": {}}, {"name": "x"})
         assert one.introduced.is_set()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_replies_and_notices_are_told_apart() -> None:

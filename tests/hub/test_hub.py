@@ -1,11 +1,11 @@
 """The hub's parts and what they share."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from tests.support.hub import sample
 from tests.support.hub_parts import governed, join, load, make_hub
+from tests.support.waiting import run_async
 
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.errors import PeerError
@@ -28,7 +28,7 @@ def test_the_namespace_says_which_servers_there_are(tmp_path: Path) -> None:
             assert "two (two), one (one)" in hub.instructions()
             await hub.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_session_of_its_own_gets_a_server_of_its_own(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_session_of_its_own_gets_a_server_of_its_own(tmp_path: Path) -> None:
             assert first.is_gone
             await hub.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_disabled_server_is_never_started(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_disabled_server_is_never_started(tmp_path: Path) -> None:
                 await hub.reload()
             await hub.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_call_that_names_no_server_is_denied_as_hidden() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError
 from thoughtgate.hub import parked_calls as hub_parking
@@ -36,7 +37,7 @@ def test_a_parked_call_is_taken_up_once_by_whom_it_belongs_to() -> None:
             parking.take(state, "b")
         assert len(parking) == 0
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_state_of_a_server_is_not_ours() -> None:
@@ -45,7 +46,7 @@ def test_a_state_of_a_server_is_not_ours() -> None:
         assert parking.take("opaque", "b") is None
         assert parking.take(None, "b") is None
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_only_so_many_are_parked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +60,7 @@ def test_only_so_many_are_parked(monkeypatch: pytest.MonkeyPatch) -> None:
             parking.park(inflight())
         parking.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_call_that_nobody_comes_back_for_is_given_up() -> None:
@@ -73,7 +74,7 @@ def test_a_call_that_nobody_comes_back_for_is_given_up() -> None:
         parking.close()
         return asker.refused, one.reply.cancelled()
 
-    assert asyncio.run(main()) == ([(7, "upstream_timeout", True)], True)
+    assert run_async(main()) == ([(7, "upstream_timeout", True)], True)
 
 
 def test_a_binding_is_for_one_principal_server_and_call() -> None:

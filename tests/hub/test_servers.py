@@ -1,12 +1,12 @@
 """Which servers there are, and what a new config changes."""
 
-import asyncio
 import json
 from pathlib import Path
 
 from tests.support.frames import call
 from tests.support.hub import Served, sample, write_config
 from tests.support.hub_parts import governed, load, make_hub
+from tests.support.waiting import run_async
 
 from thoughtgate.hub.servers import named
 
@@ -41,7 +41,7 @@ def test_only_what_changed_is_replaced(tmp_path: Path) -> None:
             assert hub.servers.get("gone") is None
             await hub.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_server_sees_neither_the_gates_variables_nor_other_servers_tokens(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """How many listens a client may have."""
 
-import asyncio
 import json
 from pathlib import Path
 
 from tests.support.hub import sample
 from tests.support.hub_parts import governed, join, load, make_hub
+from tests.support.waiting import run_async
 
 from thoughtgate.hub.client import MAX_LISTENS, Listen
 from thoughtgate.hub.subscriptions import HubListens
@@ -28,4 +28,4 @@ def test_a_client_has_only_so_many_listens(tmp_path: Path) -> None:
             await hub.close()
             return [json.loads(data)["error"]["code"] for data, _ in frames.replies]
 
-    assert asyncio.run(main()) == [-32602]
+    assert run_async(main()) == [-32602]

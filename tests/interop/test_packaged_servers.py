@@ -10,6 +10,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.support.commands import shim
 from tests.support.shim_peer import ALLOW_ALL
+from tests.support.waiting import PATIENCE_S
 
 MODES = ["legacy", "auto"]
 
@@ -60,7 +61,7 @@ def test_the_git_server_tells_the_same(tmp_path: Path, mode: str) -> None:
         ["init", "-q", "-b", "main"],
         ["-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "first"],
     ):  # fmt: skip
-        subprocess.run(["git", *step], cwd=repository, check=True)
+        subprocess.run(["git", *step], cwd=repository, check=True, timeout=PATIENCE_S)
     command = [_console("mcp-server-git"), "--repository", str(repository)]
     where = {"repo_path": str(repository)}
     said = _both(

@@ -24,7 +24,7 @@ from tests.support.proxy_process import (
     read_records,
     sample_server,
 )
-from tests.support.waiting import wait_for
+from tests.support.waiting import run_async, wait_for
 
 COMBINATIONS = ("http-http", "http-stdio", "stdio-http", "stdio-stdio")
 MODES = ("legacy", "auto", "2026-07-28")
@@ -101,7 +101,7 @@ def _with_client(proxied: Proxied, mode: str, work: Any) -> None:
         async with asyncio.timeout(40), Client(proxied.target, mode=mode) as client:
             await work(client)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 @pytest.mark.requirement("FR1", "FR10", "FR11", "FR12", "FR13", "FR6", "FR7")
@@ -146,7 +146,7 @@ def test_several_official_clients_work_at_once(proxied: Proxied) -> None:
         async with asyncio.timeout(60):
             await asyncio.gather(*(one(number) for number in range(3)))
 
-    asyncio.run(main())
+    run_async(main())
 
 
 @pytest.mark.requirement("FR4")
@@ -156,4 +156,4 @@ def test_a_version_that_nobody_speaks_is_refused_where_it_is_negotiated(proxied:
             async with asyncio.timeout(30), Client(proxied.target, mode="2099-01-01") as client:
                 await client.list_tools()
 
-    asyncio.run(main())
+    run_async(main())

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import read_some, reap
 
 from thoughtgate.process.launch import launch
 
@@ -17,7 +18,7 @@ def _nothing() -> None:
 
 
 def _code(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return reap(pid)
 
 
 def test_the_program_runs_with_its_own_streams_and_environment(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_the_child_speaks_before_it_is_the_program() -> None:
 
     pid = launch(["true"], os.environ, lambda: _say(writer))
 
-    assert os.read(reader, 32) == b"%d" % pid
+    assert read_some(reader, 32) == b"%d" % pid
     assert _code(pid) == 0
     os.close(reader)
     os.close(writer)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.support.stdio_peer import StdioPeer
-from tests.support.waiting import wait_for
+from tests.support.waiting import ending, reap, wait_for
 
 from thoughtgate.process.process_tree import Kin, end_kin, kin_of
 
@@ -49,7 +49,7 @@ def test_one_that_ignores_sigterm_is_killed() -> None:
 
 
 def test_a_later_process_of_the_same_number_is_not_kin() -> None:
-    with subprocess.Popen(["sleep", "600"]) as process:
+    with ending(subprocess.Popen(["sleep", "600"])) as process:
         stranger = Kin(process.pid, b"1")
         assert not stranger.is_alive
         stranger.signal(signal.SIGKILL)
@@ -59,6 +59,6 @@ def test_a_later_process_of_the_same_number_is_not_kin() -> None:
 
 def test_a_process_that_is_gone_has_no_kin() -> None:
     pid = os.posix_spawnp("true", ["true"], {})
-    os.waitpid(pid, 0)
+    reap(pid)
 
     assert kin_of(pid) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.commands import ROOT
-from tests.support.waiting import wait_for
+from tests.support.waiting import read_line, reap, wait_for
 
 from thoughtgate.process.server_process import Server
 
@@ -58,7 +58,7 @@ def test_an_exit_code_is_told_and_kept() -> None:
 
 def test_a_child_that_somebody_else_reaped_has_ended() -> None:
     server = _run("pass")
-    os.waitpid(server.pid, 0)
+    reap(server.pid)
 
     assert server.poll() == 0
     _end(server)
@@ -138,7 +138,7 @@ def test_the_group_ends_when_the_gate_is_killed() -> None:
     )
     gate = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT)
     assert gate.stdout is not None
-    pid = int(gate.stdout.readline())
+    pid = int(read_line(gate.stdout))
     gate.kill()
     gate.wait(10)
     gate.stdout.close()

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.proxy import worker_metrics as proxy_numbers
 from thoughtgate.proxy.worker_metrics import SharedNumbers, exchange
@@ -53,7 +54,7 @@ def test_a_worker_tells_while_it_runs_and_when_it_ends(
             seen.append(_connections(second))
         seen.append(_connections(second))
 
-    asyncio.run(run())
+    run_async(run())
 
     assert seen == ["mcp_connections_active 1.0", "mcp_connections_active 2.0"]
 

@@ -18,7 +18,7 @@ from tests.support.records import (
     started,
     write_run,
 )
-from tests.support.waiting import wait_for
+from tests.support.waiting import read_line, wait_for
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.record_events import Record, message_seen
@@ -316,7 +316,7 @@ def test_a_reader_killed_in_the_middle_neither_loses_nor_doubles(tmp_path: Path)
         [sys.executable, "-c", code, str(path)], env=environment, stdout=subprocess.PIPE
     )
     assert reader.stdout is not None
-    reader.stdout.readline()
+    read_line(reader.stdout)
     ledger = Ledger(ledger_path(path))
     wait_for(lambda: bool(count_traffic(ledger.connection, "message")))
     reader.send_signal(signal.SIGKILL)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.records import RUN, call
+from tests.support.waiting import read_some
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.errors import RecordError
@@ -52,7 +53,7 @@ def test_a_full_pipe_that_nobody_reads_is_an_error_and_halves_are_closed_off(
     big = b"x" * 200_000
     with pytest.raises(RecordError):
         stream.append(lambda _: (big, "a" * 64))
-    half = len(os.read(reader, 1 << 20))
+    half = len(read_some(reader, 1 << 20))
     assert 0 < half < len(big)
     seen = []
 
@@ -62,7 +63,7 @@ def test_a_full_pipe_that_nobody_reads_is_an_error_and_halves_are_closed_off(
 
     stream.append(render)
     assert seen[0].needs_newline
-    assert os.read(reader, 10) == b"y\n"
+    assert read_some(reader, 10) == b"y\n"
     stream.close()
     os.close(reader)
     os.close(writer)
@@ -76,7 +77,7 @@ def test_a_slow_reader_of_a_full_pipe_is_waited_for(monkeypatch: pytest.MonkeyPa
     heard = bytearray()
 
     def read_all() -> None:
-        while chunk := os.read(reader, 65536):
+        while chunk := read_some(reader):
             heard.extend(chunk)
 
     thread = threading.Thread(target=read_all, daemon=True)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.support.commands import sample_server, shim
 from tests.support.records import RUN, T0, call, ended, started, write_run
+from tests.support.waiting import read_line
 
 from thoughtgate.core.envelope import Envelope, Run, seal
 from thoughtgate.core.record_events import Record
@@ -504,7 +505,7 @@ def _kill_while_it_works(command: list[str], generation: int) -> None:
         victim.stdin.write(json.dumps(frame).encode() + b"\n")
     victim.stdin.flush()
     for _ in range(random.Random(generation).randrange(1, 300)):
-        victim.stdout.readline()
+        read_line(victim.stdout)
     victim.kill()
     victim.wait(timeout=10)
     watchdog.cancel()

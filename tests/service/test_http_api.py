@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.governed import open_governance, question
+from tests.support.waiting import run_async
 
 from thoughtgate.gate.clock import now
 from thoughtgate.service.http_api import GovernanceHandler
@@ -58,7 +59,7 @@ def visit(tmp_path: Path) -> Run:
                     await asyncio.wait_for(doing, 30)
             governance.governor.finish("SUCCEEDED", now())
 
-        asyncio.run(main())
+        run_async(main())
 
     return run
 

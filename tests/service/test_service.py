@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.governed import ended, hello, open_governance, question
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, ending, read_line, run_async, wait_for
 
 from thoughtgate.core.approval import Vote
 from thoughtgate.errors import PeerError
@@ -39,7 +39,7 @@ def _with(folder: Path, act: Act, profile: str | None = None) -> list[dict[str, 
         await asyncio.wait_for(act(governance), 10)
         governance.governor.finish("SUCCEEDED", now())
 
-    asyncio.run(run())
+    run_async(run())
     lines = (folder / "state" / "audit.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
@@ -224,15 +224,13 @@ def test_a_shim_whose_process_ended_is_gone_and_its_server_is_killed(tmp_path: P
         assert governance.sessions[session].group == server
         watching = asyncio.ensure_future(governance.watch())
         shim.kill()
-        shim.wait()
+        shim.wait(PATIENCE_S)
         await asyncio.wait_for(governance.all_gone(), 10)
         watching.cancel()
 
-    with subprocess.Popen(
-        ["sh", "-c", "setsid sleep 600 & echo $!; wait"], stdout=subprocess.PIPE
-    ) as shim:
-        assert shim.stdout is not None
-        server = int(shim.stdout.readline())
+    command = ["sh", "-c", "setsid sleep 600 & echo $!; wait"]
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE)) as shim:
+        server = int(read_line(shim.stdout))
         wait_for(lambda: os.getpgid(server) == server, what="a group of its own")
         _with(tmp_path, act)
     wait_for(lambda: _state(server) == "Z", what="the end of the server")

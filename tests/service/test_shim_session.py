@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.governed import ended
 from tests.support.json_values import json_values
+from tests.support.waiting import ending
 
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerError
@@ -73,7 +74,7 @@ def test_a_process_that_is_not_to_be_seen_is_not_believed(pid: object) -> None:
 
 
 def test_a_server_is_believed_only_as_a_child_that_leads_a_group() -> None:
-    with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
+    with ending(subprocess.Popen(["sleep", "600"], start_new_session=True)) as child:
         assert is_child(child.pid, os.getpid())
         assert not is_child(child.pid, 1)
         session = ShimSession("s", "files", 0.0, pid=os.getpid())
@@ -84,14 +85,15 @@ def test_a_server_is_believed_only_as_a_child_that_leads_a_group() -> None:
         assert session.group == child.pid
         session.end_server()
         assert child.wait(5) == -9
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as same_group:
+    waiting = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with ending(waiting) as same_group:
         assert not is_child(same_group.pid, os.getpid())
         same_group.kill()
 
 
 def test_the_server_of_an_unseen_shim_is_never_signalled() -> None:
     session = ShimSession("s", "files", 0.0, pid=0)
-    with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
+    with ending(subprocess.Popen(["sleep", "600"], start_new_session=True)) as child:
         session.follow_server({"pid": child.pid})
         session.end_server()
         assert child.poll() is None

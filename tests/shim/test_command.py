@@ -11,6 +11,7 @@ from tests.support.commands import ROOT, sample_server, shim, thoughtgate
 from tests.support.frames import line as frame
 from tests.support.frames import request
 from tests.support.shim_peer import ALLOW_ALL, ShimPeer
+from tests.support.waiting import PATIENCE_S
 
 from thoughtgate.errors import UsageError
 from thoughtgate.shim.command import Options, parse_options
@@ -220,7 +221,7 @@ def test_a_stderr_that_nobody_reads_does_not_stop_the_traffic(tmp_path: Path) ->
         out, _ = process.communicate(data, timeout=20)
     finally:
         process.kill()
-        process.wait()
+        process.wait(PATIENCE_S)
         os.close(reader)
         os.close(writer)
 
@@ -234,6 +235,7 @@ def test_the_module_is_the_same_as_the_command(tmp_path: Path) -> None:
         capture_output=True,
         check=True,
         cwd=ROOT,
+        timeout=PATIENCE_S,
     )
 
     assert (done.stdout, b"Usage: thoughtgate shim" in done.stderr) == (b"", True)
@@ -256,6 +258,7 @@ def test_a_shim_that_asks_the_service_loads_nothing_heavy() -> None:
         check=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        timeout=PATIENCE_S,
     )
 
     assert HEAVY.isdisjoint(done.stdout.split())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.raw_service import RawService, reply
+from tests.support.waiting import reap
 
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.run_file import RunFile, write_run_file
@@ -73,7 +74,7 @@ def test_a_service_that_refuses_the_token_is_no_service() -> None:
 
 def test_a_dead_service_is_not_waited_for() -> None:
     pid = os.posix_spawnp("true", ["true"], {})
-    os.waitpid(pid, 0)
+    reap(pid)
 
     with pytest.raises(PeerGone, match="thoughtgate unwrap"):
         greet(RunFile("127.0.0.1", 1, "t", "production", pid), "files")

@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 from tests.support.approvals import CALL, NOW, a_no, a_store, a_yes, an_approval
 from tests.support.commands import ROOT
 from tests.support.tasks import a_task
+from tests.support.waiting import PATIENCE_S, read_line
 
 from thoughtgate.core.approval import (
     APPROVED,
@@ -431,12 +432,12 @@ def processes(*commands: tuple[str, ...]) -> Iterator[list[subprocess.Popen[str]
     try:
         for process in started:
             assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
+            assert read_line(process.stdout) == "ready\n"
         yield started
     finally:
         for process in started:
             process.kill()
-            process.communicate()
+            process.communicate(timeout=PATIENCE_S)
 
 
 def let_go(started: list[subprocess.Popen[str]]) -> list[str]:
@@ -444,7 +445,7 @@ def let_go(started: list[subprocess.Popen[str]]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    return [process.communicate(timeout=20)[0].strip() for process in started]
+    return [process.communicate(timeout=PATIENCE_S)[0].strip() for process in started]
 
 
 def test_of_many_processes_deciding_at_once_one_decides(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.support.waiting import wait_for
+from tests.support.waiting import ending, read_line, wait_for
 
 from thoughtgate.stores.process_owner import is_alive, name_of, own_name
 
@@ -25,11 +25,10 @@ def test_this_process_is_alive_and_keeps_its_name() -> None:
 
 
 def test_a_killed_process_is_not_alive() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        name = process.stdout.readline().strip()
+    command = [sys.executable, "-c", _SAY]
+    pipe = subprocess.PIPE
+    with ending(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)) as process:
+        name = read_line(process.stdout).strip()
         assert name != own_name()
         assert is_alive(name)
         process.send_signal(signal.SIGKILL)
@@ -52,13 +51,14 @@ def test_another_machine_or_namespace_cannot_be_judged_from_here(place: int) -> 
     assert is_alive(elsewhere)
 
 
-@pytest.mark.parametrize("name", ["", "task:tg_1", "gate|a|b", f"gate|m|b|n|{os.getpid()}x|1"])
+@pytest.mark.parametrize("name", ["", "task:tg_1", "gate|a|b", "gate|m|b|n|{pid}x|1"])
 def test_what_names_no_process_counts_as_alive(name: str) -> None:
-    assert is_alive(name)
+    assert is_alive(name.format(pid=os.getpid()))
 
 
 def test_another_process_can_be_named_while_it_lives() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    command = [sys.executable, "-c", "input()"]
+    with ending(subprocess.Popen(command, stdin=subprocess.PIPE)) as process:
         name = name_of(process.pid)
         assert is_alive(name)
         assert name != own_name()

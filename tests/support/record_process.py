@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support.records import T0, call
+from tests.support.waiting import read_some, reap
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.errors import RecordError
@@ -27,14 +28,14 @@ def kill_again_and_again(path: Path, times: int, seed: int) -> None:
         wanted = dice.randrange(1, 60)
         heard = b""
         while heard.count(b"\n") < wanted:
-            chunk = os.read(reader, 4096)
+            chunk = read_some(reader, 4096)
             if not chunk:
                 break
             heard += chunk
         os.kill(child, signal.SIGKILL)
-        while chunk := os.read(reader, 65536):
+        while chunk := read_some(reader):
             heard += chunk
-        os.waitpid(child, 0)
+        reap(child)
         os.close(reader)
         sys.stdout.write(heard.decode())
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.transports.asgi import App, AsgiHandler, Receive, Scope, Send
 from thoughtgate.transports.http_server import HttpServer
@@ -24,7 +25,7 @@ def _visit(app: App, client: Client) -> Any:
             writer.close()
             await server.drain(0.0)
 
-    return asyncio.run(main())
+    return run_async(main())
 
 
 def _ask(request: bytes, until: bytes) -> Client:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import uvloop
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, run_async, wait_for, within
 
 from thoughtgate.errors import PeerGone
 from thoughtgate.transports.child_process import Child, ChildCommand, server_environment
@@ -60,7 +60,7 @@ def test_lines_go_in_and_come_out() -> None:
         assert heard.codes == [0]
         assert not child.is_running
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_command_that_does_not_exist_says_so_without_a_path() -> None:
@@ -77,7 +77,7 @@ def test_a_command_that_does_not_exist_says_so_without_a_path() -> None:
             child.send(b"x")
         assert await child.stop() == 0
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_gate_without_descriptors_says_that_the_server_cannot_start() -> None:
@@ -94,7 +94,7 @@ def test_a_gate_without_descriptors_says_that_the_server_cannot_start() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert not child.is_running
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_server_that_ends_by_itself_is_reported_with_its_code() -> None:
@@ -110,7 +110,7 @@ def test_a_server_that_ends_by_itself_is_reported_with_its_code() -> None:
         with pytest.raises(PeerGone):
             child.send(b"x")
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_server_that_ignores_everything_is_killed_with_what_it_started(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_server_that_ignores_everything_is_killed_with_what_it_started(tmp_pat
         await _until(None, heard, 1)
         await child.stop(0.1, 0.1)
 
-    asyncio.run(main())
+    run_async(main())
     pids = [int(word) for word in note.read_text().split()]
     wait_for(lambda: not any(_is_alive(pid) for pid in pids), what="the end of both processes")
 
@@ -146,7 +146,7 @@ def test_stderr_is_kept_apart() -> None:
         assert heard.lines == [b"up"]
         assert b"noise" in heard.errors
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_reading_can_be_paused() -> None:
@@ -163,7 +163,7 @@ def test_reading_can_be_paused() -> None:
         child.signal_group(signal.SIGKILL)
         await child.stop()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_server_never_inherits_the_gates_own_variables() -> None:
@@ -196,7 +196,7 @@ class _Watched:
     def said(self) -> list[int]:
         os.close(self._writer)
         with os.fdopen(self.reader, "rb") as pipe:
-            return [int(word) for word in pipe.read().split()]
+            return [int(word) for word in within(pipe.read).split()]
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -228,7 +228,7 @@ def test_whoever_named_itself_is_forgotten_whatever_became_of_it(
                 await over.wait()
 
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(main())
+        runner.run(asyncio.wait_for(main(), PATIENCE_S))
     said = watched.said()
     assert sum(said) == 0
     assert said or command.cwd  # some loops look at the directory first

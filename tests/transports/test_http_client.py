@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port
+from tests.support.waiting import PATIENCE_S, run_async
 
 from thoughtgate.errors import PeerError
 from thoughtgate.transports.http_client import (
@@ -28,7 +29,7 @@ def _run(
         finally:
             await pool.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def _hello(received: Received) -> Reply:
@@ -210,7 +211,7 @@ def test_a_closing_pool_tells_whoever_waits() -> None:
             with pytest.raises(PeerError):
                 await asyncio.wait_for(waiting.outcome, 10)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
         f" -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}"
     )
-    made = subprocess.run(command.split(), capture_output=True, check=False)
+    made = subprocess.run(command.split(), capture_output=True, check=False, timeout=PATIENCE_S)
     if made.returncode:
         pytest.skip("openssl is not to be had")
 
@@ -276,7 +277,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         await trusting.close()
         server.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
@@ -343,6 +344,6 @@ def test_a_header_with_a_line_end_reaches_nobody(header: tuple[bytes, bytes]) ->
         await pool.close()
         server.close()
 
-    asyncio.run(main())
+    run_async(main())
     assert heard == ["invalid_request"]
     assert came == []

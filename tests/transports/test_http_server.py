@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 import uvloop
 from tests.support.http_gate import read_until
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, within
 
 from thoughtgate.transports.http_server import Exchange, HttpServer, ServerLimits
 
@@ -367,6 +367,6 @@ def test_a_connection_that_comes_as_the_server_ends_is_closed_with_it(turns: int
         await server.drain(0.0)
         return clients
 
-    for client in uvloop.run(come_and_end()):
+    for client in within(lambda: uvloop.run(come_and_end())):
         with client, contextlib.suppress(ConnectionResetError):
             assert client.recv(1) == b""

@@ -4,6 +4,7 @@ import asyncio
 import socket
 
 import pytest
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import UsageError
 from thoughtgate.transports.asgi import Receive, Scope, Send
@@ -54,7 +55,7 @@ def test_open_connections_do_not_hold_up_the_end() -> None:
         assert reader.at_eof()
         writer.close()
 
-    asyncio.run(run())
+    run_async(run())
 
 
 def test_nothing_listens_elsewhere() -> None:

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+from tests.support.waiting import read_some, run_async
+
 from thoughtgate.transports.stdio import StdioHost
 
 
@@ -20,7 +22,7 @@ def test_lines_come_from_one_descriptor_and_frames_go_to_another() -> None:
         await host.start()
         os.write(in_write, b"one\ntwo")
         host.send(b"{}")
-        assert os.read(out_read, 100) == b"{}\n"
+        assert read_some(out_read, 100) == b"{}\n"
         host.pause()
         host.resume()
         os.close(in_write)
@@ -31,7 +33,7 @@ def test_lines_come_from_one_descriptor_and_frames_go_to_another() -> None:
         for descriptor in (in_read, out_write, out_read):
             os.close(descriptor)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_reader_that_leaves_is_noticed() -> None:
@@ -53,7 +55,7 @@ def test_a_reader_that_leaves_is_noticed() -> None:
         os.close(in_write)
         os.close(in_read)
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_stray_print_cannot_reach_the_protected_stdout() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.hub import odd, sample
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.child_process import ChildCommand, server_environment
@@ -61,7 +62,7 @@ def run(
             finally:
                 await upstream.close()
 
-    return asyncio.run(main())
+    return run_async(main())
 
 
 @pytest.mark.parametrize(
@@ -185,4 +186,4 @@ def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
         with pytest.raises(PeerError, match="could not be read safely"):
             await upstream.ask("tools/list", {})
 
-    asyncio.run(main())
+    run_async(main())

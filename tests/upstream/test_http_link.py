@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, text_result
+from tests.support.waiting import run_async
 
 from thoughtgate.core.events import Event, NotSent, ServerSent
 from thoughtgate.gate.session_driver import ToolHeaders
@@ -55,7 +56,7 @@ def _exchange(script: Any, *lines: tuple[bytes, Any]) -> _Flow:
             await link.close()
         return flow
 
-    return asyncio.run(main())
+    return run_async(main())
 
 
 def test_an_answer_comes_back_as_a_frame() -> None:
@@ -107,7 +108,7 @@ def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
             assert len(upstream.received) == 1
             await link.close()
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_a_frame_that_cannot_be_read_is_not_sent() -> None:

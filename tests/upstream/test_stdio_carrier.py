@@ -1,11 +1,11 @@
 """Carrying frames to a child process."""
 
-import asyncio
 import os
 from typing import Any
 
 import pytest
 from tests.support.hub import sample
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerGone
 from thoughtgate.transports.child_process import ChildCommand
@@ -34,7 +34,7 @@ def test_a_command_that_does_not_exist_is_gone() -> None:
         with pytest.raises(PeerGone):
             carrier.send({})
 
-    asyncio.run(main())
+    run_async(main())
 
 
 def test_the_log_is_kept_and_nothing_is_left_after_closing() -> None:
@@ -52,7 +52,7 @@ def test_the_log_is_kept_and_nothing_is_left_after_closing() -> None:
         await upstream.close()
         return log.tail(5), pid
 
-    lines, pid = asyncio.run(main())
+    lines, pid = run_async(main())
 
     assert lines == ["hello there"]
     with pytest.raises(ProcessLookupError):

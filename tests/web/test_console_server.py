@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.consoles import LocalConsole
+from tests.support.waiting import run_async
 
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import load_configuration
@@ -41,10 +42,9 @@ async def _open(loaded: object, state: Path, port: int) -> None:
 
 
 def test_a_taken_port_is_said_so(tmp_path: Path) -> None:
-    import asyncio
 
     with LocalConsole(tmp_path) as served, pytest.raises(UsageError, match="cannot be used"):
-        asyncio.run(_open(served._loaded, tmp_path, served.console.port))
+        run_async(_open(served._loaded, tmp_path, served.console.port))
 
 
 def test_refusals_are_told_of_but_not_without_end() -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tests.support.approvals import a_store
 from tests.support.consoles import Client
+from tests.support.waiting import run_async
 
 from thoughtgate.core.record_events import Record
 from thoughtgate.gate.config_files import load_configuration
@@ -54,7 +55,7 @@ def test_it_serves_and_its_refusals_are_on_the_gates_record(tmp_path: Path) -> N
     a_store(tmp_path).close()
     notes = Notes()
 
-    assert asyncio.run(_visit(tmp_path, notes)) == [401, 421, 200, 200, 403]
+    assert run_async(_visit(tmp_path, notes)) == [401, 421, 200, 200, 403]
     assert [note.type for note in notes.noted] == ["agent_auth_rejected"] * 2
     assert [note.body["agent"]["reason"] for note in notes.noted] == [
         "wrong host at /",

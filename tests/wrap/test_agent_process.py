@@ -8,13 +8,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import wait_for
+from tests.support.waiting import run_async, wait_for
 
 from thoughtgate.errors import UsageError
 from thoughtgate.wrap import agent_process
 from thoughtgate.wrap.agent_process import AgentProcess
-
-PATIENCE_S = 10.0
 
 
 def _start(command: list[str]) -> AgentProcess:
@@ -23,9 +21,9 @@ def _start(command: list[str]) -> AgentProcess:
 
 def _run(command: list[str], act: Callable[[AgentProcess], Awaitable[int]]) -> int:
     async def run() -> int:
-        return await asyncio.wait_for(act(_start(command)), PATIENCE_S)
+        return await act(_start(command))
 
-    return asyncio.run(run())
+    return run_async(run())
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 37", 37), ("kill -9 $$", 137)])
@@ -67,7 +65,7 @@ def test_the_agent_starts_with_the_systems_own_signals() -> None:
         check = f"{script}\nassert signal.getsignal(15) == signal.SIG_DFL"
         return await _start([sys.executable, "-c", check]).wait()
 
-    assert asyncio.run(run()) == 0
+    assert run_async(run()) == 0
 
 
 async def _until_handles(pid: int, number: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.commands import shim
 from tests.support.stdio_peer import StdioPeer
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, reap, wait_for
 from tests.support.wraps import HOLD, Machine, entry, kind_of, pending, text_of
 
 from thoughtgate.gate.run_file import RunFile, write_run_file
@@ -176,7 +176,7 @@ def test_ec_stdio_036_a_shim_waits_for_a_service_that_is_not_there_yet(machine: 
             resume = threading.Timer(0.5, os.kill, (run.peer.pid, signal.SIGCONT))
             resume.start()
             assert late.receive()["result"] == {}
-            resume.join()
+            resume.join(PATIENCE_S)
             late.finish()
         assert run.finish() == 0
     assert machine.config.read_bytes() == original
@@ -197,7 +197,7 @@ def test_ec_stdio_036_a_shim_whose_service_is_gone_for_good_ends_with_a_hint(
 
 def _dead_process() -> int:
     pid = os.posix_spawnp("true", ["true"], {})
-    os.waitpid(pid, 0)
+    reap(pid)
     return pid
 
 

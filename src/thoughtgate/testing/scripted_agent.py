@@ -165,7 +165,7 @@ class ScriptedAgent:
             code = self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            code = self._process.wait()
+            code = self._process.wait(_STOP_S)
         self._reader.join(_STOP_S)
         if self._process.stdout is not None:
             self._process.stdout.close()

@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -10,7 +9,7 @@ import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.commands import thoughtgate
 from tests.support.records import RUN, call, write_run
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_S, wait_for, within
 
 from thoughtgate.cli.audit.tail import Wanted, events_of, told
 from thoughtgate.core.envelope import Envelope, Run
@@ -79,7 +78,6 @@ def test_a_followed_record_shows_what_comes_even_after_it_was_put_aside(tmp_path
         thoughtgate("audit", "tail", "-f", "--json", "--record", str(path)),
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     seen: list[str] = []
     reader = threading.Thread(target=lambda: seen.extend(tail.stdout or []), daemon=True)
@@ -111,8 +109,8 @@ def test_a_followed_record_that_is_not_there_yet_is_waited_for_aloud(
     events = events_of(path, wanted, 5, follow=True)
     writing = threading.Timer(0.3, write_run, (path, 1))
     writing.start()
-    assert next(events)["type"] == "run_start"
-    writing.join()
+    assert within(lambda: next(events))["type"] == "run_start"
+    writing.join(PATIENCE_S)
     assert capsys.readouterr().err == f"waiting for {path}\n"
     next(events_of(path, wanted, 5, follow=True))
     assert capsys.readouterr().err == ""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.approvals import CALL, a_desk, a_store, held
 from tests.support.commands import ROOT
+from tests.support.waiting import read_line, within
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.stores.approvals import ApprovalStore
@@ -30,13 +31,13 @@ class Gate:
 
     def step(self) -> str:
         assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
+        return read_line(self.process.stdout).strip()
 
     def end(self) -> list[str]:
-        """Return what it said after the steps read; the process itself has a deadline."""
+        """Return what it said after the steps read."""
         assert self.process.stdout is not None
         with self.process.stdout as rest:
-            said = rest.read().splitlines()
+            said = within(rest.read, what="the end of the gate").splitlines()
         self.process.wait(30)
         return said
 
