@@ -1,0 +1,121 @@
+"""Runs each scenario through every face, with warm gates that scenarios share.
+
+A scenario is a test with the fixture ``gate`` (a warm gate), ``observing`` (one with the
+development profile) or ``start`` (gates of its own). It runs once for each face, but for
+those that it names with ``@pytest.mark.not_for(REASON, FACE, ...)``.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.faces.face import FACES, Face, Gate, Setup
+from tests.faces.known_drift import drift_of
+from tests.faces.policies import DEVELOPMENT, MAIN
+
+DRIFT_PATIENCE_S = 3.0
+"""How long a scenario waits where it is known to fail."""
+
+Start = Callable[..., Gate]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: takes more than five seconds")
+    config.addinivalue_line("markers", "xdist_group(name): scenarios of one face share a worker")
+    config.addinivalue_line("markers", "not_for(reason, *faces): faces that it cannot apply to")
+    config.addinivalue_line("markers", "long_for(*faces): through these it takes over five seconds")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "face" not in metafunc.fixturenames:
+        return
+    without: set[str] = set()
+    slow: set[str] = set()
+    for mark in metafunc.definition.iter_markers("not_for"):
+        without |= set(mark.args[1:])
+    for mark in metafunc.definition.iter_markers("long_for"):
+        slow |= set(mark.args)
+    chosen = []
+    for face in FACES:
+        if face.name in without:
+            continue
+        marks = [pytest.mark.xdist_group(face.name)]
+        drift = drift_of(metafunc.function.__name__.removeprefix("test_"), face.name)
+        if drift is not None:
+            marks.append(pytest.mark.xfail(strict=True, reason=f"drift: {drift.row}"))
+        if face.name in slow:
+            marks.append(pytest.mark.long)
+        chosen.append(pytest.param(face, id=face.name, marks=marks))
+    metafunc.parametrize("face", chosen)
+
+
+class WarmGates:
+    """Gates that run until the session ends, one for each face and setup."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._gates: dict[tuple[str, str], Gate] = {}
+        self._numbers = count(1)
+
+    def get(self, face: Face, name: str, setup: Setup) -> Gate:
+        """Return a running gate; one that a scenario has ended is started anew."""
+        gate = self._gates.get((face.name, name))
+        if gate is None or gate.process.process.poll() is not None:
+            if gate is not None:
+                gate.close()
+            root = self._root / f"{face.name}-{name}-{next(self._numbers)}"
+            gate = self._gates[face.name, name] = Gate(face, root, setup)
+            gate.start()
+        return gate
+
+    def lend(self, face: Face, name: str, setup: Setup, patience_s: float) -> Iterator[Gate]:
+        """Yield a gate to one scenario, and end the HTTP sessions that it opened."""
+        gate = self.get(face, name, setup)
+        gate.patience_s = patience_s
+        yield gate
+        gate.close_sessions()
+
+    def close(self) -> None:
+        """End them all."""
+        for gate in self._gates.values():
+            gate.close()
+
+
+@pytest.fixture(scope="session")
+def warm_gates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmGates]:
+    gates = WarmGates(tmp_path_factory.mktemp("faces"))
+    yield gates
+    gates.close()
+
+
+@pytest.fixture
+def patience_s(request: pytest.FixtureRequest, face: Face) -> float:
+    function = request.node.function.__name__.removeprefix("test_")
+    return DRIFT_PATIENCE_S if drift_of(function, face.name) else 10.0
+
+
+@pytest.fixture
+def gate(face: Face, warm_gates: WarmGates, patience_s: float) -> Iterator[Gate]:
+    yield from warm_gates.lend(face, "main", MAIN, patience_s)
+
+
+@pytest.fixture
+def observing(face: Face, warm_gates: WarmGates, patience_s: float) -> Iterator[Gate]:
+    yield from warm_gates.lend(face, "development", DEVELOPMENT, patience_s)
+
+
+@pytest.fixture
+def start(face: Face, tmp_path: Path, patience_s: float) -> Iterator[Start]:
+    """Start gates of the scenario's own, and end them with it."""
+    started: list[Gate] = []
+
+    def run(setup: Setup, *, at_once: bool = True) -> Gate:
+        gate = Gate(face, tmp_path / f"gate-{len(started)}", setup)
+        gate.patience_s = patience_s
+        started.append(gate)
+        return gate.start() if at_once else gate
+
+    yield run
+    for each in started:
+        each.close()
