@@ -17,6 +17,8 @@ from tests.support.session_play import (
     play,
     records,
     server,
+    to_agent,
+    to_server,
 )
 
 from thoughtgate.core.commands import (
@@ -34,7 +36,7 @@ from thoughtgate.core.events import (
     ServerSent,
     Ticked,
 )
-from thoughtgate.core.session import HOLD_TEXT
+from thoughtgate.core.session_replies import HOLD_TEXT
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.testing.playbook import Some
 from thoughtgate.wire.frame import read_frame
@@ -50,9 +52,9 @@ def test_an_ungated_request_and_its_answer_pass_as_they_are() -> None:
     (
         play(session)
         .when(AgentSent(opening, 0.0))
-        .then(ToServer(opening, 0))
+        .then(to_server(opening, 0))
         .when(ServerSent(answer, 0.0))
-        .then(ToAgent(answer, 0))
+        .then(to_agent(answer, 0))
     )
     assert session.is_idle
 
@@ -77,14 +79,14 @@ def test_blank_lines_are_nothing() -> None:
 def test_a_frame_that_the_driver_has_read_is_not_read_again() -> None:
     message = read_frame(frame(request(1, "ping")))
 
-    play().when(AgentSent(b"x", 0.0, message)).then(ToServer(frame(request(1, "ping")), 1))
+    play().when(AgentSent(b"x", 0.0, message)).then(to_server(frame(request(1, "ping")), 1))
 
 
 def test_a_servers_frame_that_the_driver_has_read_is_not_read_again() -> None:
     message = read_frame(frame(notification("notifications/x")))
 
     play().when(ServerSent(b"x", 0.0, message)).then(
-        ToAgent(frame(notification("notifications/x")))
+        to_agent(frame(notification("notifications/x")))
     )
 
 
@@ -94,8 +96,8 @@ def test_notifications_pass_both_ways() -> None:
     started = frame(notification("notifications/initialized"))
     (
         play()
-        .when(AgentSent(started, 0.0)).then(ToServer(started))
-        .when(ServerSent(changed, 0.0)).then(ToAgent(changed))
+        .when(AgentSent(started, 0.0)).then(to_server(started))
+        .when(ServerSent(changed, 0.0)).then(to_agent(changed))
     )  # fmt: skip
 
 
@@ -116,8 +118,8 @@ def test_a_call_waits_for_its_verdict_and_then_goes_on_byte_for_byte() -> None:
     )
     assert judge.named[0].name == "echo"
     assert session.open_requests == 1
-    book.whatever().when(judged(1, YES)).then(ToServer(line, 1))
-    book.when(server(result(1))).then(ToAgent(frame(result(1)), 1))
+    book.whatever().when(judged(1, YES)).then(to_server(line, 1))
+    book.when(server(result(1))).then(to_agent(frame(result(1)), 1))
     assert session.is_idle
 
 
@@ -145,7 +147,7 @@ def test_an_error_of_the_server_passes_untouched_and_its_words_stay_off_the_reco
     ended, sent = session.receive(ServerSent(answer, 0.0))
 
     assert isinstance(ended, WriteRecord)
-    assert sent == ToAgent(answer, 1)
+    assert sent == to_agent(answer, 1)
     assert ended.record.body["status"] == "ERROR"
     assert ended.record.body["error"]["class"] == "upstream_error"
     assert "secret" not in repr(ended)
@@ -254,10 +256,10 @@ def test_the_number_one_and_the_text_one_are_two_ids() -> None:
         play()
         .when(agent(call(1, "x"))).whatever()
         .when(agent(call("1", "y"))).whatever()
-        .when(judged("1", YES)).then(ToServer(frame(call("1", "y")), "1"))
+        .when(judged("1", YES)).then(to_server(frame(call("1", "y")), "1"))
         .when(judged(1, NO)).then(fails(1, "governance_denied"))
         .when(server(result(1))).then()
-        .when(server(result("1"))).then(ToAgent(frame(result("1")), "1"))
+        .when(server(result("1"))).then(to_agent(frame(result("1")), "1"))
     )  # fmt: skip
 
 
@@ -292,7 +294,7 @@ def test_a_call_cancelled_before_its_verdict_is_never_sent_and_its_id_stays_take
     (
         play(session)
         .when(agent(call(1, "harmless"))).whatever()
-        .when(AgentSent(cancel, 0.0)).then(ToServer(cancel))
+        .when(AgentSent(cancel, 0.0)).then(to_server(cancel))
         .when(agent(call(1, "harmful"))).then(fails(1, "invalid_request"))
         .when(judged(1, YES)).then()
         .when(agent(call(1, "harmful"))).then(Some(JudgeCall))
@@ -354,7 +356,7 @@ def test_a_held_call_asks_people_and_goes_on_once_they_agree() -> None:
         .when(agent(call(1, "x"))).whatever()
         .when(judged(1, ASK, at=2.0)).then(AskPeople(1, "run.1", "ops", 2.0))
         .when(agent(request(2, "ping"))).then(Some(ToServer))
-        .when(judged(1, YES)).then(ToServer(frame(call(1, "x")), 1))
+        .when(judged(1, YES)).then(to_server(frame(call(1, "x")), 1))
     )  # fmt: skip
     assert session.held_calls == 0
 
@@ -412,7 +414,7 @@ def test_cancelling_a_held_call_withdraws_the_question() -> None:
         .when(agent(call(1, "x"))).whatever()
         .when(judged(1, ASK, at=1.0)).whatever()
         .when(AgentSent(cancel, 2.0)).then(
-            ToServer(cancel), Withdraw(1, "run.1", "the caller cancelled")
+            to_server(cancel), Withdraw(1, "run.1", "the caller cancelled")
         )
         .when(judged(1, YES)).then()
     )  # fmt: skip

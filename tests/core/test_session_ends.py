@@ -17,6 +17,8 @@ from tests.support.session_play import (
     play,
     records,
     server,
+    to_agent,
+    to_server,
 )
 
 from thoughtgate.core.commands import (
@@ -47,7 +49,7 @@ from thoughtgate.wire.lines import MAX_LINE
 def test_a_cancellation_of_nothing_is_passed_on(requested: Any) -> None:
     line = frame(notification("notifications/cancelled", {"requestId": requested}))
 
-    play().when(AgentSent(line, 0.0)).then(ToServer(line))
+    play().when(AgentSent(line, 0.0)).then(to_server(line))
 
 
 def test_a_late_answer_to_a_cancelled_request_is_dropped_and_frees_the_id() -> None:
@@ -88,7 +90,7 @@ def test_a_caller_that_leaves_alone_gives_up_what_waits_and_cancels_what_is_mode
     book.when(CallerGone(1, 2.0)).then(Withdraw(1, "run.1", "the caller is gone"))
     book.when(agent(call(2, "x"))).whatever().when(judged(2, YES)).whatever()
     book.when(CallerGone(2, 2.0)).then()
-    book.when(server(result(2))).then(ToAgent(frame(result(2)), 2))
+    book.when(server(result(2))).then(to_agent(frame(result(2)), 2))
     book.when(agent(modern)).whatever().when(judged("m", YES)).whatever()
     book.when(CallerGone("m", 3.0))
     (cancelled,) = book.commands
@@ -173,10 +175,10 @@ def test_a_request_of_the_server_reaches_the_agent_and_its_answer_goes_back() ->
     (
         play()
         .when(agent(request(0, "ping"))).whatever()
-        .when(ServerSent(asked, 0.0)).then(ToAgent(asked))
-        .when(AgentSent(answer, 0.0)).then(ToServer(answer))
+        .when(ServerSent(asked, 0.0)).then(to_agent(asked))
+        .when(AgentSent(answer, 0.0)).then(to_server(answer))
         .when(AgentSent(answer, 0.0)).then()
-        .when(server(result(0))).then(ToAgent(frame(result(0)), 0))
+        .when(server(result(0))).then(to_agent(frame(result(0)), 0))
     )  # fmt: skip
 
 
@@ -200,7 +202,7 @@ def test_a_faulty_request_of_the_server_is_answered_and_harms_no_call_of_that_id
         play()
         .when(agent(request(1, "ping"))).whatever()
         .when(server(faulty)).then(Some(ToServer, is_error(1, "invalid_params")))
-        .when(server(result(1))).then(ToAgent(frame(result(1)), 1))
+        .when(server(result(1))).then(to_agent(frame(result(1)), 1))
     )  # fmt: skip
 
 
@@ -210,7 +212,7 @@ def test_what_a_server_prints_besides_is_dropped_and_harms_no_call(stray: bytes)
         play()
         .when(agent(request(1, "ping"))).whatever()
         .when(ServerSent(stray, 0.0)).then()
-        .when(server(result(1))).then(ToAgent(frame(result(1)), 1))
+        .when(server(result(1))).then(to_agent(frame(result(1)), 1))
     )  # fmt: skip
 
 
@@ -297,7 +299,7 @@ def test_the_judge_sees_the_entries_and_the_agent_nothing_before() -> None:
 def test_an_answer_to_a_list_that_is_no_list_passes(body: dict[str, Any]) -> None:
     book = play().when(agent(request(1, "tools/list"))).whatever()
 
-    book.when(server(body)).then(ToAgent(frame(body), 1))
+    book.when(server(body)).then(to_agent(frame(body), 1))
 
 
 # Refused frames, and the development profile.
@@ -353,7 +355,7 @@ def test_development_passes_what_production_refuses_and_says_so(line: bytes, out
     assert isinstance(record, WriteRecord)
     assert record.record.body["frame"]["enforced"] is False
     assert record.record.body["frame"]["outcome"] == outcome
-    assert sent == ToServer(line)
+    assert sent == to_server(line)
 
 
 def test_development_passes_a_faulty_answer_once() -> None:
@@ -363,7 +365,7 @@ def test_development_passes_a_faulty_answer_once() -> None:
         play(session)
         .when(agent(call(1, "x"))).whatever()
         .when(judged(1, YES)).whatever()
-        .when(ServerSent(answer, 0.0)).then(ToAgent(answer))
+        .when(ServerSent(answer, 0.0)).then(to_agent(answer))
         .when(Ticked(1000.0)).then()
     )  # fmt: skip
     assert session.is_idle

@@ -7,7 +7,7 @@ import pytest
 from tests.support.frames import envelope, request
 from tests.support.frames import line as frame
 
-from thoughtgate.core.commands import ToAgent, ToServer, WriteRecord
+from thoughtgate.core.commands import NOTICE, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import AGENT_TO_SERVER, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import NEVER_PASSED, Asked, Clerk, Setup
 from thoughtgate.policy.call import DENY, Verdict
@@ -66,7 +66,7 @@ def test_development_passes_all_but_what_cannot_be_passed() -> None:
     fault = Fault("invalid_request", "no", "raw_cr", 1)
 
     assert clerk.refused(fault, b"a\rb\r", 0.0, AGENT_TO_SERVER)[1] == ToServer(b"a\rb")
-    assert clerk.refused(fault, b"a", 0.0, SERVER_TO_AGENT)[1] == ToAgent(b"a")
+    assert clerk.refused(fault, b"a", 0.0, SERVER_TO_AGENT)[1] == ToAgent(b"a", None, NOTICE)
     for check in NEVER_PASSED:
         assert not clerk.passes(fault._replace(check=check))
     assert not CLERK.passes(fault)

@@ -16,6 +16,8 @@ from tests.support.session_play import (
     play,
     records,
     server,
+    to_agent,
+    to_server,
 )
 
 from thoughtgate.core.commands import (
@@ -152,10 +154,10 @@ def test_a_question_about_a_task_of_ours_is_answered_here() -> None:
 def test_a_question_about_a_task_of_the_servers_goes_there() -> None:
     other = frame(request(5, "tasks/get", {"taskId": "abc"}))
     ours = frame(request(6, "tasks/get", {"taskId": "tg_zzz"}))
-    book = play().when(agent(json.loads(other))).then(ToServer(other, 5))
+    book = play().when(agent(json.loads(other))).then(to_server(other, 5))
     book.when(agent(json.loads(ours))).whatever()
 
-    book.when(TaskAnswered(6, None, 1.0)).then(ToServer(ours, 6))
+    book.when(TaskAnswered(6, None, 1.0)).then(to_server(ours, 6))
 
 
 def test_a_cancelled_question_about_a_task_is_forgotten() -> None:
@@ -184,7 +186,7 @@ def test_an_answer_that_a_rule_wants_masked_goes_on_masked() -> None:
     )
     assert session.is_open(1)
     book.when(AnswerMasked(1, result(1, {"a": "*"}), 1.0)).then(
-        ToAgent(frame(result(1, {"a": "*"})), 1)
+        to_agent(frame(result(1, {"a": "*"})), 1)
     )
     assert session.is_idle
     book.when(AnswerMasked(1, None, 1.0)).then()

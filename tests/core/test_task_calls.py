@@ -47,10 +47,11 @@ def test_all_held_calls_are_given_back_at_once() -> None:
 
 def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None:
     calls = TaskedCalls()
-    ident, frame = calls.run(held(task={"ttl": 5}, arguments={"a": 1}))
-    sent = json.loads(frame)
+    message = calls.run(held(task={"ttl": 5}, arguments={"a": 1}))
+    sent = json.loads(message.raw)
 
-    assert sent["id"] == ident == "tg-run.1"
+    assert sent == message.body
+    assert sent["id"] == message.id == "tg-run.1"
     assert sent["params"] == {"name": "add", "arguments": {"a": 1}}
     assert sent["method"] == "tools/call"
     assert calls.is_used
@@ -58,7 +59,7 @@ def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None
 
 def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
     calls = TaskedCalls()
-    ident, _ = calls.run(held())
+    ident = calls.run(held()).id
     answer = line({"jsonrpc": "2.0", "id": ident, "result": {"content": []}})
 
     assert calls.divert([ToAgent(answer, ident)], 9.0) == [
@@ -68,7 +69,7 @@ def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
 
 def test_other_commands_are_left_alone() -> None:
     calls = TaskedCalls()
-    ident, _ = calls.run(held())
+    ident = calls.run(held()).id
     others: list[Command] = [
         ToServer(b"{}", ident),
         ToAgent(b"{}"),
@@ -82,7 +83,7 @@ def test_other_commands_are_left_alone() -> None:
 
 def test_a_task_ends_once() -> None:
     calls = TaskedCalls()
-    ident, _ = calls.run(held())
+    ident = calls.run(held()).id
     answer = ToAgent(line({"jsonrpc": "2.0", "id": ident, "result": {}}), ident)
     first, second = calls.divert([answer, answer], 9.0)
 

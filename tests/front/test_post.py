@@ -125,9 +125,9 @@ def test_other_calls_flow_while_one_is_held(gate: Gate) -> None:
 def test_a_held_call_tells_progress_with_the_callers_own_token(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thoughtgate.core import session
+    from thoughtgate.core import session_replies
 
-    monkeypatch.setattr(session, "PROGRESS_EVERY_S", 0.2)
+    monkeypatch.setattr(session_replies, "PROGRESS_EVERY_S", 0.2)
     message = call_of("pay")
     message["params"]["_meta"] = {"progressToken": "mine"}
     with gate.raw() as connection:

@@ -6,12 +6,14 @@ from typing import Any
 
 from tests.support.frames import line as frame
 
-from thoughtgate.core.commands import ToAgent, WriteRecord
+from thoughtgate.core.commands import ANSWER, NOTICE, PROMPT, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.events import AgentSent, CallJudged, ServerSent
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.testing.playbook import Playbook, Some
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 
 YES = Verdict(FORWARD, "rules")
 NO = Verdict(DENY, "rules", "governance_denied", "secret rule text", "rules[3]")
@@ -42,6 +44,19 @@ def server(body: Any, at: float = 0.0) -> ServerSent:
 def judged(key: int | str, verdict: Verdict, at: float = 0.0) -> CallJudged:
     """The judge has spoken."""
     return CallJudged(key, verdict, f"run.{key}", at)
+
+
+def to_server(data: bytes, key: RequestId | None = None) -> ToServer:
+    """A frame for the server, with what it says."""
+    message = read_frame(data)
+    return ToServer(data, key, message if isinstance(message, Message) else None)
+
+
+def to_agent(data: bytes, key: RequestId | None = None) -> ToAgent:
+    """A frame of the server for the agent."""
+    message = read_frame(data)
+    shape = message.shape if isinstance(message, Message) else NOTIFICATION
+    return ToAgent(data, key, {REQUEST: PROMPT, NOTIFICATION: NOTICE}.get(shape, ANSWER))
 
 
 def fails(ident: Any, kind: str) -> Some:

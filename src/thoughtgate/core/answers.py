@@ -3,6 +3,9 @@
 from typing import Any
 
 from thoughtgate.core.record_events import CANCELLED, ERROR, OK, TIMEOUT
+from thoughtgate.wire.message import Message
+from thoughtgate.wire.methods import Listing
+from thoughtgate.wire.replies import render
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
@@ -35,6 +38,19 @@ def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
         return False
     name = entry.get(key)
     return type(name) is str and name not in hidden
+
+
+def without_hidden(message: Message, listing: Listing, hidden: frozenset[str]) -> bytes:
+    """Return a server's list without its hidden entries; the same bytes where none is hidden."""
+    entries = message.body["result"][listing.member]
+    kept = [entry for entry in entries if is_shown(entry, listing.key, hidden)]
+    if len(kept) == len(entries):
+        return message.raw
+    result = {**message.body["result"], listing.member: kept}
+    if "cacheScope" in result:
+        # 2026-07-28, caching: what was filtered for one caller must not be shared.
+        result["cacheScope"] = "private"
+    return render({**message.body, "result": result})
 
 
 def has_failed(status: str, *, is_error: bool) -> bool | None:

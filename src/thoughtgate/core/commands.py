@@ -4,11 +4,18 @@ Records come before the bytes they speak of: a driver must have written every
 ``WriteRecord`` of a batch before it sends the batch's first ``ToServer``.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.record_events import Record
-from thoughtgate.wire.message import Json, RequestId
+from thoughtgate.wire.message import Json, Message, RequestId
 from thoughtgate.wire.methods import Named
+
+ANSWER: Final = "answer"
+"""The response to the request of the agent that the key names."""
+NOTICE: Final = "notice"
+"""A notification, about the request that the key names or about none."""
+PROMPT: Final = "prompt"
+"""A request to the agent, from the server or from the gate."""
 
 
 class ToServer(NamedTuple):
@@ -17,6 +24,8 @@ class ToServer(NamedTuple):
     data: bytes
     key: RequestId | None = None
     """The id of the request it carries; None when nobody waits for an answer."""
+    message: Message | None = None
+    """What the frame says; None for one without a reading, which the development profile passes."""
 
 
 class ToAgent(NamedTuple):
@@ -25,6 +34,12 @@ class ToAgent(NamedTuple):
     data: bytes
     key: RequestId | None = None
     """The id of the agent's request that it belongs to; None when it belongs to none."""
+    carries: str = ANSWER
+    """``ANSWER``, ``NOTICE`` or ``PROMPT``."""
+    error: str = ""
+    """The kind of error, when it is an answer of the gate's own that refuses the request."""
+    gate: str = ""
+    """The gate that refused, for such an answer."""
 
 
 class WriteRecord(NamedTuple):

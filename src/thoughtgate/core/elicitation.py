@@ -10,7 +10,7 @@ Pure and small: every shim loads it.
 
 from typing import Any, Final, Protocol
 
-from thoughtgate.core.commands import Command, PersonAnswered, ToAgent
+from thoughtgate.core.commands import NOTICE, PROMPT, Command, PersonAnswered, ToAgent
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
 from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
@@ -126,9 +126,8 @@ class Elicitations:
         self._asked[ident] = (call_id, key)
         self.is_used = True
         params = {"message": text, "requestedSchema": SCHEMA}
-        # The method first: whoever carries the frame sees at once that it answers nothing.
-        frame = render({"jsonrpc": "2.0", "method": METHOD, "id": ident, "params": params})
-        return [ToAgent(frame, key)]
+        frame = render({"jsonrpc": "2.0", "id": ident, "method": METHOD, "params": params})
+        return [ToAgent(frame, key, PROMPT)]
 
     def take(self, message: Message, at: float) -> list[Command] | None:
         """Return what an answer to a prompt comes to; None when it answers none of ours."""
@@ -144,7 +143,9 @@ class Elicitations:
         asked = {ident: key for ident, (about, key) in self._asked.items() if about == call_id}
         for ident in asked:
             del self._asked[ident]
-        return [ToAgent(render_cancelled(ident, ELSEWHERE), key) for ident, key in asked.items()]
+        return [
+            ToAgent(render_cancelled(ident, ELSEWHERE), key, NOTICE) for ident, key in asked.items()
+        ]
 
     def answered(self, call_id: str, answer: Answer | None, at: float) -> list[Command]:
         """Return what the person said of a call that is made again, now that people are asked."""

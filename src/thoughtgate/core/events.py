@@ -17,6 +17,8 @@ class AgentSent(NamedTuple):
     at: float
     message: Message | Fault | None = None
     """What the line says, when the driver has read it already."""
+    shown: str = ""
+    """The name by which the caller knows what it asks for, where that is not the server's own."""
 
 
 class ServerSent(NamedTuple):
@@ -85,6 +87,8 @@ class NotSent(NamedTuple):
     key: RequestId
     kind: str
     at: float
+    reason: str = ""
+    """Why, in words for the caller; without URLs, paths and arguments."""
 
 
 class KeptAlive(NamedTuple):

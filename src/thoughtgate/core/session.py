@@ -7,8 +7,11 @@ clocks: frames and times come in as events, bytes go out as commands.
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.answers import is_shown, outcome_of, says_error
+from thoughtgate.core.answers import outcome_of, says_error, without_hidden
 from thoughtgate.core.commands import (
+    ANSWER,
+    NOTICE,
+    PROMPT,
     AskPeople,
     AskTask,
     Command,
@@ -45,21 +48,26 @@ from thoughtgate.core.record_events import (
     SERVER_TO_AGENT,
     TIMEOUT,
 )
-from thoughtgate.core.session_replies import LATE_FOR_S, Asked, Clerk, Setup, sent, traced
+from thoughtgate.core.session_replies import (
+    LATE_FOR_S,
+    Asked,
+    Clerk,
+    Setup,
+    sent,
+    tell_progress,
+    to_server_frame,
+    traced,
+)
 from thoughtgate.core.task import names_our_task, wants_task
 from thoughtgate.core.task_calls import TaskedCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
-from thoughtgate.wire.replies import render, render_cancelled, render_progress
+from thoughtgate.wire.replies import render, render_cancelled
 from thoughtgate.wire.revisions import META, is_modern, progress_token
 from thoughtgate.wire.unchecked import made
 
-PROGRESS_EVERY_S: Final = 10.0
-"""Pace of progress while a call is held; common clients give up after 60 s of silence."""
-
-HOLD_TEXT: Final = "waiting for a person to approve this call"
 CALLER_GONE: Final = "the caller is gone"
 ASKED_IN_AGENT: Final = "the agent's own prompt asks; the call will be made again"
 UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
@@ -143,7 +151,7 @@ class Session:
     # Frames from the agent.
 
     def _agent_sent(self, event: AgentSent) -> list[Command]:
-        line, at, message = event
+        line, at, message, shown = event
         if not line or line == b"\r":
             return []
         if message is None:
@@ -151,12 +159,12 @@ class Session:
         if isinstance(message, Fault):
             return self._clerk.refused(message, line, at, AGENT_TO_SERVER)
         if message.shape == REQUEST:
-            return self._agent_asked(message, at)
+            return self._agent_asked(message, at, shown)
         if message.shape == NOTIFICATION:
             return self._agent_notified(message, at)
         return self._agent_answered(message, at)
 
-    def _agent_asked(self, message: Message, at: float) -> list[Command]:
+    def _agent_asked(self, message: Message, at: float, shown: str) -> list[Command]:
         params = message.body.get("params") or {}
         answer = None
         if "requestState" in params:
@@ -176,7 +184,7 @@ class Session:
         token = progress_token(params) if has_meta else None
         modern = has_meta and is_modern(params)
         asked = made(
-            Asked, (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer)
+            Asked, (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown)
         )
         gone = self._server_gone
         if gone is not None:
@@ -192,7 +200,7 @@ class Session:
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
         self._send_on(ident, sent(asked, at, asked.call_id, asked.redact))
-        return [seen, ToServer(message.raw, ident)]
+        return [seen, ToServer(message.raw, ident, message)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
         return self._not_free(ident, self._taken) if any(self._taken) else None
@@ -228,7 +236,7 @@ class Session:
             return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         commands: list[Command] = [
             self._clerk.seen(message, at, AGENT_TO_SERVER),
-            ToServer(message.raw),
+            ToServer(message.raw, None, message),
         ]
         if message.method == methods.CANCELLED:
             commands += self._agent_cancelled(message, at)
@@ -253,7 +261,7 @@ class Session:
         if method is None:
             return self._unasked(message, at, AGENT_TO_SERVER)
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER, method)
-        return [seen, ToServer(message.raw)]
+        return [seen, ToServer(message.raw, None, message)]
 
     def _unasked(self, message: Message, at: float, direction: str) -> list[Command]:
         """A response to an id that was never asked is dropped and recorded."""
@@ -274,7 +282,8 @@ class Session:
             return self._server_asked(message, at)
         if message.shape == NOTIFICATION:
             self._keep_alive(message, at)
-            return [self._clerk.seen(message, at, SERVER_TO_AGENT), ToAgent(message.raw)]
+            seen = self._clerk.seen(message, at, SERVER_TO_AGENT)
+            return [seen, ToAgent(message.raw, None, NOTICE)]
         return self._server_answered(message, at)
 
     def _server_asked(self, message: Message, at: float) -> list[Command]:
@@ -284,7 +293,8 @@ class Session:
         if fault is not None:
             return self._clerk.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         self._served[ident] = message.method
-        return [self._clerk.seen(message, at, SERVER_TO_AGENT), ToAgent(message.raw)]
+        seen = self._clerk.seen(message, at, SERVER_TO_AGENT)
+        return [seen, ToAgent(message.raw, None, PROMPT)]
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
@@ -318,7 +328,7 @@ class Session:
         status, error = outcome_of(body)
         failed = says_error(body)
         ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
-        return [*ended, made(ToAgent, (raw, ident))]
+        return [*ended, made(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
         """A rule wants this answer without its secrets; no mask, no answer."""
@@ -380,7 +390,7 @@ class Session:
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
             self._send_on(key, sent(asked, at, call_id, verdict.redact))
-            return [*closed, made(ToServer, (message.raw, key))]
+            return [*closed, made(ToServer, (message.raw, key, message))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._clerk.denied(key, asked, verdict, at)]
 
@@ -442,7 +452,7 @@ class Session:
             return []
         if event.body is None and asked.message is not None:
             self._send_on(event.key, sent(asked, event.at, asked.call_id, asked.redact))
-            return [ToServer(asked.message.raw, event.key)]
+            return [ToServer(asked.message.raw, event.key, asked.message)]
         reply = {"jsonrpc": "2.0", "id": event.key, **(event.body or {})}
         return [ToAgent(render(reply), event.key)]
 
@@ -451,33 +461,29 @@ class Session:
         asked = asked._replace(redact=event.verdict.redact)
         if event.verdict.trace and asked.message is not None:
             asked = asked._replace(message=traced(asked.message, event.verdict.trace))
-        ident, frame = self._tasked.run(asked)
+        message = self._tasked.run(asked)
+        ident = message.id
+        assert ident is not None
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
             return self._clerk.denied(ident, asked, event.verdict, event.at)
         if self._server_gone is not None:
             gone = self._server_gone
             return self._clerk.failed(ident, asked, gone.kind, event.at, text=gone.reason)
         self._send_on(ident, sent(asked, event.at, asked.call_id, asked.redact))
-        return [ToServer(frame, ident)]
+        return [ToServer(message.raw, ident, message)]
 
     def _list_screened(self, event: ListScreened) -> list[Command]:
         offered = self._offered.pop(event.key, None)
         if offered is None:
             return []
-        message, listing = offered.message, offered.listing
-        entries = message.body["result"][listing.member]
-        kept = [entry for entry in entries if is_shown(entry, listing.key, event.hidden)]
-        if len(kept) == len(entries):
-            return [ToAgent(message.raw, event.key)]
-        result = {**message.body["result"], listing.member: kept}
-        if "cacheScope" in result:
-            # 2026-07-28, caching: what was filtered for one caller must not be shared.
-            result["cacheScope"] = "private"
-        return [ToAgent(render({**message.body, "result": result}), event.key)]
+        screened = without_hidden(offered.message, offered.listing, event.hidden)
+        return [ToAgent(screened, event.key)]
 
     def _not_sent(self, event: NotSent) -> list[Command]:
-        asked = self._close(event.key)
-        return [] if asked is None else self._clerk.failed(event.key, asked, event.kind, event.at)
+        key, kind, at, reason = event
+        asked = self._close(key)
+        details = {"reason": reason} if reason else None
+        return [] if asked is None else self._clerk.failed(key, asked, kind, at, details=details)
 
     # Ends.
 
@@ -505,7 +511,7 @@ class Session:
             return []
         self._close_early(key, at)
         ended = self._clerk.ended(opened, at, CANCELLED, 0)
-        return [*ended, ToServer(render_cancelled(key, CALLER_GONE))]
+        return [*ended, to_server_frame(render_cancelled(key, CALLER_GONE))]
 
     def _server_left(self, event: ServerGone) -> list[Command]:
         """Everybody who waits is told; nothing stays open."""
@@ -555,7 +561,7 @@ class Session:
         if self._late:
             self._forget_late(event.at - LATE_FOR_S)
         if self._held:
-            commands += self._tell_progress(event.at)
+            commands += tell_progress(self._waiting, event.at)
         return commands
 
     def _time_out(self, key: RequestId, at: float) -> list[Command]:
@@ -564,22 +570,11 @@ class Session:
         kind = "tool_call_timeout"
         error = {"class": "timeout", "kind": kind, "message": "no answer in time"}
         told = self._clerk.failed(key, asked, kind, at, error=error, status=TIMEOUT)
-        return [*told, ToServer(render_cancelled(key, "no answer in time"))]
+        return [*told, to_server_frame(render_cancelled(key, "no answer in time"))]
 
     def _forget_late(self, before: float) -> None:
         for key in [key for key, since in self._late.items() if since < before]:
             del self._late[key]
-
-    def _tell_progress(self, at: float) -> list[Command]:
-        commands: list[Command] = []
-        for key, asked in self._waiting.items():
-            if asked.token is None or not asked.held_since:
-                continue
-            due = int((at - asked.held_since) / PROGRESS_EVERY_S)
-            if due > asked.told:
-                self._waiting[key] = asked._replace(told=due)
-                commands.append(ToAgent(render_progress(asked.token, due, HOLD_TEXT), key))
-        return commands
 
 
 _HANDLERS: Final[dict[type, Any]] = {

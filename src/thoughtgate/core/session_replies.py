@@ -6,7 +6,7 @@ here keeps the session readable and makes every refusal look alike.
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.commands import Command, ToAgent, ToServer, WriteRecord
+from thoughtgate.core.commands import ANSWER, NOTICE, Command, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     ERROR,
@@ -15,9 +15,10 @@ from thoughtgate.core.record_events import (
     message_seen,
 )
 from thoughtgate.policy.call import Verdict
+from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
-from thoughtgate.wire.replies import MESSAGES, render, render_error
+from thoughtgate.wire.replies import MESSAGES, render, render_error, render_progress
 from thoughtgate.wire.revisions import is_modern, with_traceparent
 from thoughtgate.wire.unchecked import made
 
@@ -32,6 +33,11 @@ ORPHAN_AFTER_S: Final = 600.0
 
 LATE_FOR_S: Final = 3600.0
 """How long the id of a request that ended without the server's answer stays taken."""
+
+PROGRESS_EVERY_S: Final = 10.0
+"""Pace of progress while a call is held; common clients give up after 60 s of silence."""
+
+HOLD_TEXT: Final = "waiting for a person to approve this call"
 
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
 """Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
@@ -77,17 +83,39 @@ class Asked(NamedTuple):
     answer: tuple[bool | None, str] | None = None
     """What the person in front of the agent said of exactly this call, when it is made again;
     nothing but that they were asked where the first is None."""
+    shown: str = ""
+    """The name that the caller used, where it is not the server's own."""
 
 
 def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    return made(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None))
+    return made(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
 
 
 def traced(message: Message, trace: str) -> Message:
     """Return a request that tells the server under which trace it works."""
     body = with_traceparent(message.body, trace)
     return message._replace(body=body, raw=render(body))
+
+
+def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
+    """Return a frame of the gate's own for the server."""
+    message = read_frame(data)
+    return ToServer(data, key, message if isinstance(message, Message) else None)
+
+
+def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:
+    """Send progress with the caller's own token on each held call that is due for it."""
+    commands: list[Command] = []
+    for key, asked in waiting.items():
+        if asked.token is None or not asked.held_since:
+            continue
+        due = int((at - asked.held_since) / PROGRESS_EVERY_S)
+        if due > asked.told:
+            waiting[key] = asked._replace(told=due)
+            told = render_progress(asked.token, due, HOLD_TEXT)
+            commands.append(ToAgent(told, key, NOTICE))
+    return commands
 
 
 class Clerk:
@@ -140,7 +168,9 @@ class Clerk:
         to_server = direction == AGENT_TO_SERVER
         if passes:
             data = line.removesuffix(b"\r")
-            commands.append(ToServer(data) if to_server else ToAgent(data))
+            commands.append(
+                ToServer(data, None, message) if to_server else ToAgent(data, None, NOTICE)
+            )
         elif fault.answerable and (to_server or fault.id is not None):
             reply = render_error(
                 fault.id,
@@ -150,7 +180,9 @@ class Clerk:
                 correlation_id=correlation_id,
                 details={"check": fault.check},
             )
-            commands.append(ToAgent(reply) if to_server else ToServer(reply))
+            commands.append(
+                ToAgent(reply, None, ANSWER, fault.kind) if to_server else to_server_frame(reply)
+            )
         return commands
 
     def denied(self, key: RequestId, asked: Asked, verdict: Verdict, at: float) -> list[Command]:
@@ -183,14 +215,15 @@ class Clerk:
             modern=asked.modern,
             message=text,
             gate=gate,
-            tool=asked.name,
+            tool=asked.shown or asked.name,
             correlation_id=asked.call_id,
             details=details,
         )
         if error is None:
             blame = "policy_block" if kind in UNSENT else "transport"
             error = {"class": blame, "kind": kind, "message": text or MESSAGES[kind]}
-        return [*self.ended(asked, at, status, len(reply), error), ToAgent(reply, key)]
+        told = ToAgent(reply, key, ANSWER, kind, gate)
+        return [*self.ended(asked, at, status, len(reply), error), told]
 
     def ended(
         self,

@@ -7,10 +7,10 @@ what the server says then belongs to the task, not to the agent's line.
 
 import json
 
-from thoughtgate.core.commands import Command, EndTask, ToAgent
+from thoughtgate.core.commands import ANSWER, Command, EndTask, ToAgent
 from thoughtgate.core.session_replies import Asked
 from thoughtgate.core.task import without_task
-from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render
 
 
@@ -38,22 +38,23 @@ class TaskedCalls:
         self._held.clear()
         return held
 
-    def run(self, asked: Asked) -> tuple[str, bytes]:
-        """Start a call: return the id it runs under and the frame for the server."""
+    def run(self, asked: Asked) -> Message:
+        """Start a call: return the request for the server, under an id of the gate's own."""
         assert asked.message is not None
         self.is_used = True
         ident = f"tg-{asked.call_id}"
         body = asked.message.body
         params = without_task(body.get("params") or {})
         self._running[ident] = asked.call_id
-        return ident, render({**body, "id": ident, "params": params})
+        body = {**body, "id": ident, "params": params}
+        return asked.message._replace(id=ident, body=body, raw=render(body))
 
     def divert(self, commands: list[Command], at: float) -> list[Command]:
         """Turn every answer to a running task into the task's end."""
         return [self._end(command, at) for command in commands]
 
     def _end(self, command: Command, at: float) -> Command:
-        if not isinstance(command, ToAgent) or command.key is None:
+        if not isinstance(command, ToAgent) or command.key is None or command.carries != ANSWER:
             return command
         call_id = self._running.pop(command.key, None)
         if call_id is None:

@@ -5,25 +5,23 @@ If any of them waits for a person, all wait; if that person says no, none is mad
 """
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, CallerGone, NotSent
 from thoughtgate.front.post import JSON, KEEP_ALIVE_S, STREAM, Leg
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.batch import join_replies
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.sse import render_event
 
-_NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
-_REFUSED_BY_PEOPLE: Final = (b'"kind":"approval_', b'"gate":"approval"')
-
 
 class BatchHome(Protocol):
     """The gateway, as far as a batch needs it."""
 
-    def send_part(self, batch: "Batch", data: bytes, key: RequestId | None) -> Leg | None:
+    def send_part(self, batch: "Batch", frame: ToServer) -> Leg | None:
         """Send one message to the server; its answer comes to the batch's part."""
 
     def batch_closed(self, batch: "Batch") -> None:
@@ -37,7 +35,7 @@ class Batch:
         self,
         home: BatchHome,
         exchange: Exchange,
-        flow: Flow,
+        flow: SessionDriver,
         *,
         accepts_stream: bool,
         upstream_session: str,
@@ -52,7 +50,7 @@ class Batch:
         self._taken: set[RequestId] = set()
         """Requests whose answer of the gate's own is on its way."""
         self._held: set[RequestId] = set()
-        self._ready: list[tuple[bytes, RequestId | None]] = []
+        self._ready: list[ToServer] = []
         self._legs: list[Leg] = []
         self._spoke_at = 0.0
         self._is_refused = False
@@ -82,17 +80,21 @@ class Batch:
 
     # What the session wants.
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
-        """An answer of the gate's own to one of the messages."""
-        if key is not None:
-            self._taken.add(key)
-        self.flow.outbox.later(self._reply, data, key)
+    def take(self, frame: ToAgent) -> None:
+        """A frame of the gate's own about one of the messages."""
+        if frame.carries != ANSWER:
+            self.flow.outbox.later(self.part_said, frame.data)
+            return
+        if frame.key is not None:
+            self._taken.add(frame.key)
+        by_people = frame.gate == "approval" or frame.error.startswith("approval_")
+        self.flow.outbox.later(self._reply, frame.data, frame.key, by_people)
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """One of the messages may go to the server, once all may."""
-        if key is not None:
-            self._held.discard(key)
-        self._ready.append((data, key))
+        if frame.key is not None:
+            self._held.discard(frame.key)
+        self._ready.append(frame)
         if self._is_fed:
             self._go_on()
 
@@ -148,16 +150,13 @@ class Batch:
         self._ready.clear()
         self._close()
 
-    def _reply(self, data: bytes, key: RequestId | None) -> None:
-        if data.startswith(_NOTIFICATION):
-            self.part_said(data)
-            return
+    def _reply(self, data: bytes, key: RequestId | None, by_people: bool = False) -> None:
         self._replies.append(data)
         if key is not None:
             self._forget(key)
             if key in self._held:
                 self._held.discard(key)
-                self._is_refused |= any(mark in data for mark in _REFUSED_BY_PEOPLE)
+                self._is_refused |= by_people
         self._go_on()
 
     def _forget(self, key: RequestId) -> None:
@@ -170,13 +169,13 @@ class Batch:
         if not self._is_fed or self._held or self._is_closed:
             return
         ready, self._ready = self._ready, []
-        for data, key in ready:
+        for frame in ready:
             if not self._is_refused:
-                leg = self._home.send_part(self, data, key)
+                leg = self._home.send_part(self, frame)
                 if leg is not None:
                     self._legs.append(leg)
-            elif key is not None:
-                self.flow.feed(NotSent(key, "approval_withdrawn", now()), self)
+            elif frame.key is not None:
+                self.flow.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
         if not self._expected:
             self._finish()
 

@@ -16,14 +16,14 @@ class Part:
         """The frames of the stream are what matters."""
 
     def stream_wrote(self, data: bytes) -> None:
-        """An event: the answer, or something before it."""
+        """An event before the answer."""
         message = parse_event(data).data
-        if not message:
-            return
-        if b'"method"' in message and b'"result"' not in message and b'"error"' not in message:
+        if message:
             self._batch.part_said(message)
-        else:
-            self._batch.part_answered(message, self._key)
+
+    def stream_answered(self, data: bytes) -> None:
+        """The event that answers the message."""
+        self._batch.part_answered(parse_event(data).data or b"", self._key)
 
     def told(self, data: bytes) -> None:
         """The server sent something that is not the answer yet."""

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import NotSent
 from thoughtgate.errors import PeerGone
 from thoughtgate.front.batch import Batch
@@ -20,7 +21,8 @@ from thoughtgate.front.multiplexer import Mux, lose
 from thoughtgate.front.post import JSON, STREAM, Post
 from thoughtgate.front.sessions import Entry
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow, ToolHeaders
+from thoughtgate.gate.session_driver import SessionDriver
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.frame import read_frame
@@ -93,40 +95,39 @@ class ChildUpstream:
 
     # What the gateway needs.
 
-    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+    def send(self, post: Post, frame: ToServer) -> None:
         """Send the message of a POST."""
         if not post.session and self._needs_session(post):
-            _Refusal(post, key).make()
+            _Refusal(post, frame.key).make()
             return
-        line = ChildLine(post, post.flow, key, self)
+        line = ChildLine(post, post.flow, frame.key, self)
         post.leg = line
-        self._dispatch(line, data)
-        if key is None:
+        self._dispatch(line, frame)
+        if frame.key is None:
             post.passed(202, b"", b"")
 
-    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "ChildLine":
+    def send_part(self, batch: Batch, frame: ToServer) -> "ChildLine":
         """Send one message of a batch."""
-        line = ChildLine(Part(batch, key), batch.flow, key, self)
+        line = ChildLine(Part(batch, frame.key), batch.flow, frame.key, self)
         if self._is_shared or batch.upstream_session:
-            self._dispatch(line, data)
+            self._dispatch(line, frame)
         else:
             line.lost("invalid_request")
         return line
 
-    def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
+    def notify(self, flow: SessionDriver, entry: Entry | None, frame: ToServer) -> None:
         """Send a frame that belongs to no POST, such as a cancellation."""
         del entry
-        message = read_frame(data)
         mux = self._muxes.get(self._key_of(flow))
-        if mux is not None and isinstance(message, Message):
-            mux.send_notice(flow, message)
+        if mux is not None and frame.message is not None:
+            mux.send_notice(flow, frame.message)
 
     def send_alone(
-        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
         del entry, tools
-        self._dispatch(ChildLine(alone, alone.flow, alone.key, self), data)
+        self._dispatch(ChildLine(alone, alone.flow, alone.key, self), frame)
         if alone.key is None:
             # A pipe keeps the order: what follows may be sent now.
             alone.passed(202, b"", b"")
@@ -145,7 +146,7 @@ class ChildUpstream:
         self.forget(entry.flow)
         exchange.respond(204)
 
-    def forget(self, flow: Flow) -> None:
+    def forget(self, flow: SessionDriver) -> None:
         """A session is over, or never came to be: its own process ends with it."""
         if self._is_shared or flow.is_modern:
             shared = self._muxes.get(self._key_of(flow))
@@ -168,9 +169,9 @@ class ChildUpstream:
         if mux is not None:
             mux.forget(line)
 
-    def _dispatch(self, line: "ChildLine", data: bytes) -> None:
-        message = read_frame(data)
-        if not isinstance(message, Message):
+    def _dispatch(self, line: "ChildLine", frame: ToServer) -> None:
+        message = frame.message
+        if message is None:
             # Only the development profile lets such a frame come this far; a pipe cannot carry it.
             line.lost("invalid_request")
             return
@@ -191,12 +192,12 @@ class ChildUpstream:
     def _needs_session(self, post: Post) -> bool:
         return not self._is_shared and not post.flow.is_modern and post.method != "initialize"
 
-    def _key_of(self, flow: Flow) -> object:
+    def _key_of(self, flow: SessionDriver) -> object:
         if self._is_shared:
             return flow.is_modern
         return flow.principal if flow.is_modern else flow
 
-    def _mux_for(self, flow: Flow) -> Mux:
+    def _mux_for(self, flow: SessionDriver) -> Mux:
         key = self._key_of(flow)
         mux = self._muxes.get(key)
         if mux is None:
@@ -243,10 +244,10 @@ class _Refusal:
         body = render_error(key, "invalid_request", message=NEEDS_SESSION)
         flow.outbox.later(self._post.answered, body, 400, JSON)
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """The session's own words say less."""
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """Nothing goes to the server."""
 
 
@@ -256,36 +257,33 @@ class ChildLine:
     is_resumable = False
 
     def __init__(
-        self, owner: Post | Part | Alone, flow: Flow, key: RequestId | None, home: ChildUpstream
+        self,
+        owner: Post | Part | Alone,
+        flow: SessionDriver,
+        key: RequestId | None,
+        home: ChildUpstream,
     ) -> None:
         self._owner = owner
         self._home = home
-        self._is_answer = False
         self.flow = flow
         self.key = key
         self.is_over = False
 
-    def expect_answer(self) -> None:
-        """What is taken next is the answer."""
-        self._is_answer = True
-
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """The session passes a frame of the server on."""
-        del key
         outbox = self.flow.outbox
-        if not self._is_answer:
-            outbox.later(self._owner.told, data)
+        if frame.carries != ANSWER:
+            outbox.later(self._owner.told, frame.data)
             return
         self.is_over = True
         headers = JSON
         if isinstance(self._owner, Post) and self._owner.method == "initialize":
-            headers += self._name_session(self._owner, data)
-        outbox.later(self._owner.answered, data, 200, headers)
+            headers += self._name_session(self._owner, frame)
+        outbox.later(self._owner.answered, frame.data, 200, headers)
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
-        del key
-        self.flow.notify(data)
+        self.flow.notify(frame)
 
     def lost(self, kind: str) -> None:
         """The server gave no answer."""
@@ -306,8 +304,8 @@ class ChildLine:
     def resume(self) -> None:
         """As above."""
 
-    def _name_session(self, post: Post, data: bytes) -> bytes:
-        message = read_frame(data)
+    def _name_session(self, post: Post, frame: ToAgent) -> bytes:
+        message = read_frame(frame.data)
         if not isinstance(message, Message) or "result" not in message.body or self.flow.is_modern:
             return b""
         named = post.session_named(uuid.uuid4().hex)
@@ -317,7 +315,7 @@ class ChildLine:
 class ChildStream:
     """A stream of an agent on which a stdio server may speak unasked."""
 
-    def __init__(self, exchange: Exchange, flow: Flow, home: ChildUpstream) -> None:
+    def __init__(self, exchange: Exchange, flow: SessionDriver, home: ChildUpstream) -> None:
         self.exchange = exchange
         self.flow = flow
         self._home = home
@@ -326,15 +324,13 @@ class ChildStream:
         # Something at once, so that clients and proxies know that the stream is open.
         exchange.write(b": open\n\n")
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """A frame for the agent."""
-        del key
-        self.flow.outbox.later(self.exchange.write, render_event(data))
+        self.flow.outbox.later(self.exchange.write, render_event(frame.data))
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
-        del key
-        self.flow.notify(data)
+        self.flow.notify(frame)
 
     def close(self) -> None:
         """End the stream from our side."""

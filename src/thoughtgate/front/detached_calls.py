@@ -12,13 +12,16 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from thoughtgate import __version__
+from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, NotSent
 from thoughtgate.front.sessions import Entry, SessionTable
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow, ToolHeaders
+from thoughtgate.gate.session_driver import SessionDriver
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import LATEST_LEGACY
+from thoughtgate.wire.sse import parse_event
 
 OPENING: Final = "tg-open"
 """The id of the gate's own handshake."""
@@ -29,7 +32,7 @@ FINISH_STEP_S: Final = 0.05
 class Alone:
     """Owns the server's side of a call without a caller."""
 
-    def __init__(self, flow: Flow, key: RequestId | None) -> None:
+    def __init__(self, flow: SessionDriver, key: RequestId | None) -> None:
         self.flow = flow
         self.key = key
 
@@ -37,6 +40,9 @@ class Alone:
         """Only the answer matters."""
 
     def stream_wrote(self, data: bytes) -> None:
+        """As above."""
+
+    def stream_answered(self, data: bytes) -> None:
         """As above."""
 
     def stream_ended(self) -> None:
@@ -68,8 +74,8 @@ class Opening(Alone):
 
     def __init__(
         self,
-        flow: Flow,
-        send: "Callable[[Opening, bytes], None]",
+        flow: SessionDriver,
+        send: "Callable[[Opening, ToServer], None]",
         *,
         named: Callable[[str], None],
         opened: Callable[[], None],
@@ -92,21 +98,20 @@ class Opening(Alone):
 
     # As the sink of the session.
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """The session refuses the handshake in the server's place."""
-        del data, key
+        del frame
         self._fail("upstream_connection_failed")
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """A frame of the handshake may go to the server."""
-        del key
-        self._send(self, data)
+        self._send(self, frame)
 
     # As the owner of the server's side.
 
-    def stream_wrote(self, data: bytes) -> None:
+    def stream_answered(self, data: bytes) -> None:
         """The answer, as an event."""
-        if b'"error"' in data and b'"result"' not in data:
+        if "result" not in json.loads(parse_event(data).data or b"{}"):
             self._error = "upstream_connection_failed"
 
     def stream_ended(self) -> None:
@@ -161,7 +166,7 @@ class Server(Protocol):
         """Whether the server, not the gateway, names the sessions."""
 
     def send_alone(
-        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
 
@@ -173,29 +178,32 @@ class LoneCalls:
         self,
         server: Server,
         sessions: SessionTable,
-        entries: dict[Flow, Entry],
+        entries: dict[SessionDriver, Entry],
         tools: ToolHeaders,
     ) -> None:
         self._server = server
         self._sessions = sessions
         self._entries = entries
         self._tools = tools
-        self._flows: set[Flow] = set()
+        self._flows: set[SessionDriver] = set()
 
     def __len__(self) -> int:
         return len(self._flows)
 
-    def run(self, flow: Flow, data: bytes, key: RequestId) -> None:
+    def run(self, flow: SessionDriver, frame: ToServer) -> None:
         """Make a call; if its session is gone, the server is asked for another first."""
+        key = frame.key
+        if key is None:
+            return
         self._flows.add(flow)
         if flow in self._entries or not flow.wants_session:
-            self._send(Alone(flow, key), data)
+            self._send(Alone(flow, key), frame)
             return
 
         def opened() -> None:
             if not self._server.names_sessions:
                 self._enter(flow, uuid.uuid4().hex)
-            self._send(Alone(flow, key), data)
+            self._send(Alone(flow, key), frame)
 
         Opening(
             flow,
@@ -220,9 +228,9 @@ class LoneCalls:
                 return
             await asyncio.sleep(FINISH_STEP_S)
 
-    def _send(self, alone: Alone, data: bytes) -> None:
-        self._server.send_alone(alone, self._entries.get(alone.flow), data, self._tools)
+    def _send(self, alone: Alone, frame: ToServer) -> None:
+        self._server.send_alone(alone, self._entries.get(alone.flow), frame, self._tools)
 
-    def _enter(self, flow: Flow, session: str) -> None:
+    def _enter(self, flow: SessionDriver, session: str) -> None:
         if session and flow not in self._entries:
             self._entries[flow] = self._sessions.open(session, flow.principal, flow)

@@ -7,11 +7,12 @@ server may send instead of an answer ends as an error that the agent can read.
 
 from typing import Final, NamedTuple, Protocol
 
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerError
 from thoughtgate.front.request_head import downstream_headers
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_client import ClientExchange
 from thoughtgate.transports.http_heads import ResponseHead
 from thoughtgate.wire.batch import one_line
@@ -60,6 +61,9 @@ class Owner(Protocol):
     def stream_wrote(self, data: bytes) -> None:
         """A part of the stream."""
 
+    def stream_answered(self, data: bytes) -> None:
+        """The part of the stream that answers the request."""
+
     def stream_ended(self) -> None:
         """The stream is complete."""
 
@@ -94,7 +98,7 @@ class HttpLeg:
         "owner",
     )
 
-    def __init__(self, owner: Owner, flow: Flow, key: RequestId | None) -> None:
+    def __init__(self, owner: Owner, flow: SessionDriver, key: RequestId | None) -> None:
         self.owner = owner
         self.flow = flow
         self.key = key
@@ -176,20 +180,19 @@ class HttpLeg:
 
     # The sink's side.
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """The session passes a message of this answer on."""
-        del key
-        outbox, event = self.flow.outbox, self._event
+        data, outbox, event = frame.data, self.flow.outbox, self._event
         if event is None:
             outbox.later(self.owner.answered, data, self._status, self._render_headers())
-        else:
-            raw = event.raw if data == event.data else replace_data(event, data)
-            outbox.later(self.owner.stream_wrote, raw)
+            return
+        raw = event.raw if data == event.data else replace_data(event, data)
+        answers = frame.carries == ANSWER and frame.key == self.key
+        outbox.later(self.owner.stream_answered if answers else self.owner.stream_wrote, raw)
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
-        del key
-        self.flow.notify(data)
+        self.flow.notify(frame)
 
     # Reading.
 
@@ -242,7 +245,7 @@ class HttpLeg:
             self.owner.failed("upstream_connection_failed")
         else:
             # An error that names no request: this one has failed, and the agent is told why.
-            self.take(message.raw, None)
+            self.take(ToAgent(message.raw))
             assert self.key is not None  # noqa: S101  requests only
             self.flow.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
 
@@ -292,10 +295,10 @@ _NO_HEAD: Final = _HeadFacts(
 class _Nobody:
     """A sink for frames that the agent has already been told in other words."""
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """Drop it."""
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """Drop it."""
 
 

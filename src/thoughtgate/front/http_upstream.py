@@ -9,6 +9,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
+from thoughtgate.core.commands import ToServer
 from thoughtgate.errors import PeerError
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.batch_item import Part
@@ -17,13 +18,12 @@ from thoughtgate.front.http_answer import HttpLeg
 from thoughtgate.front.post import JSON, UNBUFFERED, Post
 from thoughtgate.front.request_head import CONTENT, facts_of, unmirrored, upstream_headers
 from thoughtgate.front.sessions import Entry
-from thoughtgate.gate.session_driver import Flow, ToolHeaders
+from thoughtgate.gate.session_driver import SessionDriver
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
-from thoughtgate.wire.frame import read_frame
-from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import version_in
 
@@ -73,27 +73,27 @@ class HttpUpstream:
             self._is_up = await self._pool.probe()
             await asyncio.sleep(LOOK_EVERY_S if self._is_up else RETRY_S)
 
-    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+    def send(self, post: Post, frame: ToServer) -> None:
         """Send a POST on."""
         pool, exchange = self._pool, post.exchange
-        post.leg = leg = PausableLeg(post, post.flow, key)
+        post.leg = leg = PausableLeg(post, post.flow, frame.key)
         if self._traces:
             headers = [*upstream_headers(exchange, post.upstream_session), CONTENT]
-            head = pool.prepare(b"POST", self._traced(headers, data))
+            head = pool.prepare(b"POST", self._traced(headers, frame))
         else:
             head = facts_of(exchange).prepared(pool, exchange, post.upstream_session)
-        leg.exchange = pool.send_prepared(head, data, leg)
+        leg.exchange = pool.send_prepared(head, frame.data, leg)
 
-    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> "PausableLeg":
+    def send_part(self, batch: Batch, frame: ToServer) -> "PausableLeg":
         """Send one message of a batch on."""
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(CONTENT)
-        headers = self._traced(headers, data)
-        leg = PausableLeg(Part(batch, key), batch.flow, key)
-        leg.exchange = self._pool.send(b"POST", headers, data, leg)
+        headers = self._traced(headers, frame)
+        leg = PausableLeg(Part(batch, frame.key), batch.flow, frame.key)
+        leg.exchange = self._pool.send(b"POST", headers, frame.data, leg)
         return leg
 
-    def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
+    def notify(self, flow: SessionDriver, entry: Entry | None, frame: ToServer) -> None:
         """Send a frame that belongs to no POST of the agent, such as a cancellation."""
         if flow.is_modern:
             return  # From 2026-07-28 on a closed stream says it all.
@@ -102,35 +102,35 @@ class HttpUpstream:
             headers.append((mirror.SESSION, entry.upstream.encode("latin-1")))
         notice = _Notice(self._notices)
         self._notices.add(notice)
-        self._pool.send(b"POST", headers, data, notice)
+        self._pool.send(b"POST", headers, frame.data, notice)
 
     def send_alone(
-        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
         flow = alone.flow
         headers = list(_NOTICE)
         if entry is not None:
             headers.append((mirror.SESSION, entry.upstream.encode("latin-1")))
-        message = read_frame(data)
-        if flow.is_modern and isinstance(message, Message):
+        message = frame.message
+        if flow.is_modern and message is not None:
             params = message.body.get("params") or {}
             wanted = tools.of(str(params.get("name")))
             headers += mirror.mirrored(message.method, params, version_in(params) or "", wanted)
         leg = PausableLeg(alone, flow, alone.key)
-        leg.exchange = self._pool.send(b"POST", self._traced(headers, data), data, leg)
+        headers = self._traced(headers, frame)
+        leg.exchange = self._pool.send(b"POST", headers, frame.data, leg)
 
-    def _traced(self, headers: Headers, data: bytes) -> Headers:
+    def _traced(self, headers: Headers, frame: ToServer) -> Headers:
         """Name the gate's own span in the header too, where the gate traces."""
-        message = read_frame(data) if self._traces else None
-        if not isinstance(message, Message):
+        if frame.message is None or not self._traces:
             return headers
-        traced = mirror.trace_headers(message.body.get("params"))
+        traced = mirror.trace_headers(frame.message.body.get("params"))
         if traced:
             headers = [header for header in headers if header[0] != mirror.TRACE]
         return headers + traced
 
-    def forget(self, flow: Flow) -> None:
+    def forget(self, flow: SessionDriver) -> None:
         """The server forgets its sessions itself."""
 
     def open_stream(self, exchange: Exchange, entry: Entry) -> "Stream":
@@ -186,6 +186,9 @@ class Stream:
         if self.exchange.is_stalled and self.leg is not None:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
+
+    stream_answered = stream_wrote
+    """No request was asked on this stream; an answer that comes is one to a resumed request."""
 
     def stream_ended(self) -> None:
         """The server has closed the stream."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from thoughtgate.core import task_codec
+from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentSent, ServerGone
 from thoughtgate.core.record_events import (
     AGENT_AUTH_REJECTED,
@@ -45,14 +46,18 @@ from thoughtgate.front.request_head import (
     render_refusal,
 )
 from thoughtgate.front.sessions import Entry, SessionTable
+from thoughtgate.front.spare_drivers import SpareDrivers
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
-from thoughtgate.gate.session_driver import Desk, Flow, Outbox, Shared, SpareFlows, ToolHeaders
+from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.session_driver import Engine, SessionDriver
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
-from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import META, version_in
 from thoughtgate.wire.unchecked import made
@@ -93,17 +98,17 @@ class Upstream(Protocol):
     def adopts_sessions(self) -> bool:
         """Whether a session that another process of the gate opened can be gone on with here."""
 
-    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+    def send(self, post: Post, frame: ToServer) -> None:
         """Send a frame; its answer comes to the post."""
 
-    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> Leg | None:
+    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
         """Send one message of a batch; its answer comes to the batch."""
 
-    def notify(self, flow: Flow, entry: Entry | None, data: bytes) -> None:
+    def notify(self, flow: SessionDriver, entry: Entry | None, frame: ToServer) -> None:
         """Send a frame that belongs to no POST."""
 
     def send_alone(
-        self, alone: Alone, entry: Entry | None, data: bytes, tools: ToolHeaders
+        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
 
@@ -113,7 +118,7 @@ class Upstream(Protocol):
     def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
         """End a session and answer; tell when it has really ended."""
 
-    def forget(self, flow: Flow) -> None:
+    def forget(self, flow: SessionDriver) -> None:
         """A flow is over without having been ended, or never became a session."""
 
     on_refused: Callable[[bytes, str], None]
@@ -156,19 +161,19 @@ class Gateway:
         self._metadata = metadata
         self._pages = dict(pages or {})
         self.expected = Expected(frozenset(), 0, frozenset())
-        self.outbox = Outbox(governor)
-        self.desk = Desk(governor)
+        self._authority = LocalAuthority(governor, is_authenticated=entrance.method != NONE)
+        self.held = self._authority.held
+        self._held_timer = HeldCallTimer(self._authority)
+        self.outbox = open_outbox(self._authority)
         self._tools = ToolHeaders()
-        self._entries: dict[Flow, Entry] = {}
+        self._entries: dict[SessionDriver, Entry] = {}
         self.alone = LoneCalls(upstream, sessions, self._entries, self._tools)
-        self._shared = Shared(
-            governor,
+        self._engine = Engine(
+            self._authority,
             self.outbox,
-            self.desk,
-            self._tools,
-            entrance.method != NONE,
-            self._notify,
-            self.alone.run,
+            notify=self._notify,
+            run_detached=self.alone.run,
+            on_list=self._tools.learn,
         )
         self.active = 0
         """POSTs that are not answered yet."""
@@ -179,10 +184,10 @@ class Gateway:
             options.server, "", options.enforce, options.timeout_s, options.max_held
         )
         """The last setup of a session; most differ only in their label, if at all."""
-        self._flows: dict[Flow, int] = {}
+        self._flows: dict[SessionDriver, int] = {}
         """Flows with POSTs under way, and how many."""
-        self._spares = SpareFlows()
-        self._orphans: set[Flow] = set()
+        self._spares = SpareDrivers()
+        self._orphans: set[SessionDriver] = set()
         """Flows that nobody waits for, with requests that the server may still work on."""
         self._streams: set[OpenStream] = set()
         self._opened = 0
@@ -317,7 +322,7 @@ class Gateway:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None:
             flow.callers.setdefault(key, post)
-        self._feed(post, made(AgentSent, (message.raw, at, message)))
+        self._feed(post, made(AgentSent, (message.raw, at, message, "")))
 
     def _feed(self, post: Post, event: AgentSent) -> None:
         flow = post.flow
@@ -411,7 +416,7 @@ class Gateway:
         return entry.ident
 
     def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> Entry | None:
-        def make() -> Flow:
+        def make() -> SessionDriver:
             return self._session_flow(who)
 
         adopt = make if self._upstream.adopts_sessions else None
@@ -427,15 +432,15 @@ class Gateway:
     def _close_session(self, entry: Entry) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.flow, None)
-        self.desk.withdraw_all("the session has ended", entry.flow)
+        self.held.withdraw_all("the session has ended", entry.flow)
 
-    def _session_flow(self, who: Identity) -> Flow:
+    def _session_flow(self, who: Identity) -> SessionDriver:
         self._opened += 1
         flow = self._flow(str(self._opened), who, is_modern=False)
         flow.wants_session = True
         return flow
 
-    def _passing_flow(self, who: Identity, *, is_modern: bool) -> Flow:
+    def _passing_flow(self, who: Identity, *, is_modern: bool) -> SessionDriver:
         """A flow for one request: where there are no sessions, limits go by the principal."""
         flow = self._spares.take(who.principal, is_modern=is_modern)
         if flow is None:
@@ -443,23 +448,27 @@ class Gateway:
         flow.claims = who.claims
         return flow
 
-    def _flow(self, label: str, who: Identity, *, is_modern: bool) -> Flow:
+    def _flow(self, label: str, who: Identity, *, is_modern: bool) -> SessionDriver:
         setup = self._setup
         if setup.session != label:
             setup = self._setup = setup._replace(session=label)
-        flow = Flow(self._shared, setup, who.principal, is_modern=is_modern)
+        flow = SessionDriver(self._engine, setup, who.principal, is_modern=is_modern)
         flow.claims = who.claims
         return flow
 
     # What posts and batches need.
 
-    def send(self, post: Post, data: bytes, key: RequestId | None) -> None:
+    def send(self, post: Post, frame: ToServer) -> None:
         """Send a frame to the server."""
-        self._upstream.send(post, data, key)
+        self._upstream.send(post, frame)
 
-    def send_part(self, batch: Batch, data: bytes, key: RequestId | None) -> Leg | None:
+    def prevented(self) -> None:
+        """Count an approved call that is not made, because its caller has left."""
+        self.held.prevented += 1
+
+    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
         """Send one message of a batch to the server."""
-        return self._upstream.send_part(batch, data, key)
+        return self._upstream.send_part(batch, frame)
 
     def closed(self, post: Post) -> None:
         """A post is answered or given up."""
@@ -469,7 +478,7 @@ class Gateway:
         """A batch is answered or given up."""
         self._left(batch.flow, is_spare=False)  # the server may still speak on one of its legs
 
-    def _left(self, flow: Flow, *, is_spare: bool = True) -> None:
+    def _left(self, flow: SessionDriver, *, is_spare: bool = True) -> None:
         self.active -= 1
         left = self._flows.get(flow, 0) - 1
         if left > 0:
@@ -486,8 +495,8 @@ class Gateway:
         if is_spent and is_spare:
             self._spares.give(flow)
 
-    def _notify(self, flow: Flow, data: bytes) -> None:
-        self._upstream.notify(flow, self._entries.get(flow), data)
+    def _notify(self, flow: SessionDriver, frame: ToServer) -> None:
+        self._upstream.notify(flow, self._entries.get(flow), frame)
 
     def resume_tasks(self) -> None:
         """Carry on the tasks that an earlier run of this gate left behind.
@@ -555,7 +564,7 @@ class Gateway:
             self._orphans.discard(flow)
             self._upstream.forget(flow)
         self.alone.tick(at)
-        self.desk.tell(self._governor.tasks.tick(at))
+        self._authority.tell(self._governor.tasks.tick(at))
         if self._ticks % EXPIRE_EVERY == 0:
             self._expire(at)
 
@@ -572,7 +581,7 @@ class Gateway:
     def drain(self) -> None:
         """Take no more calls; what waits for a person is not made; streams end."""
         self.is_draining = True
-        self.desk.withdraw_all("the gate is stopping")
+        self.held.withdraw_all("the gate is stopping")
         for stream in self._streams:
             if not _is_over(stream.exchange):
                 stream.close()
@@ -581,7 +590,7 @@ class Gateway:
     def close(self) -> None:
         """Nothing more will come."""
         self._timer.cancel()
-        self.desk.close()
+        self._held_timer.close()
         for task in self._tasks:
             task.cancel()
         gone = ServerGone("the gate is stopping", now())

@@ -14,7 +14,7 @@ from thoughtgate import __version__
 from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerGone
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow, Sink
+from thoughtgate.gate.session_driver import SessionDriver, Sink
 from thoughtgate.transports.child_process import Child, ChildCommand, Watcher
 from thoughtgate.wire.frame import find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
@@ -38,12 +38,9 @@ MAX_RESTARTS: Final = 5
 class Line(Sink, Protocol):
     """The caller of one request, as the mux sees it."""
 
-    flow: Flow
+    flow: SessionDriver
     key: RequestId | None
     is_over: bool
-
-    def expect_answer(self) -> None:
-        """What is taken next is the answer."""
 
     def lost(self, kind: str) -> None:
         """The server is gone."""
@@ -52,7 +49,7 @@ class Line(Sink, Protocol):
 class Listener(Sink, Protocol):
     """A stream to one agent on which the server may speak unasked."""
 
-    flow: Flow
+    flow: SessionDriver
 
 
 class Mux:
@@ -75,10 +72,10 @@ class Mux:
         """The start under way; there is never more than one."""
         self._count = 0
         self._lines: dict[int, Line] = {}
-        self._numbers: dict[tuple[Flow, RequestId], int] = {}
+        self._numbers: dict[tuple[SessionDriver, RequestId], int] = {}
         self._tokens: dict[int, RequestId] = {}
-        self._listeners: dict[Flow, Listener] = {}
-        self._watched: dict[Flow, set[str]] = {}
+        self._listeners: dict[SessionDriver, Listener] = {}
+        self._watched: dict[SessionDriver, set[str]] = {}
         """The resources of whose changes each agent wants to hear."""
         self._greeting = 0
         """The number of the handshake under way."""
@@ -152,7 +149,7 @@ class Mux:
             self._greet(LATEST_LEGACY)
         self._when_welcome(lambda: self._send(line, message))
 
-    def send_notice(self, flow: Flow, message: Message) -> None:
+    def send_notice(self, flow: SessionDriver, message: Message) -> None:
         """Send a notification or a response of an agent."""
         if self._is_shared and message.method == INITIALIZED:
             return
@@ -189,7 +186,7 @@ class Mux:
         if self._listeners.get(listener.flow) is listener:
             del self._listeners[listener.flow]
 
-    def leave(self, flow: Flow) -> None:
+    def leave(self, flow: SessionDriver) -> None:
         """An agent is gone."""
         self._watched.pop(flow, None)
 
@@ -212,7 +209,7 @@ class Mux:
             self.forget(line)
             line.lost("server_not_running")
 
-    def _watch(self, flow: Flow, method: str, params: Any) -> None:
+    def _watch(self, flow: SessionDriver, method: str, params: Any) -> None:
         uri = params.get("uri") if type(params) is dict else None
         if type(uri) is not str or len(uri) > MAX_URI:
             return
@@ -262,7 +259,6 @@ class Mux:
             line.lost("server_not_running")
             return
         reply = render({"jsonrpc": "2.0", "id": line.key, **self._welcome})
-        line.expect_answer()
         line.flow.feed(ServerSent(reply, now()), line)
 
     def _welcomed(self, message: Message) -> None:
@@ -308,7 +304,6 @@ class Mux:
         result = body.get("result")
         if type(result) is dict and type(result.get(META)) is dict and SUBSCRIPTION in result[META]:
             body["result"] = {**result, META: {**result[META], SUBSCRIPTION: line.key}}
-        line.expect_answer()
         line.flow.feed(ServerSent(render(body), now()), line)
 
     def _asked(self, message: Message) -> None:
@@ -399,7 +394,6 @@ class Mux:
 def lose(line: Line, kind: str) -> None:
     """Tell a session that one of its requests has no answer."""
     if line.key is not None:
-        line.expect_answer()
         line.flow.feed(NotSent(line.key, kind, now()), line)
 
 

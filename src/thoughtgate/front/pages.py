@@ -90,7 +90,7 @@ class Pages:
         meter, gateway = self._meter, self._gateway
         if meter is not None and gateway is not None:
             meter.set("mcp_connections_active", self._connections())
-            meter.set("thoughtgate_zombie_execution_prevented_total", gateway.desk.prevented)
+            meter.set("thoughtgate_zombie_execution_prevented_total", gateway.held.prevented)
 
 
 class AdminPort:

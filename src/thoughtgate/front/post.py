@@ -7,10 +7,11 @@ the agent can read one. A post knows nothing of the server's side but that it fo
 import asyncio
 from typing import Final, Protocol
 
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import CallerGone, NotSent
 from thoughtgate.front.request_head import facts_of
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
@@ -29,10 +30,14 @@ KEEP_ALIVE_S: Final = 15.0
 ORPHAN_S: Final = 5.0
 """How long a server may keep a stream open after the request was answered or cancelled."""
 
-_NOTIFICATION: Final = b'{"jsonrpc":"2.0","method":'
-"""How the gate's own notifications and prompts begin; its answers begin with the id."""
-_UNREADABLE: Final = (b'"code":-32700', b'"code":-32600')
-_WRONG_PARAMS: Final = b'"code":-32602'
+_STATUS: Final = {
+    ("parse_error", False): 400,
+    ("parse_error", True): 400,
+    ("invalid_request", False): 400,
+    ("invalid_request", True): 400,
+    ("invalid_params", True): 400,
+}
+"""HTTP statuses of refusals, by kind and whether the revision prescribes statuses; others are 200."""
 
 
 class Leg(Protocol):
@@ -59,8 +64,11 @@ class Leg(Protocol):
 class Home(Protocol):
     """The gateway, as far as a post needs it."""
 
-    def send(self, post: "Post", data: bytes, key: RequestId | None) -> None:
+    def send(self, post: "Post", frame: ToServer) -> None:
         """Send a frame to the server."""
+
+    def prevented(self) -> None:
+        """Count an approved call that is not made, because its caller has left."""
 
     def closed(self, post: "Post") -> None:
         """The post is answered or given up."""
@@ -94,7 +102,7 @@ class Post:
         self,
         home: Home,
         exchange: Exchange,
-        flow: Flow,
+        flow: SessionDriver,
         *,
         key: RequestId | None,
         method: str,
@@ -125,22 +133,21 @@ class Post:
 
     # What the session wants.
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """A frame of the gate's own for the agent."""
-        del key
         self.is_touched = True
-        self.flow.outbox.later(self._tell, data)
+        self.flow.outbox.later(self._tell, frame)
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """The message may go to the server."""
         if self._held_at and self.exchange.is_gone:
             # Approved, but nobody would learn the result and a retry would do it twice.
-            self.flow.desk.prevented += 1
-            if key is not None:
-                self.flow.feed(NotSent(key, "approval_withdrawn", now()), self)
+            self._home.prevented()
+            if frame.key is not None:
+                self.flow.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
             return
         self._held_at = 0.0
-        self._home.send(self, data, key)
+        self._home.send(self, frame)
 
     def can_be_asked(self, *, modern: bool) -> bool:
         """A modern caller is answered with the prompt; others must be able to read a stream."""
@@ -185,6 +192,9 @@ class Post:
         if self.exchange.is_stalled and self.leg is not None:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
+
+    stream_answered = stream_wrote
+    """The answer is a part of the stream like any other; the agent finds it by its id."""
 
     def stream_ended(self) -> None:
         """The server's stream is complete."""
@@ -253,16 +263,12 @@ class Post:
         else:
             self.refuse(400, render_error(None, "invalid_request"))
 
-    def _tell(self, data: bytes) -> None:
-        if data.startswith(_NOTIFICATION):
-            self.told(data)
-            return
-        status = 200
-        if any(code in data for code in _UNREADABLE) or (
-            self.flow.is_modern and _WRONG_PARAMS in data
-        ):
-            status = 400
-        self.answered(data, status, JSON)
+    def _tell(self, frame: ToAgent) -> None:
+        if frame.carries == ANSWER:
+            status = _STATUS.get((frame.error, self.flow.is_modern), 200)
+            self.answered(frame.data, status, JSON)
+        else:
+            self.told(frame.data)
 
     def _open_stream(self) -> None:
         if not self.exchange.is_streaming:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from thoughtgate.gate.clock import monotonic
 
 if TYPE_CHECKING:
-    from thoughtgate.gate.session_driver import Flow
+    from thoughtgate.gate.session_driver import SessionDriver
 
 MAX_ID: Final = 1024
 """Characters of a session id, ours or a server's."""
@@ -33,7 +33,7 @@ class Entry:
 
     __slots__ = ("flow", "ident", "last_used", "principal", "upstream")
 
-    def __init__(self, ident: str, upstream: str, principal: str, flow: "Flow") -> None:
+    def __init__(self, ident: str, upstream: str, principal: str, flow: "SessionDriver") -> None:
         self.ident = ident
         """The id as the agent knows it."""
         self.upstream = upstream
@@ -67,7 +67,7 @@ class SessionTable:
         return f"{upstream}{_SEPARATOR}{self._mac(upstream, principal)}"
 
     def find(
-        self, ident: str, principal: str, make_flow: "Callable[[], Flow] | None"
+        self, ident: str, principal: str, make_flow: "Callable[[], SessionDriver] | None"
     ) -> Entry | None:
         """Return the session an agent names; None when it is not his, or there is no such.
 
@@ -89,7 +89,7 @@ class SessionTable:
         self._entries.move_to_end(entry.ident)
         return entry
 
-    def open(self, upstream: str, principal: str, flow: "Flow") -> Entry:
+    def open(self, upstream: str, principal: str, flow: "SessionDriver") -> Entry:
         """Enter a session that a server opened; the longest idle one makes room if need be."""
         entry = Entry(self.seal(upstream, principal), upstream, principal, flow)
         before = self._entries.pop(entry.ident, None)

@@ -1,11 +1,12 @@
-"""Who judges for a shim: a seam with two implementations.
+"""Who judges the calls of a session: a seam with two implementations.
 
-``gate.local_authority`` judges in the shim's own process; ``shim.service_authority`` asks the
-governance service of a wrap. The shim's loop knows only this.
+``gate.local_authority`` judges in this process; ``shim.service_authority`` asks the
+governance service of a wrap. A session driver knows only this. An answer that is not
+there yet comes later, as an event fed to the driver.
 """
 
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from thoughtgate.core.commands import (
     AskPeople,
@@ -17,53 +18,66 @@ from thoughtgate.core.commands import (
     ScreenList,
     Withdraw,
 )
-from thoughtgate.core.elicitation import ID_PREFIX
-from thoughtgate.core.events import Event, PersonAsked
+from thoughtgate.core.elicitation import ID_PREFIX, Promises
+from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, PersonAsked
 from thoughtgate.core.record_events import Record
 from thoughtgate.wire.message import Fault, Message
 
+if TYPE_CHECKING:
+    from thoughtgate.gate.session_driver import SessionDriver
+
 
 class Authority(Protocol):
-    """Answers a session's questions, at once or later, and keeps the record."""
+    """Answers what sessions ask, at once or later, and keeps the record."""
+
+    def judge(self, driver: "SessionDriver", command: JudgeCall) -> CallJudged | None:
+        """Judge a request; None means that the answer comes later."""
+
+    def resume(self, driver: "SessionDriver", command: JudgeCall) -> None:
+        """Judge again the call of a task that an earlier run of this gate left behind."""
+
+    def screen(self, driver: "SessionDriver", command: ScreenList) -> ListScreened | None:
+        """Say which entries of a list stay hidden; None means that the answer comes later."""
+
+    def mask(self, driver: "SessionDriver", command: MaskAnswer) -> AnswerMasked | None:
+        """Take the secrets out of an answer; None means that the answer comes later."""
+
+    def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
+        """Have people asked about a held call; return what its session is told at once."""
+
+    def person_answered(self, driver: "SessionDriver", command: PersonAnswered) -> None:
+        """Count the decision of the person in front of the agent."""
+
+    def ask_task(self, driver: "SessionDriver", command: AskTask) -> list[Event]:
+        """Answer a request about tasks of the gate's own; the answer may come later."""
+
+    def end_task(self, driver: "SessionDriver", command: EndTask) -> None:
+        """Note the end of a call that is a task."""
+
+    def withdraw(self, driver: "SessionDriver", command: Withdraw, at: float) -> None:
+        """Take an approval request back: nobody waits for the call any more."""
+
+    def promises(self, server: str, principal: str) -> Promises | None:
+        """Return the states that stand for a principal's calls; None leaves them to the session."""
+
+    def note(self, record: Record) -> None:
+        """Put an event on the record."""
+
+    def flush(self) -> bool:
+        """Make sure of the record before bytes go on; False means that nothing may be sent."""
+
+
+class PolledAuthority(Authority, Protocol):
+    """An authority that a poll loop can wait for."""
 
     stop_reason: str
-    """Why the shim must stop; empty while it need not."""
+    """Why the loop must stop; empty while it need not."""
 
     def read(self, line: bytes) -> Message | Fault:
         """Read a frame, by the fastest means that are loaded anyway."""
 
-    def judge(self, command: JudgeCall) -> list[Event]:
-        """Judge a request; an empty list means the answer comes later."""
-
-    def screen(self, command: ScreenList) -> list[Event]:
-        """Say what a list must hide; an empty list means the answer comes later."""
-
-    def mask(self, command: MaskAnswer) -> list[Event]:
-        """Take the secrets out of an answer; an empty list means the answer comes later."""
-
-    def ask(self, command: AskPeople) -> list[Event]:
-        """Have people asked about a held call."""
-
-    def answered(self, command: PersonAnswered) -> None:
-        """The person in front of the agent has decided on a held call."""
-
-    def about_task(self, command: AskTask) -> list[Event]:
-        """Answer a request about tasks of the gate's own; an empty list: the answer comes later."""
-
-    def end_task(self, command: EndTask) -> list[Event]:
-        """A call that is a task has ended."""
-
-    def withdraw(self, command: Withdraw, at: float) -> None:
-        """Take a question back."""
-
-    def record(self, record: Record) -> None:
-        """Put an event on the record."""
-
-    def flush(self) -> bool:
-        """Make sure of the record before bytes go on; False means nothing may be sent."""
-
     def rest(self) -> None:
-        """Everything that could be sent has been: do what could wait for that."""
+        """Do what could wait until everything that could be sent has been sent."""
 
     def descriptors(self) -> dict[int, int]:
         """Return the descriptors to poll, with their masks."""
@@ -83,10 +97,10 @@ class Authority(Protocol):
 
 
 def prompts(command: AskPeople, text: str) -> list[Event]:
-    """Return the event that has the agent's own prompt ask; none without a text.
+    """Return the event that shows the agent's own prompt; none without a text.
 
-    A modern caller that takes a task is not asked: its request is answered by the task.
+    A caller that takes a task is not asked: it has left its line when the person answers.
     """
-    if not text or (command.modern and command.params is not None):
+    if not text or command.params is not None:
         return []
     return [PersonAsked(command.key, f"{ID_PREFIX}{os.urandom(16).hex()}", text, command.at)]

@@ -12,33 +12,14 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from thoughtgate.core.commands import (
-    AskPeople,
-    AskTask,
-    EndTask,
-    JudgeCall,
-    MaskAnswer,
-    PersonAnswered,
-    ScreenList,
-    ToAgent,
-    ToServer,
-    Withdraw,
-    WriteRecord,
-)
-from thoughtgate.core.events import (
-    AgentGone,
-    AgentSent,
-    Event,
-    NotSent,
-    ServerGone,
-    ServerSent,
-    Ticked,
-)
+from thoughtgate.core.commands import ToAgent, ToServer
+from thoughtgate.core.events import AgentGone, AgentSent, Event, ServerGone, ServerSent, Ticked
 from thoughtgate.core.record_events import SERVER_EXITED, SERVER_STARTED, Record
-from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import Setup
-from thoughtgate.gate.authority import Authority
+from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.gate.outbox import Outbox
+from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
 from thoughtgate.process.server_process import EOF_GRACE_S, TERM_GRACE_S, Server
 from thoughtgate.transports.nonblocking_writer import Outlet
 from thoughtgate.wire.lines import LineSplitter
@@ -81,13 +62,18 @@ class Shim:
     """Runs one server for one agent."""
 
     def __init__(
-        self, command: Sequence[str], setup: Setup, authority: Authority, environ: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        setup: Setup,
+        authority: PolledAuthority,
+        environ: Mapping[str, str],
+        principal: str = "",
     ) -> None:
+        """Run ``command`` for ``principal``, which a shim that asks a service need not know."""
         self._command = list(command)
         self._environ = dict(environ)
         self._authority = authority
         self._setup = setup
-        self._session = Session(setup)
         self._from_agent = LineSplitter()
         self._from_server = LineSplitter()
         self._to_agent = Outlet(1, shared=True)
@@ -109,20 +95,12 @@ class Shim:
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
         self._bell, self._ring = os.pipe()
-        self._outgoing: list[tuple[bytes, RequestId | None]] = []
-        self._carriers: dict[type, Callable[[Any], None]] = {
-            ToServer: self._send_to_server,
-            ToAgent: self._send_to_agent,
-            WriteRecord: self._write_record,
-            JudgeCall: lambda command: self._feed_all(self._authority.judge(command)),
-            ScreenList: lambda command: self._feed_all(self._authority.screen(command)),
-            MaskAnswer: lambda command: self._feed_all(self._authority.mask(command)),
-            AskPeople: lambda command: self._feed_all(self._authority.ask(command)),
-            AskTask: lambda command: self._feed_all(self._authority.about_task(command)),
-            EndTask: lambda command: self._feed_all(self._authority.end_task(command)),
-            PersonAnswered: self._authority.answered,
-            Withdraw: lambda command: self._authority.withdraw(command, now()),
-        }
+        # The loop flushes at the end of each of its turns; nobody has to call it.
+        self._outbox = Outbox(authority.flush, lambda _flush: None)
+        engine = Engine(authority, self._outbox, notify=self._send, run_detached=self._send)
+        self._driver = SessionDriver(engine, setup, principal, transport=STDIO)
+        self._session = self._driver.session
+        self._agent = self._driver.agent = _AgentPipe(self._to_agent, self._put_to_server)
 
     def run(self) -> int:
         """Serve until one side ends; return the exit code."""
@@ -248,32 +226,21 @@ class Shim:
             self._feed(event)
 
     def _feed(self, event: Event) -> None:
-        for command in self._session.receive(event):
-            self._carriers[type(command)](command)
+        self._driver.feed(event, self._agent)
 
-    def _send_to_server(self, command: ToServer) -> None:
-        self._outgoing.append((command.data, command.key))
+    def _send(self, driver: SessionDriver, frame: ToServer) -> None:
+        del driver
+        self._put_to_server(frame.data)
 
-    def _send_to_agent(self, command: ToAgent) -> None:
-        self._to_agent.put(command.data)
-
-    def _write_record(self, command: WriteRecord) -> None:
-        self._authority.record(command.record)
+    def _put_to_server(self, data: bytes) -> None:
+        if self._to_server is not None:
+            self._to_server.put(data)
 
     def _flush(self) -> None:
         """Record first, then send: what is not on record does not reach the server."""
-        recorded = self._authority.flush()
-        outgoing, self._outgoing = self._outgoing, []
-        if recorded:
-            if self._to_server is not None:
-                for data, _ in outgoing:
-                    self._to_server.put(data)
-                self._to_server.push(writable=False)
-        else:
-            at = now()
-            for _, key in outgoing:
-                if key is not None:
-                    self._feed(NotSent(key, "service_unavailable", at))
+        self._outbox.flush()
+        if self._to_server is not None:
+            self._to_server.push(writable=False)
         self._to_agent.push(writable=False)
 
     # The server's life.
@@ -339,7 +306,7 @@ class Shim:
 
     def _put_server_record(self, kind: str, at: float, facts: dict[str, Any]) -> None:
         setup = self._setup
-        self._authority.record(Record(kind, at, setup.server, setup.session, {"server": facts}))
+        self._authority.note(Record(kind, at, setup.server, setup.session, {"server": facts}))
 
     # Stopping.
 
@@ -359,7 +326,7 @@ class Shim:
         server = self._server
         if not self._step or self._step == "over" or server is None:
             return
-        if self._to_server is not None and not self._to_server.waiting and not self._outgoing:
+        if self._to_server is not None and not self._to_server.waiting and self._outbox.is_empty:
             os.close(server.stdin)
             self._to_server = None
         if self._step == "eof" and self._has_come_closer():
@@ -439,6 +406,36 @@ class Shim:
             server.sweep()
         signal.set_wakeup_fd(-1)
         self._authority.finish(status, now())
+
+
+class _AgentPipe:
+    """The agent on this process's standard streams, as the session's driver sees it."""
+
+    def __init__(self, to_agent: Outlet, to_server: Callable[[bytes], None]) -> None:
+        self._to_agent = to_agent
+        self._to_server = to_server
+
+    def take(self, frame: ToAgent) -> None:
+        """A frame for the agent; it is pushed once the record is written."""
+        self._to_agent.put(frame.data)
+
+    def forward(self, frame: ToServer) -> None:
+        """A frame for the server."""
+        self._to_server(frame.data)
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """A pipe carries everything."""
+        del modern
+        return True
+
+    def held(self, key: RequestId) -> None:
+        """Pipes need no keeping alive."""
+
+    def withdrawn(self) -> None:
+        """There is no exchange to end."""
+
+    def keep_alive(self, at: float) -> None:
+        """As for a held call."""
 
 
 def complain(text: str) -> None:

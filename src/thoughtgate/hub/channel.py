@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.commands import (
+    ANSWER,
     AskPeople,
     Command,
     EndTask,
@@ -47,9 +48,6 @@ from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import is_modern, progress_token, traceparent, with_traceparent
-
-_NOTICE: Final = b'{"jsonrpc":"2.0","method":'
-"""How our own notifications and prompts begin; a reply begins with its id."""
 
 HIDDEN: Final = "not_exposed"
 
@@ -122,7 +120,7 @@ class Channel:
         self._relay = relay
         self._depth = 0
         self._forwards: list[RequestId] = []
-        self._replies: list[tuple[bytes, RequestId | None]] = []
+        self._replies: list[ToAgent] = []
         self._from_server = False
         self._about: RequestId | None = None
         self._answers: dict[RequestId, asyncio.Future[dict[str, Any]]] = {}
@@ -131,7 +129,7 @@ class Channel:
         self._passed: list[bytes] = []
         self._carriers: dict[type, Callable[[Any], None]] = {
             ToServer: self._to_server,
-            ToAgent: lambda command: self._replies.append((command.data, command.key)),
+            ToAgent: self._reply_later,
             WriteRecord: self._note,
             JudgeCall: self._judge,
             MaskAnswer: lambda command: self.feed(gate.mask(command)),
@@ -287,6 +285,9 @@ class Channel:
         else:
             self._passed.append(command.data)
 
+    def _reply_later(self, frame: ToAgent) -> None:
+        self._replies.append(frame)
+
     def _judge(self, command: JudgeCall) -> None:
         call = self.calls.get(command.key)
         if call is not None:
@@ -327,8 +328,8 @@ class Channel:
             else:
                 self.feed(NotSent(key, "service_unavailable", now()))
         replies, self._replies = self._replies, []
-        for data, about in replies:
-            self._reply(data, about)
+        for frame in replies:
+            self._reply(frame)
 
     async def _carry(self, call: Carried) -> None:
         try:
@@ -351,8 +352,9 @@ class Channel:
     def _fail(self, call: Carried, kind: str) -> None:
         self.feed(NotSent(call.key, kind, now()))
 
-    def _reply(self, data: bytes, key: RequestId | None) -> None:
-        if key is None or data.startswith(_NOTICE):
+    def _reply(self, frame: ToAgent) -> None:
+        data, key = frame.data, frame.key
+        if key is None or frame.carries != ANSWER:
             self.client.tell(data, key if key is not None else self._about)
             return
         call = self._drop(key)

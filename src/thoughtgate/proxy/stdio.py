@@ -8,9 +8,11 @@ governed by the same code.
 import asyncio
 import signal
 
+from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentGone, AgentSent
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
@@ -18,7 +20,8 @@ from thoughtgate.gate.operator_log import json_log, voice
 from thoughtgate.gate.policy_watch import watch_policy
 from thoughtgate.gate.poll_loop import Shim
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.session_driver import Desk, Flow, Outbox, Shared, ToolHeaders
+from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.proxy.http import ProxyPlan, child_command, run_on_loop, upstream_pool
 from thoughtgate.transports.blocking_streams import PlainStreams
@@ -86,36 +89,33 @@ def _setup(plan: ProxyPlan) -> Setup:
 def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
     principal = principal_of(governor.run)
-    authority = LocalAuthority(governor, plan.server.id, SESSION, principal)
+    authority = LocalAuthority(governor)
     command = child_command(plan)
     argv = [command.command, *command.args]
-    return Shim(argv, _setup(plan), authority, command.env).run()
+    return Shim(argv, _setup(plan), authority, command.env, principal).run()
 
 
 class StdioProxy:
     """One agent on stdio before one HTTP server."""
 
     def __init__(self, plan: ProxyPlan, governor: Governor, stdout: int) -> None:
-        self._governor = governor
-        self._tools = ToolHeaders()
-        self._outbox = Outbox(governor)
-        self._desk = Desk(governor)
-        shared = Shared(
-            governor,
+        tools = ToolHeaders()
+        self._authority = LocalAuthority(governor)
+        self._timer_of_held = HeldCallTimer(self._authority)
+        self._outbox = open_outbox(self._authority)
+        engine = Engine(
+            self._authority,
             self._outbox,
-            self._desk,
-            self._tools,
-            is_authenticated=False,
-            notify=lambda _flow, data: self._link.send(data, None),
-            run_alone=lambda _flow, data, key: self._link.send(data, key),
+            notify=lambda _driver, frame: self._link.send(frame),
+            run_detached=lambda _driver, frame: self._link.send(frame),
+            on_list=tools.learn,
         )
         principal = principal_of(governor.run)
-        self._flow = Flow(shared, _setup(plan), principal, is_modern=False)
+        self._flow = SessionDriver(engine, _setup(plan), principal, transport=STDIO)
         self._agent = _Agent(self)
         self._flow.agent = self._agent
-        self._flow.person = ""
         self._link = HttpLink(
-            upstream_pool(plan.server, plan.environ), self._flow, self._agent, self._tools
+            upstream_pool(plan.server, plan.environ), self._flow, self._agent, tools
         )
         self._streams = PlainStreams(0, stdout)
         self.host = StdioHost(
@@ -136,19 +136,19 @@ class StdioProxy:
         self._tick()
         await self._gone.wait()
         await self._finish_open()
-        self._desk.withdraw_all("the agent is gone")
+        self._authority.held.withdraw_all("the agent is gone")
         if self._timer is not None:
             self._timer.cancel()
-        self._desk.close()
+        self._timer_of_held.close()
         self._outbox.flush()
         await self._link.close()
         await self.host.close()
         await asyncio.sleep(0)  # The transports close their descriptors in the loop's next turn.
         self._streams.close()
 
-    def to_server(self, data: bytes, key: RequestId | None) -> None:
+    def to_server(self, frame: ToServer) -> None:
         """Send a frame to the server."""
-        self._link.send(data, key)
+        self._link.send(frame)
 
     def to_agent(self, data: bytes) -> None:
         """Send a frame to the agent, once the record is written."""
@@ -169,7 +169,7 @@ class StdioProxy:
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
         at = now()
         self._flow.tick(at)
-        self._desk.tell(self._governor.tasks.tick(at))
+        self._authority.tell(self._authority.governor.tasks.tick(at))
 
     async def _finish_open(self) -> None:
         """Let answers under way arrive: their readers may have closed only their own end."""
@@ -185,14 +185,13 @@ class _Agent:
     def __init__(self, proxy: StdioProxy) -> None:
         self._proxy = proxy
 
-    def take(self, data: bytes, key: RequestId | None) -> None:
+    def take(self, frame: ToAgent) -> None:
         """A frame for the agent."""
-        del key
-        self._proxy.to_agent(data)
+        self._proxy.to_agent(frame.data)
 
-    def forward(self, data: bytes, key: RequestId | None) -> None:
+    def forward(self, frame: ToServer) -> None:
         """A frame for the server."""
-        self._proxy.to_server(data, key)
+        self._proxy.to_server(frame)
 
     def can_be_asked(self, *, modern: bool) -> bool:
         """A line carries everything."""

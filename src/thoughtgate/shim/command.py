@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from thoughtgate.errors import EXIT_FAILURE, ConfigError, ThoughtGateError, UsageError
-from thoughtgate.gate.authority import Authority
+from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.poll_loop import Shim, complain
 from thoughtgate.gate.state_directory import server_environment
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
@@ -105,7 +105,8 @@ def _fill_descriptors() -> None:
 def _run(options: Options) -> int:
     server = options.server or options.command[0].rpartition("/")[2]
     environ = dict(os.environ)
-    authority: Authority
+    authority: PolledAuthority
+    principal = ""
     withheld: Iterable[str]
     if options.run or options.endpoint:
         from thoughtgate.shim.service_authority import connect
@@ -114,6 +115,6 @@ def _run(options: Options) -> int:
     else:
         from thoughtgate.shim.standalone import govern_locally
 
-        authority, setup, withheld = govern_locally(server, options, environ)
-    shim = Shim(options.command, setup, authority, server_environment(environ, withheld))
-    return shim.run()
+        authority, setup, principal, withheld = govern_locally(server, options, environ)
+    environment = server_environment(environ, withheld)
+    return Shim(options.command, setup, authority, environment, principal).run()

@@ -20,6 +20,7 @@ from thoughtgate.core.commands import (
     ScreenList,
     Withdraw,
 )
+from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, Setup
@@ -27,6 +28,7 @@ from thoughtgate.errors import KINDS
 from thoughtgate.gate.authority import prompts
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.run_file import RunFile
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.task_messages import as_command, told_event
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
 from thoughtgate.shim.service_connection import Link
@@ -102,6 +104,8 @@ class ServiceAuthority:
         """What the agent's own prompt may ask about calls that are about to be held."""
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
+        self._late: list[Event] = []
+        """What the session is told in the loop's next turn."""
         self._handed_at = 0.0
         self._recording = True
         """False while the service cannot write the record: nothing is sent on then."""
@@ -111,6 +115,8 @@ class ServiceAuthority:
     @property
     def interval_s(self) -> float:
         """Often enough for the heartbeat and for overdue answers."""
+        if self._late:
+            return 0.0
         if self._queue and self._events.is_idle:
             return max(0.0, self._handed_at + HAND_OVER_S - monotonic())
         if self._held or self._queue or not (self._calls.is_idle and self._events.is_idle):
@@ -121,8 +127,9 @@ class ServiceAuthority:
         """Read a frame; what reads faster would be too large for this shim."""
         return read_frame(line)
 
-    def judge(self, command: JudgeCall) -> list[Event]:
+    def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Ask for a verdict."""
+        del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
             return self._judged(command, status, body)
@@ -138,10 +145,16 @@ class ServiceAuthority:
             "profile": self._run.profile,
             "bytes_in": command.bytes_in,
         }
-        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+        self._post("/governance/evaluate", question, answer, EVALUATE_S)
+        return None
 
-    def screen(self, command: ScreenList) -> list[Event]:
+    def resume(self, driver: SessionDriver, command: JudgeCall) -> None:
+        """Never called: tasks of a wrap do not outlive it."""
+        raise AssertionError((driver, command))
+
+    def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
         """Ask what a list must hide."""
+        del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
             return [ListScreened(command.key, self._hidden(command, status, body), now())]
@@ -156,10 +169,12 @@ class ServiceAuthority:
             "message_type": "response",
             "profile": self._run.profile,
         }
-        return self._ask("/governance/evaluate", question, answer, EVALUATE_S)
+        self._post("/governance/evaluate", question, answer, EVALUATE_S)
+        return None
 
-    def mask(self, command: MaskAnswer) -> list[Event]:
+    def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
         """Have the secrets taken out of an answer."""
+        del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
             reply = read_object(status, body)
@@ -171,10 +186,12 @@ class ServiceAuthority:
             "session_id": self._session,
             "body": command.body,
         }
-        return self._ask("/governance/mask", question, answer, EVALUATE_S)
+        self._post("/governance/mask", question, answer, EVALUATE_S)
+        return None
 
-    def ask(self, command: AskPeople) -> list[Event]:
+    def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
         """People are being asked already; wait for what they say."""
+        del driver
         link = self._link()
         self._held[command.call_id] = (link, command.key)
         events = self._await_people(command.call_id)
@@ -184,8 +201,9 @@ class ServiceAuthority:
         self._tasked.add(command.call_id)
         return events + self._say_of_tasks(command)
 
-    def answered(self, command: PersonAnswered) -> None:
+    def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
         """Hand the answer of the person in front of the agent to the service."""
+        del driver
         told = {
             "server_id": self._server,
             "session_id": self._session,
@@ -193,21 +211,28 @@ class ServiceAuthority:
             "approve": command.approve,
             "reason": command.reason,
         }
-        self._ask("/governance/answer", told, _heed_nothing, EVALUATE_S)
+        self._post("/governance/answer", told, _heed_nothing, EVALUATE_S)
 
-    def about_task(self, command: AskTask) -> list[Event]:
-        """Ask the service's book."""
+    def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
+        """Ask the service's table of tasks."""
+        del driver
         self._unanswered.add(command.key)
         return self._say_of_tasks(command)
 
-    def end_task(self, command: EndTask) -> list[Event]:
+    def end_task(self, driver: SessionDriver, command: EndTask) -> None:
         """Tell the service what became of a task."""
+        del driver
         self._tasked.discard(command.call_id)
-        return self._say_of_tasks(command)
+        self._late += self._say_of_tasks(command)
 
-    def withdraw(self, command: Withdraw, at: float) -> None:
+    def promises(self, server: str, principal: str) -> Promises | None:
+        """The session keeps its own: the shim lives as long as the session."""
+        del server, principal
+        return None
+
+    def withdraw(self, driver: SessionDriver, command: Withdraw, at: float) -> None:
         """Tell the service that nobody waits any more."""
-        del at
+        del driver, at
         held = self._held.pop(command.call_id, None)
         if held is not None:
             held[0].close()
@@ -217,9 +242,9 @@ class ServiceAuthority:
             "task_id": command.call_id,
             "reason": command.reason,
         }
-        self._ask("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
+        self._post("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
 
-    def record(self, record: Record) -> None:
+    def note(self, record: Record) -> None:
         """Queue an event for the service's record."""
         if record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
             frame = record.body["frame"]
@@ -254,11 +279,12 @@ class ServiceAuthority:
         """Heartbeat and overdue answers."""
         del at
         moment = monotonic()
+        late, self._late = self._late, []
         if moment < self._look_at and self._pulse.descriptor >= 0:
-            return self._listen(moment)
+            return late + self._listen(moment)
         self._look_at = moment + LOOK_EVERY_S
         stopped_s, self._turned_at = moment - self._turned_at, moment
-        events: list[Event] = []
+        events = late
         for link in self._links():
             if stopped_s > STOPPED_S:
                 link.extend(stopped_s)
@@ -311,6 +337,10 @@ class ServiceAuthority:
     def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
         data = _body(body)
         return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
+
+    def _post(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> None:
+        """Ask; an answer that is there at once, such as that nobody listens, is told next turn."""
+        self._late += self._ask(path, body, answer, timeout_s)
 
     def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
         reply = read_object(status, body)

@@ -10,7 +10,7 @@ from typing import Protocol
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, Setup
-from thoughtgate.gate.authority import Authority
+from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -42,8 +42,8 @@ class ShimOptions(Protocol):
 
 def govern_locally(
     server: str, options: ShimOptions, environ: dict[str, str]
-) -> tuple[Authority, Setup, Iterable[str]]:
-    """Load the config and open the run; also return the variables that the server must not see.
+) -> tuple[PolledAuthority, Setup, str, Iterable[str]]:
+    """Load the config and open the run; also return the principal, and variables to withhold.
 
     Raises:
         ConfigError: the config is wrong; nothing was started.
@@ -74,7 +74,7 @@ def govern_locally(
     )
     principal = principal_of(governor.run)
     settle_memory()
-    return LocalAuthority(governor, server, session, principal), setup, secret_names(settings)
+    return LocalAuthority(governor), setup, principal, secret_names(settings)
 
 
 def _tell(record: Record) -> None:

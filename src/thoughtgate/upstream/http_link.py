@@ -10,10 +10,12 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final
 
+from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Flow, Sink, ToolHeaders
+from thoughtgate.gate.session_driver import SessionDriver, Sink
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.wire import headers as mirror
@@ -40,7 +42,9 @@ _FIRST_ERROR: Final = 400
 class HttpLink:
     """Carries one agent's frames to an HTTP server."""
 
-    def __init__(self, pool: HttpPool, flow: Flow, agent: Sink, tools: ToolHeaders) -> None:
+    def __init__(
+        self, pool: HttpPool, flow: SessionDriver, agent: Sink, tools: ToolHeaders
+    ) -> None:
         self._pool = pool
         self._flow = flow
         self._agent = agent
@@ -51,10 +55,10 @@ class HttpLink:
         self._streams: set[Incoming] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, data: bytes, key: RequestId | None) -> None:
+    def send(self, frame: ToServer) -> None:
         """POST one frame."""
-        message = read_frame(data)
-        if not isinstance(message, Message):
+        data, key, message = frame
+        if message is None:
             self.lost(key, "invalid_request")
             return
         if message.method == CANCELLED and self._cancel(message):

@@ -1,0 +1,34 @@
+"""Which arguments of a tool are repeated in HTTP headers, as the server's tool list says."""
+
+from typing import Final
+
+from thoughtgate.wire.headers import ParamHeader, param_headers_of
+from thoughtgate.wire.message import Json
+
+MAX_TOOLS: Final = 20_000
+"""Tools whose header parameters are remembered; bounds what a hostile list can cost."""
+
+
+class ToolHeaders:
+    """Learns from tool lists (2026-07-28, ``x-mcp-header``)."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, tuple[ParamHeader, ...]] = {}
+
+    def learn(self, method: str, entries: tuple[dict[str, Json], ...]) -> None:
+        """Remember what a list of tools says."""
+        if method != "tools/list":
+            return
+        for entry in entries:
+            name = entry.get("name")
+            wanted = param_headers_of(entry.get("inputSchema"))
+            if type(name) is not str:
+                continue
+            if wanted and len(self._wanted) < MAX_TOOLS:
+                self._wanted[name] = wanted
+            else:
+                self._wanted.pop(name, None)
+
+    def of(self, tool: str) -> tuple[ParamHeader, ...]:
+        """Return the header parameters of a tool."""
+        return self._wanted.get(tool, ())
