@@ -56,6 +56,8 @@ class Setup(NamedTuple):
     timeout_s: float = ORPHAN_AFTER_S
     max_held: int = MAX_HELD
     max_open: int = MAX_OPEN
+    names_server: bool = False
+    """Whether an error says which server it is about, where callers know several."""
 
 
 class Asked(NamedTuple):
@@ -209,6 +211,11 @@ class Clerk:
         details: dict[str, Any] | None = None,
     ) -> list[Command]:
         """Answer a request with an error of ours, and end its call on the record."""
+        if kind == "not_exposed":
+            # Hidden, unknown and elsewhere must look the same.
+            gate = "visibility"
+        elif self._setup.names_server:
+            details = {**(details or {}), "server": self._setup.server}
         reply = render_error(
             key,
             kind,

@@ -9,9 +9,10 @@ from typing import Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, CallerGone, NotSent
-from thoughtgate.front.post import JSON, KEEP_ALIVE_S, STREAM, Leg
+from thoughtgate.front.peer import Peer
+from thoughtgate.front.post import KEEP_ALIVE_S, STREAM, Leg
+from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.batch import join_replies
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
@@ -35,14 +36,14 @@ class Batch:
         self,
         home: BatchHome,
         exchange: Exchange,
-        flow: SessionDriver,
+        peer: Peer,
         *,
         accepts_stream: bool,
         upstream_session: str,
     ) -> None:
         self._home = home
         self.exchange = exchange
-        self.flow = flow
+        self.peer = peer
         self.accepts_stream = accepts_stream
         self.upstream_session = upstream_session
         self._replies: list[bytes] = []
@@ -63,16 +64,16 @@ class Batch:
         for message in messages:
             if isinstance(message, Message) and message.shape == REQUEST:
                 ident = message.id
-                if ident is not None and ident not in self.flow.callers:
+                if ident is not None and ident not in self.peer.callers:
                     self._expected.add(ident)
-                    self.flow.callers[ident] = self
+                    self.peer.callers[ident] = self
             raw = message.raw if isinstance(message, Message) else b"{}"
-            self.flow.feed(AgentSent(raw, at, message), self)
+            self.peer.feed(AgentSent(raw, at, message), self)
         for ident in self._expected - self._taken:
-            if not self.flow.session.is_open(ident):
+            if not self.peer.is_open(ident):
                 # It was refused as a frame, by an answer that is nobody's in particular.
-                self.flow.outbox.later(self._forget, ident)
-        self.flow.outbox.later(self._fed)
+                self.peer.outbox.later(self._forget, ident)
+        self.peer.outbox.later(self._fed)
 
     def _fed(self) -> None:
         self._is_fed = True
@@ -83,12 +84,12 @@ class Batch:
     def take(self, frame: ToAgent) -> None:
         """A frame of the gate's own about one of the messages."""
         if frame.carries != ANSWER:
-            self.flow.outbox.later(self.part_said, frame.data)
+            self.peer.outbox.later(self.part_said, frame.data)
             return
         if frame.key is not None:
             self._taken.add(frame.key)
         by_people = frame.gate == "approval" or frame.error.startswith("approval_")
-        self.flow.outbox.later(self._reply, frame.data, frame.key, by_people)
+        self.peer.outbox.later(self._reply, frame.data, frame.key, by_people)
 
     def forward(self, frame: ToServer) -> None:
         """One of the messages may go to the server, once all may."""
@@ -109,10 +110,10 @@ class Batch:
 
     def withdrawn(self) -> None:
         """One of the calls was taken back by its caller: nobody waits for its answer."""
-        self.flow.outbox.later(self._drop_unknown)
+        self.peer.outbox.later(self._drop_unknown)
 
     def _drop_unknown(self) -> None:
-        for key in [key for key in self._expected if not self.flow.session.is_open(key)]:
+        for key in [key for key in self._expected if not self.peer.is_open(key)]:
             self._expected.discard(key)
             self._held.discard(key)
         self._go_on()
@@ -137,7 +138,7 @@ class Batch:
     def part_failed(self, kind: str, key: RequestId | None) -> None:
         """The server gave no answer to one of the messages."""
         if key is not None:
-            self.flow.feed(NotSent(key, kind, now()), self)
+            self.peer.feed(NotSent(key, kind, now()), self)
 
     # Ends.
 
@@ -145,8 +146,8 @@ class Batch:
         """The agent left."""
         at = now()
         for key in list(self._expected):
-            self.flow.feed(CallerGone(key, at), None)
-        self.flow.outbox.schedule()
+            self.peer.feed(CallerGone(key, at), None)
+        self.peer.outbox.schedule()
         self._ready.clear()
         self._close()
 
@@ -161,13 +162,15 @@ class Batch:
 
     def _forget(self, key: RequestId) -> None:
         self._expected.discard(key)
-        if self.flow.callers.get(key) is self:
-            del self.flow.callers[key]
+        if self.peer.callers.get(key) is self:
+            del self.peer.callers[key]
 
     def _go_on(self) -> None:
         """Send what waited for the others, and answer once nothing is expected any more."""
         if not self._is_fed or self._held or self._is_closed:
             return
+        if any(self.peer.is_undecided(key) for key in self._expected):
+            return  # Nothing runs before all may run.
         ready, self._ready = self._ready, []
         for frame in ready:
             if not self._is_refused:
@@ -175,7 +178,7 @@ class Batch:
                 if leg is not None:
                     self._legs.append(leg)
             elif frame.key is not None:
-                self.flow.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
+                self.peer.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
         if not self._expected:
             self._finish()
 
@@ -200,8 +203,8 @@ class Batch:
         self._is_closed = True
         self.exchange.on_gone = None
         for key in self._expected:
-            if self.flow.callers.get(key) is self:
-                del self.flow.callers[key]
+            if self.peer.callers.get(key) is self:
+                del self.peer.callers[key]
         if self.exchange.is_gone:
             for leg in self._legs:
                 leg.abort()

@@ -5,7 +5,7 @@ from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.sse import parse_event
 
 
-class Part:
+class BatchItem:
     """Owns the leg of one message."""
 
     def __init__(self, batch: Batch, key: RequestId | None) -> None:

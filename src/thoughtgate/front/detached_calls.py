@@ -14,10 +14,10 @@ from typing import Final, Protocol
 from thoughtgate import __version__
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, NotSent
-from thoughtgate.front.sessions import Entry, SessionTable
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
+from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import LATEST_LEGACY
@@ -29,11 +29,11 @@ OPENING: Final = "tg-open"
 FINISH_STEP_S: Final = 0.05
 
 
-class Alone:
+class DetachedCall:
     """Owns the server's side of a call without a caller."""
 
-    def __init__(self, flow: SessionDriver, key: RequestId | None) -> None:
-        self.flow = flow
+    def __init__(self, driver: SessionDriver, key: RequestId | None) -> None:
+        self.driver = driver
         self.key = key
 
     def stream_started(self, status: int, headers: bytes) -> None:
@@ -61,7 +61,7 @@ class Alone:
         """There is no answer."""
         del status
         if self.key is not None:
-            self.flow.feed(NotSent(self.key, kind, now()), None)
+            self.driver.feed(NotSent(self.key, kind, now()), None)
 
     def session_named(self, upstream: str) -> str:
         """No session begins with a tool call."""
@@ -69,22 +69,20 @@ class Alone:
         return ""
 
 
-class Opening(Alone):
+class Handshake(DetachedCall):
     """Opens a session with the server, as an agent of revisions before 2026-07-28 does."""
 
     def __init__(
         self,
-        flow: SessionDriver,
-        send: "Callable[[Opening, ToServer], None]",
+        driver: SessionDriver,
+        send: "Callable[[Handshake, ToServer], None]",
         *,
-        named: Callable[[str], None],
         opened: Callable[[], None],
         lost: Callable[[str], object],
     ) -> None:
-        """Send with ``send``; call ``named`` with the session's id, then ``opened``, or ``lost``."""
-        super().__init__(flow, OPENING)
+        """Send with ``send``; call ``opened`` in the end, or ``lost``."""
+        super().__init__(driver, OPENING)
         self._send = send
-        self._named = named
         self._opened = opened
         self._lost = lost
         self._error = ""
@@ -139,7 +137,7 @@ class Opening(Alone):
 
     def session_named(self, upstream: str) -> str:
         """The server named the session."""
-        self._named(upstream)
+        self.driver.upstream_session = upstream
         return ""
 
     def _welcomed(self) -> None:
@@ -155,82 +153,78 @@ class Opening(Alone):
             self._lost(kind)
 
     def _say(self, body: dict[str, object]) -> None:
-        self.flow.feed(AgentSent(render({"jsonrpc": "2.0", **body}), now()), self)
+        self.driver.feed(AgentSent(render({"jsonrpc": "2.0", **body}), now()), self)
 
 
 class Server(Protocol):
-    """A server behind the gateway, as far as these calls need it."""
+    """A server, as far as these calls need it."""
 
     @property
     def names_sessions(self) -> bool:
-        """Whether the server, not the gateway, names the sessions."""
+        """Whether the server, not the gate, names the sessions."""
 
-    def send_alone(
-        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
+    def send_detached(
+        self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
 
+    def forget(self, driver: SessionDriver) -> None:
+        """A session is over."""
 
-class LoneCalls:
+
+class DetachedCalls:
     """The calls under way that nobody waits for."""
 
-    def __init__(
-        self,
-        server: Server,
-        sessions: SessionTable,
-        entries: dict[SessionDriver, Entry],
-        tools: ToolHeaders,
-    ) -> None:
+    def __init__(self, server: Server, tools: ToolHeaders) -> None:
         self._server = server
-        self._sessions = sessions
-        self._entries = entries
         self._tools = tools
-        self._flows: set[SessionDriver] = set()
+        self._drivers: set[SessionDriver] = set()
+        self._opened: set[SessionDriver] = set()
+        """Those whose session with the server the gate opened itself."""
 
     def __len__(self) -> int:
-        return len(self._flows)
+        return len(self._drivers)
 
-    def run(self, flow: SessionDriver, frame: ToServer) -> None:
+    def run(self, driver: SessionDriver, frame: ToServer) -> None:
         """Make a call; if its session is gone, the server is asked for another first."""
         key = frame.key
         if key is None:
             return
-        self._flows.add(flow)
-        if flow in self._entries or not flow.wants_session:
-            self._send(Alone(flow, key), frame)
+        self._drivers.add(driver)
+        if driver.upstream_session or not driver.wants_session:
+            self._send(DetachedCall(driver, key), frame)
             return
+        self._opened.add(driver)
 
         def opened() -> None:
             if not self._server.names_sessions:
-                self._enter(flow, uuid.uuid4().hex)
-            self._send(Alone(flow, key), frame)
+                driver.upstream_session = uuid.uuid4().hex
+            self._send(DetachedCall(driver, key), frame)
 
-        Opening(
-            flow,
+        Handshake(
+            driver,
             self._send,
-            named=lambda session: self._enter(flow, session),
             opened=opened,
-            lost=lambda kind: flow.feed(NotSent(key, kind, now()), None),
+            lost=lambda kind: driver.feed(NotSent(key, kind, now()), None),
         ).start()
 
     def tick(self, at: float) -> None:
         """Time passed; what the server does not answer in time ends."""
-        for flow in list(self._flows):
-            flow.tick(at)
-            if flow.session.is_idle:
-                self._flows.discard(flow)
+        for driver in list(self._drivers):
+            driver.tick(at)
+            if driver.session.is_idle:
+                self._drivers.discard(driver)
+                if driver in self._opened:
+                    self._opened.discard(driver)
+                    self._server.forget(driver)
 
     async def finish(self, seconds: float) -> None:
         """Wait for what is under way, so that the next gate need not call it lost."""
         for _ in range(round(seconds / FINISH_STEP_S)):
             self.tick(now())
-            if not self._flows:
+            if not self._drivers:
                 return
             await asyncio.sleep(FINISH_STEP_S)
 
-    def _send(self, alone: Alone, frame: ToServer) -> None:
-        self._server.send_alone(alone, self._entries.get(alone.flow), frame, self._tools)
-
-    def _enter(self, flow: SessionDriver, session: str) -> None:
-        if session and flow not in self._entries:
-            self._entries[flow] = self._sessions.open(session, flow.principal, flow)
+    def _send(self, call: DetachedCall, frame: ToServer) -> None:
+        self._server.send_detached(call, call.driver, frame, self._tools)

@@ -2,12 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from thoughtgate.transports.http_server import Exchange
-
-if TYPE_CHECKING:
-    from thoughtgate.front.listener import Gateway, Page
 
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _TEXT: Final = (
@@ -15,12 +12,8 @@ _TEXT: Final = (
 )
 
 
-class Checked(Protocol):
-    """An upstream that can say whether it works."""
-
-    @property
-    def is_up(self) -> bool:
-        """Whether the server can be used now, as far as is known."""
+Page: TypeAlias = tuple[int, bytes, bytes]
+"""Status, rendered headers and body of a page that the gate itself serves."""
 
 
 class Meter(Protocol):
@@ -41,44 +34,40 @@ class Pages:
 
     def __init__(self, meter: Meter | None = None) -> None:
         self.is_serving = False
+        self.is_draining = False
+        self.is_up: Callable[[], bool] = lambda: False
+        """Tells whether the servers behind the gate can be used now, as far as is known."""
+        self.connections: Callable[[], int] = lambda: 0
+        self.prevented: Callable[[], int] = lambda: 0
+        """Tells how many calls were not made because their caller had left."""
         self._meter = meter
-        self._gateway: Gateway | None = None
-        self._upstream: Checked | None = None
-        self._connections: Callable[[], int] = lambda: 0
-
-    def attach(self, gateway: "Gateway", upstream: Checked, connections: Callable[[], int]) -> None:
-        """Tell the pages what they are about."""
-        self._gateway = gateway
-        self._upstream = upstream
-        self._connections = connections
 
     def batch_came(self, size: int) -> None:
         """Count a batch."""
         if self._meter is not None:
             self._meter.take("mcp_batch_size_histogram", size)
 
-    def routes(self) -> "Mapping[bytes, Callable[[], Page]]":
+    def routes(self) -> Mapping[bytes, Callable[[], Page]]:
         """Return every page."""
         return {b"/health": self.health, b"/ready": self.ready, b"/metrics": self.metrics}
 
-    def public_routes(self) -> "Mapping[bytes, Callable[[], Page]]":
+    def public_routes(self) -> Mapping[bytes, Callable[[], Page]]:
         """Return the pages that stay beside MCP when there is an admin port."""
         return {b"/health": self.health}
 
-    def health(self) -> "Page":
+    def health(self) -> Page:
         """The process is alive."""
         return 200, _JSON, b'{"status":"ok"}'
 
-    def ready(self) -> "Page":
+    def ready(self) -> Page:
         """The gate takes calls and can make them."""
-        upstream_up = self._upstream is not None and self._upstream.is_up
-        draining = self._gateway is not None and self._gateway.is_draining
-        if self.is_serving and upstream_up and not draining:
+        upstream_up = self.is_up()
+        if self.is_serving and upstream_up and not self.is_draining:
             return 200, _JSON, b'{"status":"ready"}'
-        status = "draining" if draining else "starting"
+        status = "draining" if self.is_draining else "starting"
         return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
 
-    def metrics(self) -> "Page":
+    def metrics(self) -> Page:
         """What the gate counts."""
         if self._meter is None:
             return 404, _TEXT, b""
@@ -87,16 +76,15 @@ class Pages:
 
     def refresh(self) -> None:
         """Have the numbers that no record tells counted as they are now."""
-        meter, gateway = self._meter, self._gateway
-        if meter is not None and gateway is not None:
-            meter.set("mcp_connections_active", self._connections())
-            meter.set("thoughtgate_zombie_execution_prevented_total", gateway.held.prevented)
+        if self._meter is not None:
+            self._meter.set("mcp_connections_active", self.connections())
+            self._meter.set("thoughtgate_zombie_execution_prevented_total", self.prevented())
 
 
 class AdminPort:
     """Serves pages on a port of their own."""
 
-    def __init__(self, pages: "Mapping[bytes, Callable[[], Page]]") -> None:
+    def __init__(self, pages: Mapping[bytes, Callable[[], Page]]) -> None:
         self._pages = pages
 
     def opened(self, exchange: Exchange) -> None:

@@ -9,15 +9,14 @@ from typing import Final, Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import CallerGone, NotSent
-from thoughtgate.front.request_head import facts_of
+from thoughtgate.front.peer import Peer
+from thoughtgate.front.request_head import JSON, facts_of
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.sse import render_event
 
-JSON: Final = b"content-type: application/json\r\n"
 STREAM: Final = (
     b"content-type: text/event-stream\r\ncache-control: no-cache, no-transform\r\n"
     b"x-accel-buffering: no\r\n"
@@ -36,6 +35,7 @@ _STATUS: Final = {
     ("invalid_request", False): 400,
     ("invalid_request", True): 400,
     ("invalid_params", True): 400,
+    ("method_not_found", True): 404,
 }
 """HTTP statuses of refusals, by kind and whether the revision prescribes statuses; others are 200."""
 
@@ -88,11 +88,11 @@ class Post:
         "_spoke_at",
         "accepts_stream",
         "exchange",
-        "flow",
         "is_touched",
         "key",
         "leg",
         "method",
+        "peer",
         "session",
         "started_at",
         "upstream_session",
@@ -102,7 +102,7 @@ class Post:
         self,
         home: Home,
         exchange: Exchange,
-        flow: SessionDriver,
+        peer: Peer,
         *,
         key: RequestId | None,
         method: str,
@@ -111,8 +111,8 @@ class Post:
         facts = facts_of(exchange)
         self._home = home
         self.exchange = exchange
-        self.flow = flow
-        flow.trace = facts.trace
+        self.peer = peer
+        peer.trace = facts.trace
         self.key = key
         """The id of the request; None for a notification or a response."""
         self.method = method
@@ -136,7 +136,7 @@ class Post:
     def take(self, frame: ToAgent) -> None:
         """A frame of the gate's own for the agent."""
         self.is_touched = True
-        self.flow.outbox.later(self._tell, frame)
+        self.peer.outbox.later(self._tell, frame)
 
     def forward(self, frame: ToServer) -> None:
         """The message may go to the server."""
@@ -144,7 +144,7 @@ class Post:
             # Approved, but nobody would learn the result and a retry would do it twice.
             self._home.prevented()
             if frame.key is not None:
-                self.flow.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
+                self.peer.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
             return
         self._held_at = 0.0
         self._home.send(self, frame)
@@ -161,7 +161,7 @@ class Post:
 
     def withdrawn(self) -> None:
         """The caller took the call back: there is nothing to say, but the exchange must end."""
-        self.flow.outbox.later(self._end_unanswered)
+        self.peer.outbox.later(self._end_unanswered)
 
     def _end_unanswered(self) -> None:
         # Whatever the session still has to say to this caller is said first.
@@ -169,7 +169,7 @@ class Post:
 
     def keep_alive(self, at: float) -> None:
         """Show the agent that a held call still waits; end an exchange that nothing will answer."""
-        if self.key is not None and not self.flow.session.is_open(self.key):
+        if self.key is not None and not self.peer.is_open(self.key):
             self._orphaned_at = self._orphaned_at or at
             if at - self._orphaned_at > ORPHAN_S:
                 self._close()
@@ -230,7 +230,7 @@ class Post:
             return
         if status != 200 and not self.exchange.is_streaming:  # noqa: PLR2004  the status that says nothing
             self.exchange.respond(status, JSON, render_error(self.key, kind))
-        if not self.flow.feed(NotSent(self.key, kind, now()), self):
+        if not self.peer.feed(NotSent(self.key, kind, now()), self):
             self._close()
 
     def session_named(self, upstream: str) -> str:
@@ -245,9 +245,9 @@ class Post:
         """The agent left before it was answered."""
         key, leg = self.key, self.leg
         if key is not None:
-            self.flow.feed(CallerGone(key, now()), None)
-            self.flow.outbox.schedule()
-        if leg is None or self.flow.is_modern or leg.is_resumable:
+            self.peer.feed(CallerGone(key, now()), None)
+            self.peer.outbox.schedule()
+        if leg is None or self.peer.is_modern or leg.is_resumable:
             # Where the agent can resume, the server must see it leave: it keeps the rest.
             self._close()
 
@@ -265,10 +265,16 @@ class Post:
 
     def _tell(self, frame: ToAgent) -> None:
         if frame.carries == ANSWER:
-            status = _STATUS.get((frame.error, self.flow.is_modern), 200)
-            self.answered(frame.data, status, JSON)
+            status = _STATUS.get((frame.error, self.peer.is_modern), 200)
+            self.answered(frame.data, status, JSON + self._session_header())
         else:
             self.told(frame.data)
+
+    def _session_header(self) -> bytes:
+        """The answer to ``initialize`` names the session that it opened."""
+        if self.method != "initialize" or not self.session:
+            return b""
+        return b"mcp-session-id: %b\r\n" % self.session.encode()
 
     def _open_stream(self) -> None:
         if not self.exchange.is_streaming:
@@ -287,7 +293,7 @@ class Post:
                 exchange.end()
             else:
                 exchange.respond(204)
-        callers = self.flow.callers
+        callers = self.peer.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]
         leg, self.leg = self.leg, None  # they know each other; apart, they go without a collection

@@ -5,12 +5,14 @@ Decided here: whether the head has one reading, whether the caller came for this
 body is judged elsewhere.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from thoughtgate.config.checks import is_loopback
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers
 from thoughtgate.transports.http_server import Exchange
@@ -19,7 +21,11 @@ from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
 
-PATHS: Final = frozenset({b"/mcp", b"/mcp/v1"})
+PATHS: Final = (b"/mcp", b"/mcp/v1")
+SERVER_PATH: Final = re.compile(rb"/servers/([^/]+)/mcp")
+"""Where ``serve`` offers one of its servers by itself."""
+
+JSON: Final = b"content-type: application/json\r\n"
 
 HEADER_MISMATCH: Final = -32020
 """2026-07-28, transports: the headers and the body disagree."""
@@ -74,22 +80,6 @@ _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
 }
 """The agent's credentials and addresses are not the server's business."""
 
-_NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
-    b"content-length",
-    b"content-encoding",
-    b"set-cookie",
-    b"www-authenticate",
-    b"alt-svc",
-    b"strict-transport-security",
-    b"clear-site-data",
-    b"access-control-allow-origin",
-    b"access-control-allow-credentials",
-    b"access-control-expose-headers",
-    mirror.SESSION,
-}
-"""What a server may not tell the agent about itself through the gate."""
-
-
 _TEXTS: Final = {
     400: "the request cannot be read",
     404: "there is nothing at this path",
@@ -118,8 +108,9 @@ class Expected(NamedTuple):
 def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable[str]) -> Expected:
     """Return what Host and Origin may say for a listener."""
     named = {name.lower() for name in hosts}
-    if host in LOOPBACK:
-        named |= LOOPBACK
+    if is_loopback(host):
+        # Also for the rest of 127.0.0.0/8: a page whose name was rebound must not get in.
+        named |= {*LOOPBACK, host.lower()}
     elif named:
         named.add(host.lower())
     return Expected(frozenset(named), port, frozenset(origin.lower() for origin in origins))
@@ -169,7 +160,7 @@ class HeadFacts:
     def __init__(self, exchange: Exchange, expected: "Expected") -> None:
         headers = exchange.headers
         self.path = exchange.target.partition(b"?")[0]
-        self.is_page = self.path not in PATHS
+        self.is_page = self.path not in PATHS and SERVER_PATH.fullmatch(self.path) is None
         self.place = (wrong_page if self.is_page else wrong_place)(exchange, expected)
         """The status for whoever came for somebody else; 0 for others."""
         self.post = wrong_post(exchange)
@@ -223,7 +214,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     name, port = _split_host(host.decode("latin-1").lower())
     if expected.hosts and name not in expected.hosts:
         return 421
-    if name in LOOPBACK and name in expected.hosts and port not in {None, expected.port}:
+    if name in expected.hosts and is_loopback(name) and port not in {None, expected.port}:
         return 421
     if origin is None:
         return 0
@@ -231,7 +222,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     if text in expected.origins:
         return 0
     page, page_port = _split_host(text.partition("://")[2])
-    is_own = page in expected.hosts and page in LOOPBACK and page_port == expected.port
+    is_own = page in expected.hosts and is_loopback(page) and page_port == expected.port
     return 0 if is_own else 403
 
 
@@ -304,6 +295,11 @@ def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes
     return render({"jsonrpc": "2.0", "id": ident, "error": error})
 
 
+def refuse(exchange: Exchange, status: int, headers: bytes = b"") -> None:
+    """Answer with a status of the gate's own."""
+    exchange.respond(status, JSON + headers, render_refusal(status))
+
+
 def render_refusal(status: int) -> bytes:
     """Write what goes with a status of the gate's own."""
     unavailable = status == HTTPStatus.SERVICE_UNAVAILABLE
@@ -326,24 +322,6 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
     if session:
         kept.append((mirror.SESSION, session.encode("latin-1")))
     return kept
-
-
-def downstream_headers(headers: Headers) -> bytes:
-    """Render the headers of a server's answer that go back to the agent, but for its session."""
-    lines = [
-        b"%b: %b\r\n" % (name, value if name != b"content-type" else _as_read(value))
-        for name, value in headers
-        if name not in _NOT_DOWNSTREAM
-    ]
-    return b"".join(lines)
-
-
-@lru_cache(maxsize=256)
-def _as_read(content_type: bytes) -> bytes:
-    """Return a content type that has the agent read an answer as the gate did: as UTF-8."""
-    kind, _, parameters = content_type.partition(b";")
-    parameters = parameters.lower().replace(b'"', b"").replace(b" ", b"")
-    return content_type if parameters in {b"", b"charset=utf-8"} else kind.strip()
 
 
 def _is_disguised(name: bytes) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from thoughtgate.gate.clock import monotonic
 
 if TYPE_CHECKING:
-    from thoughtgate.gate.session_driver import SessionDriver
+    from thoughtgate.front.peer import Peer
 
 MAX_ID: Final = 1024
 """Characters of a session id, ours or a server's."""
@@ -31,15 +31,15 @@ _SEPARATOR: Final = "."
 class Entry:
     """One session."""
 
-    __slots__ = ("flow", "ident", "last_used", "principal", "upstream")
+    __slots__ = ("ident", "last_used", "peer", "principal", "upstream")
 
-    def __init__(self, ident: str, upstream: str, principal: str, flow: "SessionDriver") -> None:
+    def __init__(self, ident: str, upstream: str, principal: str, peer: "Peer") -> None:
         self.ident = ident
         """The id as the agent knows it."""
         self.upstream = upstream
         """The id as the server knows it."""
         self.principal = principal
-        self.flow = flow
+        self.peer = peer
         self.last_used = monotonic()
 
 
@@ -67,31 +67,31 @@ class SessionTable:
         return f"{upstream}{_SEPARATOR}{self._mac(upstream, principal)}"
 
     def find(
-        self, ident: str, principal: str, make_flow: "Callable[[], SessionDriver] | None"
+        self, ident: str, principal: str, make_peer: "Callable[[], Peer] | None"
     ) -> Entry | None:
         """Return the session an agent names; None when it is not his, or there is no such.
 
-        With ``make_flow`` a session that another process opened is taken on.
+        With ``make_peer`` a session that another process opened is taken on.
         """
         entry = self._entries.get(ident)
         if entry is None:
-            if make_flow is None or ident in self._ended:
+            if make_peer is None or ident in self._ended:
                 return None
             upstream, _, shown = ident.rpartition(_SEPARATOR)
             if not upstream or len(ident) > MAX_ID:
                 return None
             if not hmac.compare_digest(shown.encode(), self._mac(upstream, principal).encode()):
                 return None
-            entry = self.open(upstream, principal, make_flow())
+            entry = self.open(upstream, principal, make_peer())
         elif entry.principal != principal:
             return None
         entry.last_used = monotonic()
         self._entries.move_to_end(entry.ident)
         return entry
 
-    def open(self, upstream: str, principal: str, flow: "SessionDriver") -> Entry:
+    def open(self, upstream: str, principal: str, peer: "Peer") -> Entry:
         """Enter a session that a server opened; the longest idle one makes room if need be."""
-        entry = Entry(self.seal(upstream, principal), upstream, principal, flow)
+        entry = Entry(self.seal(upstream, principal), upstream, principal, peer)
         before = self._entries.pop(entry.ident, None)
         if before is not None:
             self.on_dropped(before)
@@ -114,7 +114,7 @@ class SessionTable:
         for entry in self._entries.values():
             if entry.last_used > oldest:
                 break
-            if not entry.flow.is_busy:
+            if not entry.peer.is_busy:
                 gone.append(entry)
         for entry in gone:
             del self._entries[entry.ident]
@@ -123,7 +123,7 @@ class SessionTable:
 
     def _make_room(self) -> None:
         for entry in self._entries.values():
-            if not entry.flow.is_busy:
+            if not entry.peer.is_busy:
                 del self._entries[entry.ident]
                 self.on_dropped(entry)
                 return

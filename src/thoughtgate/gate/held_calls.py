@@ -49,7 +49,7 @@ class HeldCalls:
             elif ruling.verdict.action == FORWARD:
                 self.prevented += 1
 
-    def withdraw_all(self, reason: str, ended: "SessionDriver | None" = None) -> None:
+    def withdraw_all(self, reason: str, ended: object = None) -> None:
         """Withdraw every held call, because the gate stops, or those of one session that ended.
 
         Tasks are the exception: the next gate carries them on, and one whose session ended

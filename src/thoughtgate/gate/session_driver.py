@@ -22,7 +22,7 @@ from thoughtgate.core.commands import (
     Withdraw,
     WriteRecord,
 )
-from thoughtgate.core.events import AgentSent, CallJudged, Event, Ticked
+from thoughtgate.core.events import AgentSent, CallJudged, Event, ServerGone, Ticked
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.gate.authority import Authority
@@ -104,6 +104,7 @@ class SessionDriver:
         "session",
         "trace",
         "transport",
+        "upstream_session",
         "wants_session",
     )
 
@@ -137,12 +138,33 @@ class SessionDriver:
         """The task whose call this session makes in place of a caller that asked before a restart."""
         self.trace = ""
         """The W3C trace context of the request that is being taken in."""
+        self.upstream_session = ""
+        """The session as the server knows it; empty where there is none."""
         self.wants_session = False
         """Whether the server knows, or may want, an HTTP session behind this one."""
 
     def notify(self, frame: ToServer) -> None:
         """Send the server a frame that no caller carries."""
         self._engine.notify(self, frame)
+
+    @property
+    def label(self) -> str:
+        """The session's id on the record."""
+        return self.session.setup.session
+
+    def is_open(self, key: RequestId) -> bool:
+        """Tell whether a request still has no answer."""
+        return self.session.is_open(key)
+
+    def is_undecided(self, key: RequestId) -> bool:
+        """Tell whether a call still waits for its first verdict: never, it comes at once."""
+        del key
+        return False
+
+    def stop(self, reason: str, at: float) -> None:
+        """The gate stops: whoever still waits is told."""
+        if not self.session.is_idle:
+            self.feed(ServerGone(reason, at), None)
 
     @property
     def is_busy(self) -> bool:

@@ -1,20 +1,22 @@
 """One client of the hub: who it is, what it can do, and what is open between it and the hub.
 
-How frames reach it is its transport's business; what it may call is judged elsewhere.
+To the front it is a peer like a session's driver; behind it there is a session for each
+server that it calls. How frames reach it is its callers' business.
 """
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from thoughtgate.wire.message import RequestId
+from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent
+from thoughtgate.core.events import AgentSent, CallerGone, Event, NotSent
+from thoughtgate.gate.outbox import Outbox
+from thoughtgate.gate.session_driver import HTTP, Caller, Sink
+from thoughtgate.wire.message import Message, RequestId
 
 if TYPE_CHECKING:
-    from thoughtgate.hub.channel import Channel
-
-Send: TypeAlias = Callable[[bytes, RequestId | None, bool], None]
-"""Takes a frame, the id of the client's request that it belongs to, and whether it answers it."""
+    from thoughtgate.hub.server_session import ServerSession
 
 MAX_OPEN: Final = 10_000
 """Requests of one client without an answer."""
@@ -38,37 +40,114 @@ class Client:
 
     id: str
     principal: str
-    transport: str
-    send: Send
+    outbox: Outbox
+    transport: str = HTTP
     sole: bool = False
     """Whether it is the only client there can be: the one on stdio."""
-    modern: bool = False
+    is_modern: bool = False
+    receive: Callable[["Client", AgentSent, Sink | None], int] = lambda _client, _event, _sink: 0
+    """Takes what the client sends; returns how many frames it is answered with at once."""
+    agent: Sink | None = None
+    """Hears what belongs to no request: the agent on stdio, or the stream of a session."""
+    line: Caller | None = None
+    """The caller of every request, where all come on one line: the agent on stdio."""
+    callers: dict[RequestId, Caller] = field(default_factory=dict)
     capabilities: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     log_level: str = ""
     introduced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its capabilities are known."""
-    channels: "dict[str, Channel]" = field(default_factory=dict)
-    routes: "dict[RequestId, Channel]" = field(default_factory=dict)
-    """Gated requests under way, with the channel that carries them."""
+    sessions: "dict[str, ServerSession]" = field(default_factory=dict)
+    """Its sessions, by server."""
+    routes: "dict[RequestId, ServerSession]" = field(default_factory=dict)
+    """Gated requests under way, with the session that carries them."""
     work: dict[RequestId, asyncio.Task[None]] = field(default_factory=dict)
     """Requests that the hub itself works on."""
-    questions: "dict[RequestId, Channel]" = field(default_factory=dict)
-    """What servers asked it."""
+    learning: set[RequestId] = field(default_factory=set)
+    """Calls that wait for their server's list before they are judged."""
+    questions: "dict[RequestId, ServerSession]" = field(default_factory=dict)
+    """Requests of servers to this client that have no answer yet."""
     listens: dict[RequestId, Listen] = field(default_factory=dict)
     followed: dict[str, str] = field(default_factory=dict)
     """Resources it subscribed to, with their server."""
     claims: dict[str, Any] | None = None
     """What authentication says of the principal, as of its last request."""
-    traces: dict[RequestId, str] = field(default_factory=dict)
-    """The W3C trace contexts of its open requests, where its transport carries them, as HTTP does."""
+    trace: str = ""
+    """The W3C trace context of the request that is being taken in."""
+    wants_session: bool = False
     asked: int = 0
     is_gone: bool = False
+
+    # As a peer of the front.
+
+    @property
+    def label(self) -> str:
+        """The session's id on the record."""
+        return self.id
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is open."""
+        return bool(self.callers or self.routes or self.work)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it may serve the next request: never, it knows too much."""
+        return False
+
+    def feed(self, event: Event, sink: Sink | None) -> int:
+        """Take what the front reports; return how many frames the agent gets at once."""
+        if isinstance(event, AgentSent):
+            return self.receive(self, event, sink)
+        if isinstance(event, CallerGone):
+            self._caller_left(event.key)
+        elif isinstance(event, NotSent) and event.key in self.routes:
+            return self.routes[event.key].feed(event, sink)
+        return 0
+
+    def _caller_left(self, key: RequestId) -> None:
+        session = self.routes.get(key)
+        if session is not None:
+            session.caller_left(key)
+        elif self.is_modern and key in self.work:
+            # From 2026-07-28 on leaving cancels.
+            self.work[key].cancel()
+
+    def is_open(self, key: RequestId) -> bool:
+        """Tell whether a request with this id is open."""
+        return key in self.routes or key in self.work or key in self.listens
+
+    def is_undecided(self, key: RequestId) -> bool:
+        """Tell whether a call still waits for its first verdict."""
+        return key in self.learning
+
+    def is_answered_by(self, event: AgentSent) -> bool:
+        """Tell whether a response is one to a prompt of the gate."""
+        said = event.message
+        session = self.questions.get(said.id) if type(said) is Message and said.id else None
+        return session is not None and session.is_answered_by(event)
+
+    def tick(self, at: float) -> None:
+        """Show callers that their calls still wait."""
+        for caller in list(self.callers.values()):
+            caller.keep_alive(at)
+
+    def agent_left(self) -> None:
+        """The client asks nothing more; what it asked may still be answered."""
+        for session in list(self.sessions.values()):
+            session.agent_left()
+
+    def stop(self, reason: str, at: float) -> None:
+        """The gate stops: whoever still waits is told."""
+        for session in list(self.sessions.values()):
+            session.stop(reason, at)
+
+    # For the hub.
 
     @property
     def held(self) -> int:
         """Calls of this client that wait for a person."""
-        return sum(channel.session.held_calls for channel in self.channels.values())
+        return sum(session.session.held_calls for session in self.sessions.values())
 
     @property
     def open_requests(self) -> int:
@@ -80,22 +159,28 @@ class Client:
         """Whether it has too much open for another request."""
         return self.open_requests >= MAX_OPEN
 
-    def is_taken(self, ident: RequestId) -> bool:
-        """Tell whether a request with this id is open."""
-        return ident in self.routes or ident in self.work or ident in self.listens
-
     def next_question(self) -> str:
         """Return a new id for something that a server asks this client."""
         self.asked += 1
         return f"thoughtgate-{self.asked}"
 
-    def reply(self, data: bytes, ident: RequestId | None) -> None:
-        """Answer a request of the client."""
-        self.send(data, ident, True)
+    def sink(self, about: RequestId | None) -> Sink | None:
+        """Return who hears what concerns a request, or the client as a whole."""
+        if about is None:
+            return self.agent
+        return self.callers.get(about, self.line)
+
+    def reply(self, data: bytes, ident: RequestId | None, error: str = "") -> None:
+        """Answer a request of the client; ``error`` is the kind of a refusal."""
+        sink = self.sink(ident)
+        if sink is not None:
+            sink.take(ToAgent(data, ident, ANSWER, error))
 
     def tell(self, data: bytes, about: RequestId | None) -> None:
-        """Send a notification, or a request of a server."""
-        self.send(data, about, False)
+        """Send a notification."""
+        sink = self.sink(about)
+        if sink is not None:
+            sink.take(ToAgent(data, about, NOTICE))
 
     def introduce(self, capabilities: Any, info: Any) -> None:
         """The client said who it is."""

@@ -1,6 +1,6 @@
 """What the control socket of a hub can be asked."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.control_socket import Operation
@@ -9,13 +9,7 @@ from thoughtgate.hub.hub import Hub
 DEFAULT_LINES = 200
 
 
-class Reloads(Protocol):
-    """What tells whether the last reading of the config worked."""
-
-    failure: str
-
-
-def operations(hub: Hub, reloader: Reloads) -> dict[str, Operation]:
+def operations(hub: Hub) -> dict[str, Operation]:
     """Return the operations by name."""
 
     async def status(_: dict[str, Any]) -> dict[str, Any]:
@@ -24,7 +18,7 @@ def operations(hub: Hub, reloader: Reloads) -> dict[str, Operation]:
             **hub.describe_namespaces(),
             "clients": len(hub.clients),
             "held": hub.gate.held,
-            "config_failure": reloader.failure,
+            "config_failure": hub.reloader.failure if hub.reloader is not None else "",
         }
 
     async def start(asked: dict[str, Any]) -> str:

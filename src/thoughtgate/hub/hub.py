@@ -6,11 +6,13 @@ are judged ``hub.channel``'s, how servers live ``supervisor``'s.
 """
 
 import asyncio
+import json
 import logging
 from dataclasses import replace
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
+from thoughtgate.core import task_codec
 from thoughtgate.core.catalogue import NOTHING, Offer
 from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
@@ -22,27 +24,30 @@ from thoughtgate.core.record_events import (
     Record,
     frame_refused,
 )
+from thoughtgate.core.routing import split
 from thoughtgate.core.server_lifecycle import BROKE, CAME_UP, ENDED, RUNNING, STARTING
-from thoughtgate.core.task import Task
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.governor import Governor
-from thoughtgate.hub.channel import HIDDEN, Carried, Channel
+from thoughtgate.gate.reload import Reloader
 from thoughtgate.hub.client import Client
-from thoughtgate.hub.gate import HubGate
+from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import AT_ONCE, HubLists, Own
 from thoughtgate.hub.manager_tools import ENTRIES, OFFER, ManagerTools
 from thoughtgate.hub.notifications import HubNotices
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import LIST_OF, HubRoutes, Target
 from thoughtgate.hub.server_info import describe_server, instructions
+from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
 from thoughtgate.hub.servers import Servers, Surroundings
-from thoughtgate.policy.call import TOOL
+from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure, Visibility
 from thoughtgate.upstream.supervisor import Supervisor
-from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.message import REQUEST, Fault, Message
+from thoughtgate.wire.replies import render
 
 ANNOUNCE_S: Final = 0.05
 """Changes that come together are announced together."""
@@ -69,14 +74,17 @@ class Hub:
     ) -> None:
         self.settings = settings
         self.clients: dict[str, Client] = {}
-        self.gate = HubGate(governor, settings.holds.connection)
+        self.gate = HubEngine(
+            governor, settings.holds.connection, is_authenticated=settings.listen.auth is not None
+        )
         self.servers = Servers(settings, around, self)
         self.lists = HubLists(self.gate, self._announce)
         self.routes = HubRoutes(self.gate, self.lists)
-        self.notices = HubNotices(self.clients, self.channel, lambda: self.settings.separator)
+        self.notices = HubNotices(self.clients, self.session, lambda: self.settings.separator)
         self.manager = ManagerTools(self)
-        self.reloader: Any = None
+        self.reloader: Reloader | None = None
         """Reads the config again; set by who knows where it is."""
+        self._applying: asyncio.Task[list[str]] | None = None
         self._asked_namespace = namespace
         self.selection: Selection | NoSelection = self._select(settings)
         self._announcing: set[str] = set()
@@ -120,6 +128,15 @@ class Hub:
         supervisor = self.servers.get(target.server)
         return supervisor.known(method) if supervisor is not None and method else None
 
+    def find_tool(self, exposed: str) -> dict[str, Any] | None:
+        """Return what a server says of a tool that clients know by this name."""
+        route = split(exposed, self.settings.separator, self.server_ids)
+        supervisor = self.servers.get(route.server) if route is not None else None
+        offer = supervisor.known("tools/list") if supervisor is not None else None
+        if offer is None or route is None:
+            return None
+        return next((one for one in offer.entries if one.get("name") == route.name), None)
+
     def instructions(self) -> str:
         """Return what a client's model should know."""
         return instructions(self.supervisors, self.settings.separator)
@@ -141,12 +158,12 @@ class Hub:
         self.clients.pop(client.id, None)
         for task in list(client.work.values()):
             task.cancel()
-        for channel in list(client.channels.values()):
-            channel.agent_left()
-            channel.close()
-        for key, channel in list(client.routes.items()):
-            # What may become a task has a channel of its own; this has not become one.
-            channel.caller_left(key)
+        for session in list(client.sessions.values()):
+            session.agent_left()
+            session.close()
+        for key, session in list(client.routes.items()):
+            # What may become a task has a session of its own; this has not become one.
+            session.caller_left(key)
         for uri, server in client.followed.items():
             self.unfollow(client, server, uri)
         for listen in client.listens.values():
@@ -170,19 +187,26 @@ class Hub:
         for supervisor in self.supervisors:
             supervisor.declare(capabilities)
 
-    # Channels.
+    # Sessions.
 
-    def channel(self, client: Client, server: str) -> Channel:
-        """Return the way between a client and a server, the hub itself, or nowhere."""
-        found = client.channels.get(server)
+    def session(self, client: Client, server: str) -> ServerSession:
+        """Return a client's session with a server, with the hub itself, or with nobody."""
+        found = client.sessions.get(server)
         if found is None:
             timeout_s = self.settings.listen.request_timeout_s
             if server in self.servers:
                 timeout_s = self.servers[server].settings.timeout_s
-            found = Channel(
-                self.gate, client, server or NOWHERE, _Way(self, client, server), timeout_s
+            setup = Setup(
+                server or NOWHERE,
+                client.id,
+                enforce=self.gate.governor.policy.profile == PRODUCTION,
+                timeout_s=timeout_s,
+                max_held=self.gate.authority.max_held,
+                names_server=True,
             )
-            client.channels[server] = found
+            relay = _FoundLater(self, client, server)
+            found = ServerSession(self.gate.driven, self.gate, client, setup, relay)
+            client.sessions[server] = found
         return found
 
     def resume_tasks(self) -> None:
@@ -191,12 +215,13 @@ class Hub:
         Raises:
             StoreError: they cannot be read.
         """
-
-        def open_channel(task: Task) -> Channel:
-            lone = Client(self.new_session(), task.principal, "mcp_http", lambda *_: None)
-            return self.channel(lone, task.server)
-
-        self.gate.tasks.resume(open_channel)
+        for task in self.gate.governor.tasks.recover(now()):
+            nobody = Client(self.new_session(), task.principal, self.gate.outbox)
+            session = self.session(nobody, task.server)
+            session.resumes = task.id
+            body = task_codec.forwarded(task, task.id)
+            message = Message(REQUEST, task.id, str(body["method"]), body, render(body))
+            session.ask(message, json.loads(task.request), task.tool, None, "")
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
         """Return the way to a server: shared, or this client's own when the config says so."""
@@ -238,7 +263,6 @@ class Hub:
                 size=size,
             )
         )
-        self.gate.flush()
 
     def server_changed(self, supervisor: Supervisor, event: str) -> None:
         """A server came into another state: on record, and to clients whose lists it changes."""
@@ -253,7 +277,6 @@ class Hub:
         if facts:
             kind = SERVER_STARTED if event == CAME_UP else SERVER_EXITED
             self.gate.note(Record(kind, now(), supervisor.id, "0", {"server": facts}))
-            self.gate.flush()
         was_listed, supervisor.was_listed = supervisor.was_listed, supervisor.is_listed
         if was_listed != supervisor.is_listed and supervisor.standing.state != STARTING:
             for capability in ("tools", "prompts", "resources"):
@@ -330,10 +353,19 @@ class Hub:
 
     async def reload(self) -> str:
         """Read the config again; return what changed."""
-        if self.reloader is None:
+        reloader = self.reloader
+        if reloader is None or reloader.loaded.path is None:
             raise PeerError("service_unavailable", "there is no config file to read again")
-        told: str = await self.reloader.reload()
-        return told
+        before = self.gate.governor.policy.version
+        if not reloader.reload(now()):
+            raise PeerError("service_unavailable", f"nothing was changed: {reloader.failure}")
+        changed = await self.applied()
+        servers = f"servers changed: {', '.join(changed)}" if changed else "no server changed"
+        is_same = before == self.gate.governor.policy.version
+        rules = "the rules are the same" if is_same else "the rules changed"
+        text = f"the config was read again; {servers}; {rules}"
+        selection = self.selection
+        return f"{text}; {selection.reason}" if isinstance(selection, NoSelection) else text
 
     def _named(self, server: str) -> Supervisor:
         if server not in self.servers:
@@ -368,15 +400,33 @@ class Hub:
 
         await asyncio.gather(*(start(supervisor) for supervisor in supervisors))
 
+    def adopt(self, settings: Settings) -> None:
+        """Begin to take over a new config, once the one before it is taken over."""
+        self._applying = spawn(self._apply_after(self._applying, settings))
+
+    async def applied(self) -> list[str]:
+        """Wait until the last config is taken over; return the servers that it changed."""
+        return await asyncio.shield(self._applying) if self._applying is not None else []
+
+    async def _apply_after(
+        self, earlier: asyncio.Task[list[str]] | None, settings: Settings
+    ) -> list[str]:
+        if earlier is not None:
+            await asyncio.wait({earlier})
+        changed = await self.apply(settings)
+        told = f"servers changed: {', '.join(changed)}" if changed else "no server changed"
+        _log.info("config taken over; %s", told)
+        return changed
+
     async def apply(self, settings: Settings) -> list[str]:
         """Take over a new config; only what changed restarts. Return what did."""
         self.settings = settings
         changed = await self.servers.apply(settings)
         self.selection = self._select(settings)
-        self.gate.max_held = settings.holds.connection
+        self.gate.authority.max_held = settings.holds.connection
         for client in self.clients.values():
-            busy = {name: one for name, one in client.channels.items() if not one.session.is_idle}
-            client.channels = busy
+            busy = {name: one for name, one in client.sessions.items() if not one.session.is_idle}
+            client.sessions = busy
         for capability in ("tools", "prompts", "resources"):
             self._announce(capability)
         return changed
@@ -408,7 +458,7 @@ class Hub:
         self.gate.close()
 
 
-class _Way:
+class _FoundLater:
     """A relay that is looked up when it is needed: a new config may have replaced it."""
 
     def __init__(self, hub: Hub, client: Client, server: str) -> None:
@@ -416,10 +466,11 @@ class _Way:
         self._client = client
         self._server = server
 
-    async def relay(self, channel: Channel, call: Carried) -> Message:
+    async def relay(self, session: ServerSession, call: Carried) -> Message:
+        """Carry a call to where its server is now."""
         if self._server == NAME:
-            return await self._hub.manager.relay(channel, call)
+            return await self._hub.manager.relay(session, call)
         relay = self._hub.relay(self._client, self._server)
         if relay is None:
             raise PeerError(HIDDEN, "")
-        return await relay.relay(channel, call)
+        return await relay.relay(session, call)

@@ -16,7 +16,7 @@ from thoughtgate.core.task_codec import advertise_tool
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.client import Client
-from thoughtgate.hub.gate import HubGate
+from thoughtgate.hub.engine import HubEngine
 from thoughtgate.upstream.supervisor import LISTED_BY, Supervisor
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS
@@ -53,7 +53,7 @@ class Own(NamedTuple):
 class HubLists:
     """Makes the hub's lists."""
 
-    def __init__(self, gate: HubGate, changed: Callable[[str], None]) -> None:
+    def __init__(self, gate: HubEngine, changed: Callable[[str], None]) -> None:
         self.generation = 0
         """Grows whenever a list may have changed; cursors bind to it."""
         self._gate = gate
@@ -124,7 +124,9 @@ class HubLists:
             if offer is None or not supervisor.is_listed:
                 continue
             hidden = self._gate.screen(supervisor.id, client.id, method, offer.entries)
-            for entry in self._entries(method, supervisor, offer, separator, modern=client.modern):
+            for entry in self._entries(
+                method, supervisor, offer, separator, modern=client.is_modern
+            ):
                 if entry.name not in hidden and entry.exposed not in shown:
                     shown[entry.exposed] = entry.data
         if own is not None:
@@ -133,8 +135,7 @@ class HubLists:
                 if tool["name"] not in hidden:
                     exposed = compose(own.server, tool["name"], separator)
                     named = {**tool, "name": exposed}
-                    shown[exposed] = render(named if client.modern else advertise_tool(named))
-        self._gate.flush()
+                    shown[exposed] = render(named if client.is_modern else advertise_tool(named))
         return list(shown.values())
 
     def page(self, entries: list[bytes], cursor: str | None) -> Page | None:

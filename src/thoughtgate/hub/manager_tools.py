@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from thoughtgate.core.catalogue import Offer
 from thoughtgate.errors import PeerError
-from thoughtgate.hub.channel import HIDDEN, Carried, Channel
+from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
 from thoughtgate.upstream.server_log import KEPT_LINES
 from thoughtgate.wire.message import RESPONSE, Message
 from thoughtgate.wire.replies import render
@@ -105,13 +105,13 @@ class ManagerTools:
             "namespaces_list": self._namespaces,
         }
 
-    async def relay(self, channel: Channel, call: Carried) -> Message:
+    async def relay(self, session: ServerSession, call: Carried) -> Message:
         """Carry out one call.
 
         Raises:
             PeerError: there is no such tool, or its arguments are wrong.
         """
-        del channel
+        del session
         tool = self._tools.get(str(call.params.get("name")))
         if tool is None or call.method != "tools/call":
             raise PeerError(HIDDEN, "")

@@ -11,10 +11,10 @@ from typing import Any, Final
 from thoughtgate.core.negotiation import NEEDS, SUBSCRIPTION_KEY, is_at_least
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
-from thoughtgate.hub.channel import Channel
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.parked_calls import Inflight
 from thoughtgate.hub.relay import ServerRelay
+from thoughtgate.hub.server_session import ServerSession
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.methods import CANCELLED
 from thoughtgate.wire.replies import render
@@ -27,17 +27,17 @@ ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 MAX_QUESTIONS: Final = 100
 """Questions of servers that may wait for clients at once; a person answers few."""
 
-FindChannel = Callable[[Client, str], Channel]
+FindSession = Callable[[Client, str], ServerSession]
 
 
 class HubNotices:
     """Spreads what servers say."""
 
     def __init__(
-        self, clients: Mapping[str, Client], channel: FindChannel, separator: Callable[[], str]
+        self, clients: Mapping[str, Client], session: FindSession, separator: Callable[[], str]
     ) -> None:
         self._clients = clients
-        self._channel = channel
+        self._session = session
         self._separator = separator
         self._asking: dict[tuple[ServerRelay, RequestId], asyncio.Task[None]] = {}
         """By the process that asks: where each session has its own, all have one server's id."""
@@ -48,7 +48,7 @@ class HubNotices:
         """Tell everybody that a list is not what it was."""
         method = f"notifications/{capability}/list_changed"
         for client in list(self._clients.values()):
-            if not client.modern and client.introduced.is_set():
+            if not client.is_modern and client.introduced.is_set():
                 client.tell(render({"jsonrpc": "2.0", "method": method}), None)
             for ident, listen in list(client.listens.items()):
                 if listen.wanted.get(f"{capability}ListChanged"):
@@ -68,8 +68,8 @@ class HubNotices:
         plain = {key: value for key, value in params.items() if key != META}
         for client in self._audience(relay):
             if client.followed.get(uri) == server:
-                channel = self._channel(client, server)
-                channel.notify(UPDATED, plain, None)
+                session = self._session(client, server)
+                session.notify_client(UPDATED, plain, None)
             for ident, listen in list(client.listens.items()):
                 if listen.uris.get(uri) == server:
                     client.tell(_tagged(UPDATED, plain, ident), ident)
@@ -85,10 +85,10 @@ class HubNotices:
         told = {**params, "logger": named}
         told.pop(META, None)
         for client in self._audience(relay):
-            if client.modern:
+            if client.is_modern:
                 self._log_to_modern(relay, client, level, told)
             elif is_at_least(level, client.log_level or "debug"):
-                self._channel(client, server).notify(LOGGED, told, None)
+                self._session(client, server).notify_client(LOGGED, told, None)
 
     def _log_to_modern(
         self, relay: ServerRelay, client: Client, level: str, told: dict[str, Any]
@@ -97,7 +97,7 @@ class HubNotices:
         for inflight in relay.inflight:
             if inflight.client is client and inflight.log_level:
                 if is_at_least(level, inflight.log_level):
-                    inflight.channel.notify(LOGGED, told, inflight.key)
+                    inflight.session.notify_client(LOGGED, told, inflight.key)
                 return
 
     # Questions.
@@ -146,7 +146,7 @@ class HubNotices:
             return
         params = message.body.get("params")
         try:
-            said = await inflight.channel.question(message.method, params, inflight.key)
+            said = await inflight.session.question(message.method, params, inflight.key)
         except PeerError as error:
             upstream.refuse(message.id, error.kind, str(error))
         except asyncio.CancelledError:
@@ -169,12 +169,12 @@ class HubNotices:
         alone = [
             client
             for client in self._audience(relay)
-            if (client.sole or client is relay.owner) and not client.modern
+            if (client.sole or client is relay.owner) and not client.is_modern
         ]
         if len(alone) != 1:
             return None
-        channel = self._channel(alone[0], relay.supervisor.id)
-        return Inflight(alone[0], channel, None, declared=alone[0].capabilities)
+        session = self._session(alone[0], relay.supervisor.id)
+        return Inflight(alone[0], session, None, declared=alone[0].capabilities)
 
     def said(self, relay: ServerRelay, message: Message) -> None:
         """A server sent a notification that is not about a list or a request's progress."""
@@ -187,8 +187,8 @@ class HubNotices:
         elif message.method != ACKNOWLEDGED:
             inflight = self._concerned(relay)
             params = message.body.get("params")
-            if inflight is not None and not inflight.client.modern and type(params) is dict:
-                inflight.channel.notify(message.method, params, inflight.key)
+            if inflight is not None and not inflight.client.is_modern and type(params) is dict:
+                inflight.session.notify_client(message.method, params, inflight.key)
 
 
 def acknowledge(client: Client, ident: RequestId, wanted: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class Inflight:
     """A request under way at a server."""
 
     client: Any
-    channel: Any
+    session: Any
     key: Any
     inbox: asyncio.Queue[tuple[Upstream, Message]] | None = None
     """Takes what a legacy server asks, when its client is modern."""

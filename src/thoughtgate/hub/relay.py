@@ -19,9 +19,9 @@ from thoughtgate.core.negotiation import (
     plain,
 )
 from thoughtgate.errors import PeerError
-from thoughtgate.hub.channel import HIDDEN, Carried, Channel
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.parked_calls import Inflight, Parking, binding
+from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
 from thoughtgate.upstream.client import Upstream
 from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
@@ -48,7 +48,7 @@ class ServerRelay:
         self.inflight: list[Inflight] = []
         self._parking = parking
 
-    async def relay(self, channel: Channel, call: Carried) -> Message:
+    async def relay(self, session: ServerSession, call: Carried) -> Message:
         """Carry one call.
 
         Raises:
@@ -57,14 +57,14 @@ class ServerRelay:
         """
         supervisor = self.supervisor
         if call.method == "resources/subscribe":
-            return await self._follow(channel, call)
+            return await self._follow(session, call)
         self._check_offered(call)
         upstream = await supervisor.ready()
         self._check_offered(call)
         supervisor.calls += 1
         if call.modern and not upstream.modern:
-            return await self._with_parking(channel, call, upstream)
-        reply = await self._plainly(channel, call, upstream)
+            return await self._with_parking(session, call, upstream)
+        reply = await self._plainly(session, call, upstream)
         return _for_client(call, reply, upstream)
 
     def _check_offered(self, call: Carried) -> None:
@@ -74,26 +74,26 @@ class ServerRelay:
         if offer is not None and call.params.get("name") not in offer.names:
             raise PeerError(HIDDEN, "")
 
-    async def _follow(self, channel: Channel, call: Carried) -> Message:
+    async def _follow(self, session: ServerSession, call: Carried) -> Message:
         uri = call.params["uri"]
-        if uri not in channel.client.followed:
+        if uri not in session.client.followed:
             refusal = await self.supervisor.follow(uri, traceparent(call.params))
             if refusal is not None:
                 return with_id(refusal, call.key)
-            channel.client.followed[uri] = self.supervisor.id
+            session.client.followed[uri] = self.supervisor.id
         return _response(call.key, {})
 
-    async def _plainly(self, channel: Channel, call: Carried, upstream: Upstream) -> Message:
-        inflight = _inflight(channel, call)
+    async def _plainly(self, session: ServerSession, call: Carried, upstream: Upstream) -> Message:
+        inflight = _inflight(session, call)
         self.inflight.append(inflight)
         params = call.params
         try:
             for _ in range(MAX_ROUNDS):
-                reply = await self._ask(channel, call, upstream, params)
+                reply = await self._ask(session, call, upstream, params)
                 wanted = input_requests(reply.body.get("result"))
                 if wanted is None or call.modern:
                     return reply
-                params = {**call.params, "inputResponses": await _collect(channel, call, wanted)}
+                params = {**call.params, "inputResponses": await _collect(session, call, wanted)}
                 state = reply.body["result"].get("requestState")
                 if state is not None:
                     params["requestState"] = state
@@ -102,28 +102,30 @@ class ServerRelay:
         raise PeerError("upstream_timeout", "the server asked too often")
 
     async def _ask(
-        self, channel: Channel, call: Carried, upstream: Upstream, params: dict[str, Any]
+        self, session: ServerSession, call: Carried, upstream: Upstream, params: dict[str, Any]
     ) -> Message:
-        inflight = _inflight(channel, call)
+        inflight = _inflight(session, call)
         return await upstream.ask(
             call.method,
             params,
             capabilities=inflight.declared,
-            log_level=inflight.log_level if call.modern else channel.client.log_level,
-            on_progress=(lambda told: channel.progress(call, told))
+            log_level=inflight.log_level if call.modern else session.client.log_level,
+            on_progress=(lambda told: session.progress(call, told))
             if call.token is not None
             else None,
         )
 
-    async def _with_parking(self, channel: Channel, call: Carried, upstream: Upstream) -> Message:
+    async def _with_parking(
+        self, session: ServerSession, call: Carried, upstream: Upstream
+    ) -> Message:
         """A modern client, a legacy server: park the call whenever the server asks."""
         params = call.params
-        bound = binding(channel.client.principal, self.supervisor.id, call.method, params)
+        bound = binding(session.client.principal, self.supervisor.id, call.method, params)
         inflight = self._parking.take(params.get("requestState"), bound)
         if inflight is None:
-            inflight = _inflight(channel, call)
+            inflight = _inflight(session, call)
             inflight.inbox, inflight.bound = asyncio.Queue(), bound
-            inflight.reply = asyncio.ensure_future(self._ask(channel, call, upstream, params))
+            inflight.reply = asyncio.ensure_future(self._ask(session, call, upstream, params))
             inflight.reply.add_done_callback(lambda _: self._forget(inflight))
             self.inflight.append(inflight)
         else:
@@ -166,18 +168,18 @@ class ServerRelay:
             inflight.reply.exception()
 
 
-def _inflight(channel: Channel, call: Carried) -> Inflight:
+def _inflight(session: ServerSession, call: Carried) -> Inflight:
     """Return what is known of whom a call is made for."""
-    client = channel.client
+    client = session.client
     if not call.modern:
         declared = carried_capabilities(client.capabilities)
-        return Inflight(client, channel, call.key, declared=declared)
+        return Inflight(client, session, call.key, declared=declared)
     meta = call.params.get(META)
     said = meta if type(meta) is dict else {}
     level = said.get(LOG_LEVEL_KEY)
     return Inflight(
         client,
-        channel,
+        session,
         call.key,
         declared=carried_capabilities(said.get(CAPABILITIES_KEY)),
         log_level=level if type(level) is str else "",
@@ -200,15 +202,15 @@ def _deliver(inflight: Inflight, answers: Any) -> None:
 
 
 async def _collect(
-    channel: Channel, call: Carried, wanted: dict[str, dict[str, Any]]
+    session: ServerSession, call: Carried, wanted: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
     """Ask a legacy client everything that a modern server wants to know."""
     answers: dict[str, Any] = {}
     for key, request in wanted.items():
         method, params = request.get("method"), request.get("params")
-        if type(method) is not str or NEEDS.get(method) not in channel.client.capabilities:
+        if type(method) is not str or NEEDS.get(method) not in session.client.capabilities:
             raise PeerError("invalid_request", "the server asks for what the client does not offer")
-        said = await channel.question(method, params if type(params) is dict else {}, call.key)
+        said = await session.question(method, params if type(params) is dict else {}, call.key)
         if type(said.get("result")) is not dict:
             raise PeerError("invalid_request", "the client refused what the server asked for")
         answers[key] = said["result"]

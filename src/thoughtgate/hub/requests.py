@@ -5,10 +5,13 @@ stands alone, any other belongs to a legacy session.
 """
 
 import logging
+import uuid
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate import __version__
+from thoughtgate.core.commands import ANSWER, ToAgent
+from thoughtgate.core.events import AgentSent
 from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.negotiation import (
     GONE_IN_MODERN,
@@ -20,13 +23,16 @@ from thoughtgate.core.negotiation import (
     merge_capabilities,
 )
 from thoughtgate.core.record_events import AGENT_TO_SERVER, frame_refused, message_seen
+from thoughtgate.front.post import Post
+from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Sink
 from thoughtgate.hub.client import Client
+from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
-from thoughtgate.hub.tasks import METHODS as TASK_METHODS
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
@@ -62,28 +68,24 @@ class HubRequests:
             "resources/unsubscribe": self._unsubscribe,
         }
 
-    def receive(self, client: Client, line: bytes) -> None:
-        """Take one frame of a client."""
+    def receive(self, client: Client, event: AgentSent, sink: Sink | None) -> int:
+        """Take one frame of a client; return how many frames answer it at once."""
+        line, _, message, _ = event
         if not line.strip():
-            return
-        message = read_frame(line)
+            return 0
+        if message is None:
+            message = read_frame(line)
         if isinstance(message, Fault):
-            self.refuse(client, message, len(line), modern=False)
-        else:
-            self.take(client, message)
-
-    def take(self, client: Client, message: Message) -> None:
-        """Take one message of a client."""
+            return self.refuse(client, message, len(line), sink)
         if message.shape == REQUEST:
-            self._asked(client, message)
-        elif message.shape == NOTIFICATION:
-            self._notified(client, message)
-        else:
-            self._answered(client, message)
+            return self._asked(client, message, sink)
+        if message.shape == NOTIFICATION:
+            return self._notified(client, message, sink)
+        return self._answered(client, message, sink)
 
     # Requests.
 
-    def _asked(self, client: Client, message: Message) -> None:
+    def _asked(self, client: Client, message: Message, sink: Sink | None) -> int:
         ident, method = message.id, message.method
         params: Params = message.body.get("params") or {}
         modern = version_in(params) is not None
@@ -91,11 +93,9 @@ class HubRequests:
         _log.debug("request %s (%d bytes)", method, len(message.raw), extra=facts)
         fault = self._not_askable(client, message)
         if fault is not None or ident is None:
-            if fault is not None:
-                self.refuse(client, fault, len(message.raw), modern=modern, method=method)
-            return
+            return 0 if fault is None else self._refuse_request(client, fault, message, sink)
         if modern and not self._take_envelope(client, ident, method, params):
-            return
+            return 1
         selection = self._hub.selection
         if isinstance(selection, NoSelection) and method != "ping":
             self._see(client, message)
@@ -103,21 +103,27 @@ class HubRequests:
             self._error(
                 client, ident, "invalid_request", selection.reason, modern=modern, details=details
             )
-            return
-        self._dispatch(client, message, ident, params, modern=modern)
+            return 1
+        return self._dispatch(client, message, ident, params, sink, modern=modern)
 
     def _dispatch(
-        self, client: Client, message: Message, ident: RequestId, params: Params, *, modern: bool
-    ) -> None:
+        self,
+        client: Client,
+        message: Message,
+        ident: RequestId,
+        params: Params,
+        sink: Sink | None,
+        *,
+        modern: bool,
+    ) -> int:
         method = message.method
         named = named_by(method, params) if method != LISTEN else []
         if isinstance(named, str):
             fault = Fault("invalid_params", named, "wrong_params", ident)
-            self.refuse(client, fault, len(message.raw), modern=modern, method=method)
-            return
+            return self._refuse_request(client, fault, message, sink)
         if named:
             self._gated(client, message, ident, params, named[0], modern=modern)
-            return
+            return 1
         self._see(client, message)
         answer = self._answers.get(method)
         if method in LISTINGS:
@@ -132,10 +138,11 @@ class HubRequests:
                 self._reply(client, ident, method, result, modern=modern)
         else:
             self._error(client, ident, "method_not_found", "", modern=modern)
+        return 1
 
     def _not_askable(self, client: Client, message: Message) -> Fault | None:
         ident = message.id
-        if ident is not None and client.is_taken(ident):
+        if ident is not None and client.is_open(ident):
             return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
         if client.is_full:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
@@ -150,7 +157,8 @@ class HubRequests:
                 "message": "the protocol version is not supported",
                 "data": {"supported": list(MODERN), "requested": version},
             }
-            client.reply(render({"jsonrpc": "2.0", "id": ident, "error": error}), ident)
+            reply = render({"jsonrpc": "2.0", "id": ident, "error": error})
+            client.reply(reply, ident, "invalid_request")
             return False
         if type(meta.get(CAPABILITIES_KEY)) is not dict:
             text = f"_meta must hold {CAPABILITIES_KEY}"
@@ -159,7 +167,7 @@ class HubRequests:
         if method in GONE_IN_MODERN:
             self._error(client, ident, "method_not_found", "", modern=True)
             return False
-        client.modern = True
+        client.is_modern = True
         client.introduce(meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY))
         self._hub.declare(client)
         return True
@@ -174,12 +182,15 @@ class HubRequests:
     def _initialize(
         self, client: Client, message: Message, params: Params
     ) -> dict[str, Any] | None:
-        if client.introduced.is_set() and not client.modern:
+        if client.introduced.is_set() and not client.is_modern:
             self._error(client, message.id, "invalid_request", "already initialized", modern=False)
             return None
-        client.modern = False
+        client.is_modern = False
         client.introduce(params.get("capabilities"), params.get("clientInfo"))
         self._hub.declare(client)
+        caller = client.callers.get(message.id) if message.id is not None else None
+        if isinstance(caller, Post):
+            caller.session_named(uuid.uuid4().hex)
         asked = params.get("protocolVersion")
         capabilities = self._capabilities(client)
         return initialize_result(asked, capabilities, __version__, self._hub.instructions())
@@ -188,14 +199,15 @@ class HubRequests:
         if version_in(params) is None:
             data = {"supported": list(SUPPORTED), "requested": None}
             error = {"code": UNSUPPORTED_VERSION, "message": "no protocol version", "data": data}
-            client.reply(render({"jsonrpc": "2.0", "id": message.id, "error": error}), message.id)
+            reply = render({"jsonrpc": "2.0", "id": message.id, "error": error})
+            client.reply(reply, message.id, "invalid_request")
             return None
         return discover_result(self._capabilities(client), __version__, self._hub.instructions())
 
     def _capabilities(self, client: Client) -> dict[str, Any]:
         known = [one.capabilities for one in self._hub.supervisors if one.settings.enabled]
         merged = merge_capabilities(known, manager_tools=self._hub.settings.manager_tools)
-        return self._hub.gate.tasks.advertise(merged, client) if "tools" in merged else merged
+        return self._hub.gate.advertise_tasks(merged, client) if "tools" in merged else merged
 
     def _set_level(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
         level = params.get("level")
@@ -210,17 +222,16 @@ class HubRequests:
     def _unsubscribe(
         self, client: Client, message: Message, params: Params
     ) -> dict[str, Any] | None:
+        del message
         uri = params.get("uri")
         server = client.followed.pop(uri, None) if type(uri) is str else None
         if server is not None and type(uri) is str:
-            self._hub.unfollow(client, server, uri, self._trace(client, message, params))
+            self._hub.unfollow(client, server, uri, self._trace(client, params))
         return {}
 
-    def _trace(self, client: Client, message: Message, params: Params) -> str:
+    def _trace(self, client: Client, params: Params) -> str:
         """Return the trace of a request that no gate judges and so no span stands for: the caller's."""
-        carried = ""
-        if self._hub.gate.governor.trace is not None and message.id is not None:
-            carried = client.traces.get(message.id, "")
+        carried = client.trace if self._hub.gate.governor.trace is not None else ""
         return carried or traceparent(params)
 
     # Lists.
@@ -260,11 +271,12 @@ class HubRequests:
         *,
         modern: bool,
     ) -> None:
-        hub = self._hub
+        """Find the server of a call, and have the call judged there."""
+        hub, asked = self._hub, _Asked(message, named.name, client.trace, modern)
         if named.kind == "resource":
             target = hub.routes.owned(named.name, params, hub.supervisors)
             if not target.server and any(one.settings.enabled for one in hub.supervisors):
-                self._work(client, ident, self._find_owner(client, message, named, modern=modern))
+                self._learn(client, ident, self._find_owner(client, asked))
                 return
         else:
             target = hub.routes.named(
@@ -272,57 +284,55 @@ class HubRequests:
             )
         supervisor = hub.servers.get(target.server)
         if supervisor is not None and hub.routes.needs_list(target, supervisor):
-            self._work(client, ident, self._learn_first(client, message, target, named, modern))
+            self._learn(client, ident, self._learn_first(client, asked, target))
             return
         if supervisor is not None:
             hub.routes.teach(supervisor)
-        self._carry(client, message, target, named.name, modern=modern)
+        self._carry(client, asked, target)
 
-    async def _learn_first(
-        self, client: Client, message: Message, target: Target, named: Named, modern: bool
-    ) -> None:
+    def _learn(self, client: Client, ident: RequestId, work: Coroutine[Any, Any, None]) -> None:
+        client.learning.add(ident)
+        self._work(client, ident, work)
+        client.work[ident].add_done_callback(lambda _: client.learning.discard(ident))
+
+    async def _learn_first(self, client: Client, asked: "_Asked", target: Target) -> None:
         hub = self._hub
         await hub.routes.learn(target, hub.servers[target.server])
-        self._carry(client, message, target, named.name, modern=modern)
+        self._carry(client, asked, target)
 
-    async def _find_owner(
-        self, client: Client, message: Message, named: Named, *, modern: bool
-    ) -> None:
+    async def _find_owner(self, client: Client, asked: "_Asked") -> None:
         hub = self._hub
         await hub.routes.collect_resources(hub.supervisors)
-        params = message.body.get("params") or {}
-        target = hub.routes.owned(named.name, params, hub.supervisors)
-        self._carry(client, message, target, named.name, modern=modern)
+        params = asked.message.body.get("params") or {}
+        self._carry(client, asked, hub.routes.owned(asked.shown, params, hub.supervisors))
 
-    def _carry(
-        self, client: Client, message: Message, target: Target, exposed: str, *, modern: bool
-    ) -> None:
-        if message.id is not None and not client.is_gone:
-            hub = self._hub
-            client.work.pop(message.id, None)
-            params = message.body.get("params") or {}
-            target = hub.routes.unless_unknown(target, exposed, params, hub.offer_of(target))
-            carrier = hub.gate.tasks.carrier_of(client, message, modern=modern)
-            channel = hub.channel(carrier, target.server)
-            channel.ask(message, message.id, target.params, exposed, modern=modern)
+    def _carry(self, client: Client, asked: "_Asked", target: Target) -> None:
+        message = asked.message
+        if message.id is None or client.is_gone:
+            return
+        hub = self._hub
+        client.work.pop(message.id, None)
+        client.learning.discard(message.id)
+        params = message.body.get("params") or {}
+        target = hub.routes.unless_unknown(target, asked.shown, params, hub.offer_of(target))
+        carrier = hub.gate.carrier_of(client, message, modern=asked.modern)
+        session = hub.session(carrier, target.server)
+        caller = client.callers.get(message.id, client.line)
+        session.ask(message, target.params, asked.shown, caller, asked.trace)
 
     async def _about_task(
         self, client: Client, ident: RequestId, method: str, params: Params, modern: bool
     ) -> None:
-        gate = self._hub.gate
-        gate.keep_time()
-        body = await gate.tasks.about(client, ident, method, params, modern=modern)
-        gate.flush()
+        body = await self._hub.gate.ask_task(client, ident, method, params, modern=modern)
         client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident)
 
     # Notifications and responses.
 
-    def _notified(self, client: Client, message: Message) -> None:
+    def _notified(self, client: Client, message: Message, sink: Sink | None) -> int:
         method = message.method
         if named_by(method, message.body.get("params") or {}) or method in LISTINGS:
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
-            self.refuse(client, fault, len(message.raw), modern=False, method=method)
-            return
+            return self.refuse(client, fault, len(message.raw), sink, method=method)
         if method != CANCELLED:
             self._see(client, message)
         if method == CANCELLED:
@@ -332,16 +342,16 @@ class HubRequests:
                 upstream = supervisor.upstream
                 if upstream is not None and upstream.is_open and not upstream.modern:
                     upstream.notify(method)
+        if isinstance(sink, Post | StdioAgent):
+            client.outbox.later(sink.passed, 202, b"", b"")
+        return 1
 
     def _cancelled(self, client: Client, message: Message) -> None:
         params = message.body.get("params") or {}
         ident = params.get("requestId")
-        if not isinstance(ident, str | int):
-            self._see(client, message)
-            return
-        channel = client.routes.get(ident)
-        if channel is not None:
-            channel.cancel(message, ident)
+        session = client.routes.get(ident) if isinstance(ident, str | int) else None
+        if session is not None:
+            session.feed(AgentSent(message.raw, now(), message), None)
             return
         self._see(client, message)
         if ident in client.listens:
@@ -349,20 +359,18 @@ class HubRequests:
         elif ident in client.work:
             client.work[ident].cancel()
 
-    def _answered(self, client: Client, message: Message) -> None:
-        channel = client.questions.get(message.id) if message.id is not None else None
-        if channel is not None and message.id is not None:
-            channel.answered(message, message.id)
-            return
+    def _answered(self, client: Client, message: Message, sink: Sink | None) -> int:
+        session = client.questions.get(message.id) if message.id is not None else None
+        if session is not None:
+            return session.feed(AgentSent(message.raw, now(), message), sink)
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-        self.refuse(client, fault, len(message.raw), modern=False)
+        return self.refuse(client, fault, len(message.raw), sink)
 
     # Words.
 
     def _see(self, client: Client, message: Message) -> None:
         """Put a message that no gate judges on the record."""
-        hub = self._hub
-        hub.gate.note(
+        self._hub.gate.note(
             message_seen(
                 now(),
                 "",
@@ -373,16 +381,28 @@ class HubRequests:
                 len(message.raw),
             )
         )
-        hub.gate.flush()
+
+    def _refuse_request(
+        self, client: Client, fault: Fault, message: Message, sink: Sink | None
+    ) -> int:
+        modern = version_in(message.body.get("params") or {}) is not None
+        size, method = len(message.raw), message.method
+        return self.refuse(client, fault, size, sink, modern=modern, method=method)
 
     def refuse(
-        self, client: Client, fault: Fault, size: int, *, modern: bool, method: str = ""
-    ) -> None:
+        self,
+        client: Client,
+        fault: Fault,
+        size: int,
+        sink: Sink | None,
+        *,
+        modern: bool = False,
+        method: str = "",
+    ) -> int:
         """Refuse a frame: on the record, and to the one who asked with it."""
         self._refusals += 1
         correlation_id = f"{client.id}-h{self._refusals}"
-        gate = self._hub.gate
-        gate.note(
+        self._hub.gate.note(
             frame_refused(
                 now(),
                 "",
@@ -395,19 +415,19 @@ class HubRequests:
                 correlation_id=correlation_id,
             )
         )
-        gate.flush()
-        if fault.answerable:
-            client.reply(
-                render_error(
-                    fault.id,
-                    fault.kind,
-                    modern=modern,
-                    message=fault.reason,
-                    correlation_id=correlation_id,
-                    details={"check": fault.check},
-                ),
-                fault.id,
-            )
+        if not fault.answerable or sink is None:
+            return 0
+        reply = render_error(
+            fault.id,
+            fault.kind,
+            modern=modern,
+            message=fault.reason,
+            correlation_id=correlation_id,
+            details={"check": fault.check},
+        )
+        # To whoever sent the frame: its id may be another's, or nobody's.
+        sink.take(ToAgent(reply, None, ANSWER, fault.kind))
+        return 1
 
     def _reply(
         self, client: Client, ident: RequestId, method: str, result: dict[str, Any], *, modern: bool
@@ -427,7 +447,17 @@ class HubRequests:
         details: dict[str, Any] | None = None,
     ) -> None:
         reply = render_error(ident, kind, modern=modern, message=text, details=details)
-        client.reply(reply, ident)
+        client.reply(reply, ident, kind)
+
+
+class _Asked(NamedTuple):
+    """A gated request on its way to its server's session."""
+
+    message: Message
+    shown: str
+    """The name that the client used."""
+    trace: str
+    modern: bool
 
 
 def _rendered_list(

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.catalogue import Offer
 from thoughtgate.core.routing import Route, find_owner, split
 from thoughtgate.errors import PeerError, PeerGone
-from thoughtgate.hub.gate import HubGate
+from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import HubLists
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.upstream.supervisor import Supervisor
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 class HubRoutes:
     """Finds servers."""
 
-    def __init__(self, gate: HubGate, lists: HubLists) -> None:
+    def __init__(self, gate: HubEngine, lists: HubLists) -> None:
         self._gate = gate
         self._lists = lists
         self._learned: dict[str, Any] = {}

@@ -11,35 +11,40 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import uvloop
 
+from thoughtgate.config.settings import ListenSettings
 from thoughtgate.core.namespace import NoSelection, select_namespace
 from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
+from thoughtgate.front.http_front import HttpFront, check_address
+from thoughtgate.front.pages import Pages
+from thoughtgate.front.request_head import PATHS
+from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.control_socket import ControlServer
-from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.open_governor import (
     announced_record,
     open_governor,
     open_tasks,
     record_place,
 )
+from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.running_gates import DIRECTORY, announce
 from thoughtgate.gate.tracing import both
+from thoughtgate.hub.backend import HubBackend
 from thoughtgate.hub.control import operations
-from thoughtgate.hub.http import HttpFront
 from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.hub.log import open_log
-from thoughtgate.hub.reload import Reloader
 from thoughtgate.hub.servers import Surroundings, named
-from thoughtgate.hub.stdio import StdioFront
+from thoughtgate.hub.single_servers import SingleServers
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
 from thoughtgate.stores.tasks import TaskStore
@@ -66,15 +71,6 @@ class ServePlan:
     profile: str = ""
 
 
-class Front(Protocol):
-    """How clients reach the hub."""
-
-    signalled: int
-
-    async def serve(self, *, eager: bool) -> None:
-        """Serve until it is over."""
-
-
 def check_plan(plan: ServePlan) -> None:
     """Find what would make this run fail, before anything is started.
 
@@ -93,6 +89,7 @@ def check_plan(plan: ServePlan) -> None:
         problems.append(Problem("audit.sink", text, file))
     if problems:
         raise ConfigError(problems)
+    check_address(_listen(plan), file)
 
 
 def run_serve(plan: ServePlan) -> int:
@@ -160,48 +157,99 @@ async def _serve(
         Surroundings(plan.environ, _base(loaded), guardian),
         namespace=plan.namespace,
     )
-    reloader = Reloader(loaded, plan.environ, governor, hub, profile=plan.profile)
-    hub.reloader = reloader
-    asyncio.get_running_loop().add_signal_handler(
-        signal.SIGHUP, lambda: spawn(reloader.try_reload())
-    )
-    watching = spawn(reloader.watch()) if loaded.settings.reload and loaded.path else None
-    principal = principal_of(governor.run)
-    front: Front
-    if plan.http is None:
-        front = StdioFront(hub, principal, stdout_fd)
-    else:
-        front = await _open_http(plan, hub, principal, meter)
-    control = await _open_control(plan.state, hub, reloader)
+    hub.reloader = reloader = watch_config(governor, loaded, plan.environ, _log.warning)
+    reloader.transform, reloader.adopt = hide_nowhere, hub.adopt
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
+    watching = spawn(_watch(reloader)) if loaded.settings.reload and loaded.path else None
+    control = await _open_control(plan.state, hub)
     # In the place of what the governor announced; the governor withdraws it with the record closed.
     announce(plan.state, "serve", **_facts(plan, hub, governor))
+    principal = principal_of(governor.run)
+    backend = HubBackend(hub)
     try:
-        await front.serve(eager=plan.eager)
+        if plan.http is None:
+            signalled = await _serve_stdio(backend, principal, stdout_fd, eager=plan.eager)
+        else:
+            signalled = await _serve_http(plan, backend, principal, meter)
     finally:
         await finish(watching)
         await hub.close()
         if control is not None:
             await control.close()
-    return TERMINATED if front.signalled == signal.SIGINT else SUCCEEDED
+    return TERMINATED if signalled == signal.SIGINT else SUCCEEDED
 
 
-async def _open_http(plan: ServePlan, hub: Hub, principal: str, meter: Metrics | None) -> Front:
-    host, port = plan.http or ("127.0.0.1", 0)
-    front = HttpFront(hub, plan.loaded, plan.environ, principal, meter)
-    bound = await front.listen(host, port)
-    hub.resume_tasks()
-    _log.info("serving on http://%s:%d/mcp", host, bound)
-    listen = plan.loaded.settings.listen
-    if listen.admin_port:
-        _log.info("admin on http://%s:%d", listen.admin_host, listen.admin_port)
-    return front
+async def _watch(reloader: Reloader) -> None:
+    """Look at the files also while nobody calls: servers may have to come or go."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        reloader.look(now())
 
 
-async def _open_control(state: str, hub: Hub, reloader: Reloader) -> ControlServer | None:
-    """Open the control socket; a hub without one still serves."""
-    control = ControlServer(
-        Path(state, DIRECTORY, f"{os.getpid()}.sock"), operations(hub, reloader)
+async def _serve_stdio(backend: HubBackend, principal: str, stdout_fd: int, *, eager: bool) -> int:
+    hub = backend.hub
+    front = StdioFront(stdout_fd, content_length=True)
+    client = backend.open_stdio(principal, front.agent)
+    front.open_requests = lambda: client.open_requests
+    front.on_gone = client.agent_left
+    hub.start_eager(everything=eager)
+    await front.serve(client)
+    return front.signalled
+
+
+async def _serve_http(
+    plan: ServePlan, backend: HubBackend, principal: str, meter: Metrics | None
+) -> int:
+    hub, listen = backend.hub, _listen(plan)
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def stop(number: int) -> None:
+        if not stopped.done():
+            stopped.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    pages = Pages(meter)
+    pages.is_up = lambda: hub.is_ready
+    front = HttpFront(
+        listen,
+        backend.authority,
+        backend.outbox,
+        pages,
+        environ=plan.environ,
+        state=plan.state,
+        anonymous=principal,
+        file=plan.loaded.path or "",
     )
+    front.add(PATHS, backend)
+    single = SingleServers(hub, front)
+    front.listener.find_endpoint = single.find
+    try:
+        await front.open()
+        hub.resume_tasks()
+        hub.start_eager(everything=plan.eager)
+        _log.info("serving on http://%s:%d/mcp", listen.host, front.port)
+        if listen.admin_port:
+            _log.info("admin on http://%s:%d", listen.admin_host, front.admin_port)
+        return await stopped
+    finally:
+        await front.drain()
+        await single.close()
+        front.close()
+
+
+def _listen(plan: ServePlan) -> ListenSettings:
+    """Return where to listen: what the flag says, and for the rest the config."""
+    configured = plan.loaded.settings.listen
+    if plan.http is None:
+        return replace(configured, transport="stdio")
+    host, port = plan.http
+    return replace(configured, transport="http", host=host, port=port)
+
+
+async def _open_control(state: str, hub: Hub) -> ControlServer | None:
+    """Open the control socket; a hub without one still serves."""
+    control = ControlServer(Path(state, DIRECTORY, f"{os.getpid()}.sock"), operations(hub))
     try:
         await control.open()
     except OSError as error:

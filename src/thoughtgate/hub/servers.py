@@ -3,19 +3,18 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
-from thoughtgate.gate.state_directory import server_environment
 from thoughtgate.hub.parked_calls import Parking
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.transports.child_process import ChildCommand, Watcher
-from thoughtgate.transports.http_client import HttpPool, PoolOptions
-from thoughtgate.transports.tls import client_context
+from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.client import Carrier
-from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders, auth_headers
+from thoughtgate.upstream.connect import child_command, open_pool
+from thoughtgate.upstream.http import HttpUpstream
+from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.upstream.supervisor import Owner, Supervisor
@@ -113,27 +112,21 @@ class Servers:
 
     def _carrier(self, server: ServerSettings, log: ServerLog) -> Carrier:
         if server.url:
-            return self._http(server)
-        around = self._around
-        kept = server_environment(around.environ, secret_names(self._settings))
-        command = ChildCommand(
-            server.command,
-            server.args,
-            {**kept, **server.env},
-            str(Path(around.base, Path(server.cwd).expanduser())) if server.cwd else "",
-        )
-        return StdioCarrier(server.id, command, log, around.watcher)
+            pool = open_pool(server, self._around.environ)
+            return HttpCarrier(pool, self._param_headers(server.id))
+        return StdioCarrier(server.id, self._command(server), log, self._around.watcher)
 
-    def _http(self, server: ServerSettings) -> Carrier:
-        token = ""
-        if server.auth is not None:
-            token = self._around.environ.get(server.auth.token_env, "")
-        options = PoolOptions(
-            connect_timeout_s=server.connect_timeout_s,
-            tls=client_context() if server.url.startswith("https:") else None,
-            headers=auth_headers(server.headers, token),
+    def _command(self, server: ServerSettings) -> ChildCommand:
+        around = self._around
+        return child_command(server, around.environ, secret_names(self._settings), around.base)
+
+    def open_upstream(self, server: ServerSettings) -> HttpUpstream | ChildUpstream:
+        """Return a connection to a server that passes requests through; nothing is started."""
+        if server.url:
+            return HttpUpstream(open_pool(server, self._around.environ))
+        return ChildUpstream(
+            self._command(server), isolation=server.isolation, watcher=self._around.watcher
         )
-        return HttpCarrier(HttpPool(server.url, options), self._param_headers(server.id))
 
     def _param_headers(self, server: str) -> ParamHeaders:
         def wanted(tool: str) -> tuple[ParamHeader, ...]:

@@ -72,7 +72,7 @@ class HubListens:
         if ruling.verdict.action != FORWARD:
             status = ERROR
             error = {"class": "policy_block", "kind": ruling.verdict.kind or "approval_withdrawn"}
-        elif not gate.flush():
+        elif not gate.authority.flush():
             return False
         else:
             relay = self._hub.relay(client, server)
@@ -97,5 +97,4 @@ class HubListens:
                 error=error,
             )
         )
-        gate.flush()
         return status == OK

@@ -6,34 +6,32 @@ traffic itself is the gateway's business, or the stdio relay's.
 
 import asyncio
 import contextlib
-import os
 import signal
-import ssl
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.errors import ConfigError, PeerGone, Problem, ThoughtGateError, UsageError
-from thoughtgate.front.authentication import open_entrance, resource_metadata
-from thoughtgate.front.child_upstream import ChildUpstream
-from thoughtgate.front.http_upstream import HttpUpstream
-from thoughtgate.front.listener import Gateway, GatewayOptions
-from thoughtgate.front.pages import AdminPort, Pages
-from thoughtgate.front.request_head import LOOPBACK, expected_names
-from thoughtgate.front.sessions import SessionTable
+from thoughtgate.front.http_front import HttpFront, check_address
+from thoughtgate.front.pages import Pages
+from thoughtgate.front.request_head import PATHS
+from thoughtgate.front.transparent import TransparentBackend
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
-from thoughtgate.gate.keys import load_key
+from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, open_tasks
 from thoughtgate.gate.operator_log import json_log, voice
-from thoughtgate.gate.policy_watch import watch_policy
+from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.state_directory import server_environment
 from thoughtgate.gate.tracing import both
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.process.guardian import Guardian
@@ -42,9 +40,10 @@ from thoughtgate.proxy.worker_metrics import SharedNumbers
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child_process import ChildCommand, Watcher
-from thoughtgate.transports.http_client import HttpPool, PoolOptions, parse_origin
-from thoughtgate.transports.http_server import HttpServer, ServerLimits
-from thoughtgate.transports.tls import client_context
+from thoughtgate.transports.http_client import parse_origin
+from thoughtgate.upstream.child import ChildUpstream
+from thoughtgate.upstream.connect import child_command, open_pool
+from thoughtgate.upstream.http import HttpUpstream
 
 ANONYMOUS_ID: Final = "upstream"
 """What rules and the record call a server that only a URL names."""
@@ -96,12 +95,7 @@ def plan_proxy(
         address = replace(address, workers=workers)
     if address.workers > 1 and chosen.command and chosen.isolation == "session":
         raise UsageError("several workers cannot share sessions that have a process of their own")
-    if address.transport == "http" and address.auth is None and address.host not in LOOPBACK:
-        problem = (
-            f"required when listening on {address.host}, which other machines can reach;"
-            " say in the config who may connect, or listen on 127.0.0.1"
-        )
-        raise ConfigError([Problem("listen.auth", problem, loaded.path or "")])
+    check_address(address, loaded.path or "")
     return ProxyPlan(loaded, chosen, address, environ, state, audit)
 
 
@@ -136,7 +130,7 @@ def _check_server(server: ServerSettings, environ: Mapping[str, str], file: str)
         raise ConfigError([Problem(f"{key}.url", problem, file)]) from None
     if server.auth is None:
         return
-    if origin.scheme != "https" and origin.host not in LOOPBACK:
+    if origin.scheme != "https" and not is_loopback(origin.host):
         problem = "a token goes over https only"
         raise ConfigError([Problem(f"{key}.url", problem, file)])
     if not environ.get(server.auth.token_env, "").strip():
@@ -157,26 +151,10 @@ def _listen_address(configured: ListenSettings, *, stdio: bool, listen: str) -> 
     )
 
 
-def upstream_pool(server: ServerSettings, environ: Mapping[str, str]) -> HttpPool:
-    """Open the pool of connections to a server's URL, with the gate's own credentials."""
-    headers = [(name.lower().encode(), value.encode()) for name, value in server.headers.items()]
-    if server.auth is not None:
-        token = environ.get(server.auth.token_env, "").strip()
-        headers.append((b"authorization", b"Bearer " + token.encode()))
-    tls: ssl.SSLContext | None = None
-    if server.url.startswith("https:"):
-        tls = client_context()
-    return HttpPool(
-        server.url,
-        PoolOptions(connect_timeout_s=server.connect_timeout_s, tls=tls, headers=headers),
-    )
-
-
-def child_command(plan: ProxyPlan) -> ChildCommand:
+def server_command(plan: ProxyPlan) -> ChildCommand:
     """Return the command of a stdio server with the environment it may see."""
-    server = plan.server
-    environment = server_environment(plan.environ, secret_names(plan.settings))
-    return ChildCommand(server.command, server.args, {**environment, **server.env}, server.cwd)
+    base = str(Path(plan.loaded.path).absolute().parent) if plan.loaded.path else str(Path.cwd())
+    return child_command(plan.server, plan.environ, secret_names(plan.settings), base)
 
 
 class HttpProxy:
@@ -219,12 +197,12 @@ class HttpProxy:
             channels=(prompt,) if prompt is not None else (),
         )
         say = voice("proxy", plan.loaded, level="warn")
-        watch = watch_policy(governor, plan.loaded, plan.environ, say)
-        if watch is not None:
-            loop = asyncio.get_running_loop()
-            # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
-            with contextlib.suppress(RuntimeError, ValueError):
-                loop.add_signal_handler(signal.SIGHUP, lambda: watch.reload(now()))
+        watch = watch_config(governor, plan.loaded, plan.environ, say)
+        # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
+        with contextlib.suppress(RuntimeError, ValueError):
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGHUP, lambda: watch.reload(now())
+            )
         governor.start(now(), server=plan.server.id, command="proxy")
         status = "FAILED"
         try:
@@ -246,76 +224,53 @@ class HttpProxy:
     ) -> None:
         plan, listen = self.plan, self.plan.listen
         upstream = self._upstream()
-        resource = _public_url(listen)
-        entrance, keys = open_entrance(
-            listen.auth,
-            plan.environ,
+        authority = LocalAuthority(governor, is_authenticated=listen.auth is not None)
+        timer, outbox = HeldCallTimer(authority), open_outbox(authority)
+        front = HttpFront(
+            listen,
+            authority,
+            outbox,
+            pages,
+            environ=plan.environ,
+            state=plan.state,
             anonymous=principal_of(governor.run),
-            metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
             file=plan.loaded.path or "",
+            server=plan.server.id,
         )
-        gateway = Gateway(
-            self._options(),
-            governor,
-            upstream,
-            entrance,
-            SessionTable(
-                load_key(plan.state), limit=listen.max_sessions, idle_s=listen.session_idle_s
-            ),
-            keys=keys,
-            metadata=resource_metadata(resource, listen.auth),
-            pages=pages.routes() if not listen.admin_port else pages.public_routes(),
-        )
-        server = HttpServer(gateway, _limits(listen))
-        pages.attach(gateway, upstream, lambda: len(server.connections))
-        gateway.on_batch = pages.batch_came
-        admin = HttpServer(AdminPort(pages.routes())) if listen.admin_port else None
+        backend = TransparentBackend(self._setup(), upstream, authority, outbox)
+        front.add(PATHS, backend)
+        pages.is_up = lambda: upstream.is_up
         try:
             await _start(upstream)
-            if keys is not None:
-                await keys.fetch()
-            self.port = await _listen(server, listen.host, listen.port, reuse_port=reuse_port)
-            # At once: whoever connects now is judged by it, for as long as his head is known.
-            gateway.expected = expected_names(listen.host, self.port, listen.hosts, listen.origins)
-            if admin is not None:
-                self.admin_port = await _listen(
-                    admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
-                )
-            gateway.resume_tasks()
-            pages.is_serving = True
+            await front.open(reuse_port=reuse_port)
+            self.port, self.admin_port = front.port, front.admin_port
+            backend.resume_tasks(front.auth_method)
             on_ready(self)
             await self._stop.wait()
         finally:
-            pages.is_serving = False
-            gateway.drain()
-            await server.drain(listen.drain_s)
-            await gateway.alone.finish(listen.drain_s)
-            if admin is not None:
-                await admin.drain(0.5)
+            await front.drain()
+            await backend.detached.finish(listen.drain_s)
             await upstream.close()
-            if keys is not None:
-                await keys.close()
-            gateway.close()
+            front.close()
+            timer.close()
 
     def _upstream(self) -> HttpUpstream | ChildUpstream:
         plan = self.plan
         if plan.server.url:
             traces = plan.settings.telemetry.otlp is not None
-            return HttpUpstream(upstream_pool(plan.server, plan.environ), traces=traces)
+            return HttpUpstream(open_pool(plan.server, plan.environ), traces=traces)
         return ChildUpstream(
-            child_command(plan), isolation=plan.server.isolation, watcher=self._watcher
+            server_command(plan), isolation=plan.server.isolation, watcher=self._watcher
         )
 
-    def _options(self) -> GatewayOptions:
-        settings, listen = self.plan.settings, self.plan.listen
-        timeout = min(listen.request_timeout_s, self.plan.server.timeout_s)
-        return GatewayOptions(
-            self.plan.server.id,
-            enforce=self.plan.loaded.policy.profile == PRODUCTION,
-            timeout_s=timeout,
-            max_held=settings.holds.connection,
-            max_concurrent=listen.max_concurrent,
-            max_batch=listen.max_batch,
+    def _setup(self) -> Setup:
+        plan = self.plan
+        return Setup(
+            plan.server.id,
+            "",
+            enforce=plan.loaded.policy.profile == PRODUCTION,
+            timeout_s=min(plan.listen.request_timeout_s, plan.server.timeout_s),
+            max_held=plan.settings.holds.connection,
         )
 
 
@@ -324,26 +279,6 @@ async def _start(upstream: HttpUpstream | ChildUpstream) -> None:
         await upstream.start()
     except PeerGone as error:
         raise ThoughtGateError(str(error)) from None
-
-
-async def _listen(server: HttpServer, host: str, port: int, *, reuse_port: bool) -> int:
-    try:
-        return await server.listen(host, port, reuse_port=reuse_port)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
-        raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None
-
-
-def _limits(listen: ListenSettings) -> ServerLimits:
-    return ServerLimits(max_body=listen.max_body, keep_alive_s=listen.keep_alive_s)
-
-
-def _public_url(listen: ListenSettings) -> str:
-    if listen.public_url:
-        base = listen.public_url.rstrip("/")
-        return base if base.endswith("/mcp") else f"{base}/mcp"
-    host = f"[{listen.host}]" if ":" in listen.host else listen.host
-    return f"http://{host}:{listen.port}/mcp"
 
 
 def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:

@@ -5,37 +5,28 @@ an HTTP server the frames travel through a flow like the gateway's, so that both
 governed by the same code.
 """
 
-import asyncio
-import signal
-
-from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.core.events import AgentGone, AgentSent
+from thoughtgate.core.events import AgentGone
 from thoughtgate.core.session_replies import Setup
+from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import json_log, voice
-from thoughtgate.gate.policy_watch import watch_policy
 from thoughtgate.gate.poll_loop import Shim
+from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.proxy.http import ProxyPlan, child_command, run_on_loop, upstream_pool
-from thoughtgate.transports.blocking_streams import PlainStreams
-from thoughtgate.transports.stdio import StdioHost, protect_stdout
+from thoughtgate.proxy.http import ProxyPlan, run_on_loop, server_command
+from thoughtgate.transports.stdio import protect_stdout
+from thoughtgate.upstream.connect import open_pool
 from thoughtgate.upstream.http_link import HttpLink
-from thoughtgate.wire.message import RequestId
 
 SESSION = "1"
 """There is one agent, and so one session."""
-
-DRAIN_S = 5.0
-"""How long answers under way may take once the agent has closed its end."""
-
-TICK_S = 1.0
 
 
 def run_stdio(plan: ProxyPlan) -> int:
@@ -53,7 +44,7 @@ def run_stdio(plan: ProxyPlan) -> int:
     async def main() -> None:
         status = "FAILED"
         try:
-            await StdioProxy(plan, governor, stdout).run()
+            await _serve(plan, governor, stdout)
             status = "SUCCEEDED"
         finally:
             governor.finish(status, now())
@@ -71,7 +62,7 @@ def _open(plan: ProxyPlan) -> Governor:
         observe=json_log("proxy", plan.loaded),
     )
     say = voice("proxy", plan.loaded, level="warn")
-    watch_policy(governor, plan.loaded, plan.environ, say)
+    watch_config(governor, plan.loaded, plan.environ, say)
     governor.start(now(), server=plan.server.id, command="proxy")
     return governor
 
@@ -90,119 +81,44 @@ def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
     principal = principal_of(governor.run)
     authority = LocalAuthority(governor)
-    command = child_command(plan)
+    command = server_command(plan)
     argv = [command.command, *command.args]
     return Shim(argv, _setup(plan), authority, command.env, principal).run()
 
 
-class StdioProxy:
-    """One agent on stdio before one HTTP server."""
+async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
+    """Serve one agent on stdio before one HTTP server."""
+    tools = ToolHeaders()
+    authority = LocalAuthority(governor)
+    timer, outbox = HeldCallTimer(authority), open_outbox(authority)
+    front = StdioFront(stdout)
+    agent = front.agent
+    engine = Engine(
+        authority,
+        outbox,
+        notify=lambda _driver, frame: link.send(frame),
+        run_detached=lambda _driver, frame: link.send(frame),
+        on_list=tools.learn,
+    )
+    driver = SessionDriver(engine, _setup(plan), principal_of(governor.run), transport=STDIO)
+    driver.agent = agent
+    link = HttpLink(open_pool(plan.server, plan.environ), driver, agent, tools)
 
-    def __init__(self, plan: ProxyPlan, governor: Governor, stdout: int) -> None:
-        tools = ToolHeaders()
-        self._authority = LocalAuthority(governor)
-        self._timer_of_held = HeldCallTimer(self._authority)
-        self._outbox = open_outbox(self._authority)
-        engine = Engine(
-            self._authority,
-            self._outbox,
-            notify=lambda _driver, frame: self._link.send(frame),
-            run_detached=lambda _driver, frame: self._link.send(frame),
-            on_list=tools.learn,
-        )
-        principal = principal_of(governor.run)
-        self._flow = SessionDriver(engine, _setup(plan), principal, transport=STDIO)
-        self._agent = _Agent(self)
-        self._flow.agent = self._agent
-        self._link = HttpLink(
-            upstream_pool(plan.server, plan.environ), self._flow, self._agent, tools
-        )
-        self._streams = PlainStreams(0, stdout)
-        self.host = StdioHost(
-            on_line=self._took,
-            on_gone=self._left,
-            stdin_fd=self._streams.stdin_fd,
-            stdout_fd=self._streams.stdout_fd,
-        )
-        self._gone = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
+    def gone() -> None:
+        driver.feed(AgentGone(now()), agent)
+        outbox.schedule()
 
-    async def run(self) -> None:
-        """Serve until the agent leaves or a signal comes."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
-        await self.host.start()
-        self._tick()
-        await self._gone.wait()
-        await self._finish_open()
-        self._authority.held.withdraw_all("the agent is gone")
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_of_held.close()
-        self._outbox.flush()
-        await self._link.close()
-        await self.host.close()
-        await asyncio.sleep(0)  # The transports close their descriptors in the loop's next turn.
-        self._streams.close()
+    def tick(at: float) -> None:
+        driver.tick(at)
+        authority.tell(governor.tasks.tick(at))
 
-    def to_server(self, frame: ToServer) -> None:
-        """Send a frame to the server."""
-        self._link.send(frame)
-
-    def to_agent(self, data: bytes) -> None:
-        """Send a frame to the agent, once the record is written."""
-        self._outbox.later(self.host.send, data)
-
-    def _took(self, line: bytes) -> None:
-        self._flow.feed(AgentSent(line, now()), self._agent)
-
-    def _left(self) -> None:
-        self._flow.feed(AgentGone(now()), self._agent)
-        self._outbox.schedule()
-        self._gone.set()
-
-    def _stop(self) -> None:
-        self._gone.set()
-
-    def _tick(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
-        at = now()
-        self._flow.tick(at)
-        self._authority.tell(self._authority.governor.tasks.tick(at))
-
-    async def _finish_open(self) -> None:
-        """Let answers under way arrive: their readers may have closed only their own end."""
-        for _ in range(int(DRAIN_S / 0.02)):
-            if self._flow.session.is_idle:
-                return
-            await asyncio.sleep(0.02)
-
-
-class _Agent:
-    """The agent on stdio, as the session's commands see it."""
-
-    def __init__(self, proxy: StdioProxy) -> None:
-        self._proxy = proxy
-
-    def take(self, frame: ToAgent) -> None:
-        """A frame for the agent."""
-        self._proxy.to_agent(frame.data)
-
-    def forward(self, frame: ToServer) -> None:
-        """A frame for the server."""
-        self._proxy.to_server(frame)
-
-    def can_be_asked(self, *, modern: bool) -> bool:
-        """A line carries everything."""
-        del modern
-        return True
-
-    def held(self, key: RequestId) -> None:
-        """Pipes need no keeping alive."""
-
-    def withdrawn(self) -> None:
-        """There is no exchange to end."""
-
-    def keep_alive(self, at: float) -> None:
-        """As for a held call."""
+    agent.forward_to = lambda _agent, frame: link.send(frame)
+    front.open_requests = lambda: driver.session.open_requests
+    front.on_gone, front.on_tick = gone, tick
+    try:
+        await front.serve(driver)
+    finally:
+        authority.held.withdraw_all("the agent is gone")
+        timer.close()
+        outbox.flush()
+        await link.close()

@@ -16,8 +16,8 @@ from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import json_log, voice
-from thoughtgate.gate.policy_watch import watch_policy
 from thoughtgate.gate.poll_loop import complain
+from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.policy.call import PRODUCTION
@@ -60,7 +60,7 @@ def govern_locally(
     refuse_stdout(record_place(loaded, state, options.audit), options.audit)
     observe = json_log("shim", loaded) or _tell
     governor = open_governor(loaded, environ, state, audit=options.audit, observe=observe)
-    watch_policy(governor, loaded, environ, say)
+    watch_config(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
     session = "1"
     settings = loaded.settings

@@ -32,7 +32,7 @@ from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.open_governor import open_governor
-from thoughtgate.gate.policy_watch import PolicyWatch
+from thoughtgate.gate.reload import Reloader
 from thoughtgate.gate.run_file import RunFile, remove_run_file, run_path, write_run_file
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.process.guardian import Guardian
@@ -116,7 +116,7 @@ class Wrap:
         self._stop = asyncio.Event()
         self._signal = 0
         self._agent: AgentProcess | None = None
-        self._watch: PolicyWatch | None = None
+        self._watch: Reloader | None = None
 
     def run(self) -> WrapReport:
         """Run the agent to its end.
@@ -194,9 +194,8 @@ class Wrap:
         profile = self._loaded.policy.profile
         path = run_path(self._key, around.environ)
         run = RunFile("127.0.0.1", port, token, profile, os.getpid())
-        self._watch = PolicyWatch(
-            governor, self._loaded, around.reload, self._say, governance.adopt
-        )
+        self._watch = Reloader(governor, self._loaded, around.reload, self._say)
+        self._watch.adopt = governance.adopt
         async with serve(door, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
             write_run_file(path, run)

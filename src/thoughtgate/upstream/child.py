@@ -12,26 +12,17 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
-from thoughtgate.core.events import NotSent
 from thoughtgate.errors import PeerGone
-from thoughtgate.front.batch import Batch
-from thoughtgate.front.batch_item import Part
-from thoughtgate.front.detached_calls import Alone
-from thoughtgate.front.multiplexer import Mux, lose
-from thoughtgate.front.post import JSON, STREAM, Post
-from thoughtgate.front.sessions import Entry
-from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.child_process import ChildCommand, Watcher
-from thoughtgate.transports.http_server import Exchange
+from thoughtgate.upstream.http_answer import Owner
+from thoughtgate.upstream.multiplexer import Listener, Mux, lose
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import REQUEST, Message, RequestId
-from thoughtgate.wire.replies import render_error
-from thoughtgate.wire.sse import render_event
 
 SHARED: Final = "shared"
-NEEDS_SESSION: Final = "this server needs a session: send initialize first, then its Mcp-Session-Id"
+JSON: Final = b"content-type: application/json\r\n"
 
 CLOSE_S: Final = 5.0
 """How long starting and stopping processes are waited for at the end."""
@@ -58,6 +49,11 @@ class ChildUpstream:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Told of frames of the server that cannot be passed on."""
+
+    @property
+    def needs_sessions(self) -> bool:
+        """Where each session has a process of its own, a request must say whose it is for."""
+        return not self._is_shared
 
     @property
     def adopts_sessions(self) -> bool:
@@ -93,79 +89,55 @@ class ChildUpstream:
         muxes = [*self._muxes.values()] + ([self._spare] if self._spare is not None else [])
         await asyncio.gather(*(mux.stop() for mux in muxes), return_exceptions=True)
 
-    # What the gateway needs.
+    # Sending.
 
-    def send(self, post: Post, frame: ToServer) -> None:
-        """Send the message of a POST."""
-        if not post.session and self._needs_session(post):
-            _Refusal(post, frame.key).make()
-            return
-        line = ChildLine(post, post.flow, frame.key, self)
-        post.leg = line
+    def send(self, owner: Owner, driver: SessionDriver, frame: ToServer) -> "ChildLine":
+        """Send a frame; its answer comes to the owner."""
+        opens = frame.message is not None and frame.message.method == "initialize"
+        line = ChildLine(owner, driver, frame.key, self, opens_session=opens)
         self._dispatch(line, frame)
-        if frame.key is None:
-            post.passed(202, b"", b"")
-
-    def send_part(self, batch: Batch, frame: ToServer) -> "ChildLine":
-        """Send one message of a batch."""
-        line = ChildLine(Part(batch, frame.key), batch.flow, frame.key, self)
-        if self._is_shared or batch.upstream_session:
-            self._dispatch(line, frame)
-        else:
-            line.lost("invalid_request")
         return line
 
-    def notify(self, flow: SessionDriver, entry: Entry | None, frame: ToServer) -> None:
-        """Send a frame that belongs to no POST, such as a cancellation."""
-        del entry
-        mux = self._muxes.get(self._key_of(flow))
+    def notify(self, driver: SessionDriver, frame: ToServer) -> None:
+        """Send a frame that belongs to no request of the agent, such as a cancellation."""
+        mux = self._muxes.get(self._key_of(driver))
         if mux is not None and frame.message is not None:
-            mux.send_notice(flow, frame.message)
+            mux.send_notice(driver, frame.message)
 
-    def send_alone(
-        self, alone: Alone, entry: Entry | None, frame: ToServer, tools: ToolHeaders
+    def send_detached(
+        self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
     ) -> None:
         """Send a frame that no caller waits for."""
-        del entry, tools
-        self._dispatch(ChildLine(alone, alone.flow, alone.key, self), frame)
-        if alone.key is None:
+        del tools
+        self.send(owner, driver, frame)
+        if frame.key is None:
             # A pipe keeps the order: what follows may be sent now.
-            alone.passed(202, b"", b"")
+            owner.passed(202, b"", b"")
 
-    def open_stream(self, exchange: Exchange, entry: Entry) -> "ChildStream":
-        """Open the stream on which the server speaks unasked."""
-        stream = ChildStream(exchange, entry.flow, self)
-        before = self._mux_for(entry.flow).listen(stream)
-        if isinstance(before, ChildStream):
-            before.close()
-        return stream
+    def listen(self, listener: Listener) -> Listener | None:
+        """Let an agent hear what the server says unasked; return who heard it before."""
+        return self._mux_for(listener.driver).listen(listener)
 
-    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
-        """End a session; its own process ends with it."""
-        ended(entry)
-        self.forget(entry.flow)
-        exchange.respond(204)
-
-    def forget(self, flow: SessionDriver) -> None:
+    def forget(self, driver: SessionDriver) -> None:
         """A session is over, or never came to be: its own process ends with it."""
-        if self._is_shared or flow.is_modern:
-            shared = self._muxes.get(self._key_of(flow))
+        if self._is_shared or driver.is_modern:
+            shared = self._muxes.get(self._key_of(driver))
             if shared is not None:
-                shared.leave(flow)
+                shared.leave(driver)
             return
-        mux = self._muxes.pop(flow, None)
+        mux = self._muxes.pop(driver, None)
         if mux is not None:
             self._spawn(mux.stop())
 
-    def unlisten(self, stream: "ChildStream") -> None:
+    def unlisten(self, listener: Listener) -> None:
         """An agent hears no more."""
-        mux = self._muxes.get(self._key_of(stream.flow))
+        mux = self._muxes.get(self._key_of(listener.driver))
         if mux is not None:
-            mux.unlisten(stream)
+            mux.unlisten(listener)
 
     def drop(self, line: "ChildLine") -> None:
         """A caller waits no more."""
-        mux = self._muxes.get(self._key_of(line.flow))
+        mux = self._muxes.get(self._key_of(line.driver))
         if mux is not None:
             mux.forget(line)
 
@@ -175,7 +147,7 @@ class ChildUpstream:
             # Only the development profile lets such a frame come this far; a pipe cannot carry it.
             line.lost("invalid_request")
             return
-        mux = self._mux_for(line.flow)
+        mux = self._mux_for(line.driver)
         if mux.is_up:
             _put(mux, line, message)
         else:
@@ -189,16 +161,13 @@ class ChildUpstream:
             return
         _put(mux, line, message)
 
-    def _needs_session(self, post: Post) -> bool:
-        return not self._is_shared and not post.flow.is_modern and post.method != "initialize"
-
-    def _key_of(self, flow: SessionDriver) -> object:
+    def _key_of(self, driver: SessionDriver) -> object:
         if self._is_shared:
-            return flow.is_modern
-        return flow.principal if flow.is_modern else flow
+            return driver.is_modern
+        return driver.principal if driver.is_modern else driver
 
-    def _mux_for(self, flow: SessionDriver) -> Mux:
-        key = self._key_of(flow)
+    def _mux_for(self, driver: SessionDriver) -> Mux:
+        key = self._key_of(driver)
         mux = self._muxes.get(key)
         if mux is None:
             mux, self._spare = self._spare or self._new_mux(), None
@@ -226,29 +195,7 @@ def _put(mux: Mux, line: "ChildLine", message: Message) -> None:
     if message.shape == REQUEST:
         mux.send(line, message)
     else:
-        mux.send_notice(line.flow, message)
-
-
-class _Refusal:
-    """A message that came without the session it needs: the call ends, the agent is told why."""
-
-    def __init__(self, post: Post, key: RequestId | None) -> None:
-        self._post = post
-        self._key = key
-
-    def make(self) -> None:
-        """End the call on the record, then answer."""
-        key, flow = self._key, self._post.flow
-        if key is not None:
-            flow.feed(NotSent(key, "invalid_request", now()), self)
-        body = render_error(key, "invalid_request", message=NEEDS_SESSION)
-        flow.outbox.later(self._post.answered, body, 400, JSON)
-
-    def take(self, frame: ToAgent) -> None:
-        """The session's own words say less."""
-
-    def forward(self, frame: ToServer) -> None:
-        """Nothing goes to the server."""
+        mux.send_notice(line.driver, message)
 
 
 class ChildLine:
@@ -258,32 +205,33 @@ class ChildLine:
 
     def __init__(
         self,
-        owner: Post | Part | Alone,
-        flow: SessionDriver,
+        owner: Owner,
+        driver: SessionDriver,
         key: RequestId | None,
         home: ChildUpstream,
+        *,
+        opens_session: bool,
     ) -> None:
         self._owner = owner
         self._home = home
-        self.flow = flow
+        self._opens_session = opens_session
+        self.driver = driver
         self.key = key
         self.is_over = False
 
     def take(self, frame: ToAgent) -> None:
         """The session passes a frame of the server on."""
-        outbox = self.flow.outbox
+        outbox = self.driver.outbox
         if frame.carries != ANSWER:
             outbox.later(self._owner.told, frame.data)
             return
         self.is_over = True
-        headers = JSON
-        if isinstance(self._owner, Post) and self._owner.method == "initialize":
-            headers += self._name_session(self._owner, frame)
+        headers = JSON + self._name_session(frame) if self._opens_session else JSON
         outbox.later(self._owner.answered, frame.data, 200, headers)
 
     def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
-        self.flow.notify(frame)
+        self.driver.notify(frame)
 
     def lost(self, kind: str) -> None:
         """The server gave no answer."""
@@ -304,38 +252,10 @@ class ChildLine:
     def resume(self) -> None:
         """As above."""
 
-    def _name_session(self, post: Post, frame: ToAgent) -> bytes:
+    def _name_session(self, frame: ToAgent) -> bytes:
         message = read_frame(frame.data)
-        if not isinstance(message, Message) or "result" not in message.body or self.flow.is_modern:
+        is_opened = isinstance(message, Message) and "result" in message.body
+        if not is_opened or self.driver.is_modern:
             return b""
-        named = post.session_named(uuid.uuid4().hex)
-        return b"mcp-session-id: %b\r\n" % named.encode()
-
-
-class ChildStream:
-    """A stream of an agent on which a stdio server may speak unasked."""
-
-    def __init__(self, exchange: Exchange, flow: SessionDriver, home: ChildUpstream) -> None:
-        self.exchange = exchange
-        self.flow = flow
-        self._home = home
-        exchange.on_gone = self._gone
-        exchange.start(200, STREAM)
-        # Something at once, so that clients and proxies know that the stream is open.
-        exchange.write(b": open\n\n")
-
-    def take(self, frame: ToAgent) -> None:
-        """A frame for the agent."""
-        self.flow.outbox.later(self.exchange.write, render_event(frame.data))
-
-    def forward(self, frame: ToServer) -> None:
-        """The session answers the server in the agent's place."""
-        self.flow.notify(frame)
-
-    def close(self) -> None:
-        """End the stream from our side."""
-        self._gone()
-        self.exchange.end()
-
-    def _gone(self) -> None:
-        self._home.unlisten(self)
+        named = self._owner.session_named(uuid.uuid4().hex)
+        return b"mcp-session-id: %b\r\n" % named.encode() if named else b""

@@ -12,7 +12,7 @@ from thoughtgate.core.judge import Question
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.open_governor import open_governor
-from thoughtgate.gate.policy_watch import PolicyWatch
+from thoughtgate.gate.reload import Reloader
 from thoughtgate.wire.methods import Named
 
 FORWARD = "schema: 1\ndefault: forward\n"
@@ -32,14 +32,13 @@ class Scene:
         loaded = load_configuration(str(self.path), {}, str(folder))
         self.governor = open_governor(loaded, {}, str(self.state))
         self.governor.start(now())
-        self.watch = PolicyWatch(
+        self.watch = Reloader(
             self.governor,
             loaded,
             lambda: load_configuration(str(self.path), {}, str(folder), profile="production"),
             self.said.append,
-            self.adopted.append,
         )
-        self.watch.look(now())
+        self.watch.adopt = self.adopted.append
 
     def write(self, text: str) -> None:
         self.path.write_text(text, "utf-8")

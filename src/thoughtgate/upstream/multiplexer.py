@@ -38,7 +38,7 @@ MAX_RESTARTS: Final = 5
 class Line(Sink, Protocol):
     """The caller of one request, as the mux sees it."""
 
-    flow: SessionDriver
+    driver: SessionDriver
     key: RequestId | None
     is_over: bool
 
@@ -49,7 +49,7 @@ class Line(Sink, Protocol):
 class Listener(Sink, Protocol):
     """A stream to one agent on which the server may speak unasked."""
 
-    flow: SessionDriver
+    driver: SessionDriver
 
 
 class Mux:
@@ -139,7 +139,7 @@ class Mux:
 
     def send(self, line: Line, message: Message) -> None:
         """Send a request of a caller."""
-        if self._is_shared and not line.flow.is_modern:
+        if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
                 params = message.body.get("params")
                 version = params.get("protocolVersion") if type(params) is dict else None
@@ -149,7 +149,7 @@ class Mux:
             self._greet(LATEST_LEGACY)
         self._when_welcome(lambda: self._send(line, message))
 
-    def send_notice(self, flow: SessionDriver, message: Message) -> None:
+    def send_notice(self, driver: SessionDriver, message: Message) -> None:
         """Send a notification or a response of an agent."""
         if self._is_shared and message.method == INITIALIZED:
             return
@@ -159,7 +159,7 @@ class Mux:
             ident = params.get("requestId")
             if type(ident) is not str and type(ident) is not int:
                 return  # It names no request.
-            number = self._numbers.get((flow, ident))
+            number = self._numbers.get((driver, ident))
             if number is None:
                 return
             body = {**body, "params": {**params, "requestId": number}}
@@ -170,25 +170,25 @@ class Mux:
     def forget(self, line: Line) -> None:
         """A caller waits no more."""
         if line.key is not None:
-            number = self._numbers.pop((line.flow, line.key), None)
+            number = self._numbers.pop((line.driver, line.key), None)
             if number is not None:
                 self._lines.pop(number, None)
                 self._tokens.pop(number, None)
 
     def listen(self, listener: Listener) -> Listener | None:
         """Let an agent hear what the server says unasked; return who heard it before."""
-        before = self._listeners.get(listener.flow)
-        self._listeners[listener.flow] = listener
+        before = self._listeners.get(listener.driver)
+        self._listeners[listener.driver] = listener
         return before
 
     def unlisten(self, listener: Listener) -> None:
         """An agent hears no more."""
-        if self._listeners.get(listener.flow) is listener:
-            del self._listeners[listener.flow]
+        if self._listeners.get(listener.driver) is listener:
+            del self._listeners[listener.driver]
 
-    def leave(self, flow: SessionDriver) -> None:
+    def leave(self, driver: SessionDriver) -> None:
         """An agent is gone."""
-        self._watched.pop(flow, None)
+        self._watched.pop(driver, None)
 
     def _send(self, line: Line, message: Message) -> None:
         if line.is_over or line.key is None:
@@ -202,18 +202,18 @@ class Mux:
             self._tokens[number] = meta["progressToken"]
             body["params"] = {**params, META: {**meta, "progressToken": number}}
         self._lines[number] = line
-        self._numbers[line.flow, line.key] = number
+        self._numbers[line.driver, line.key] = number
         if message.method in {"resources/subscribe", "resources/unsubscribe"}:
-            self._watch(line.flow, message.method, params)
+            self._watch(line.driver, message.method, params)
         if not self._write(body):
             self.forget(line)
             line.lost("server_not_running")
 
-    def _watch(self, flow: SessionDriver, method: str, params: Any) -> None:
+    def _watch(self, driver: SessionDriver, method: str, params: Any) -> None:
         uri = params.get("uri") if type(params) is dict else None
         if type(uri) is not str or len(uri) > MAX_URI:
             return
-        watched = self._watched.setdefault(flow, set())
+        watched = self._watched.setdefault(driver, set())
         if method != "resources/subscribe":
             watched.discard(uri)
         elif len(watched) < MAX_WATCHED:
@@ -259,7 +259,7 @@ class Mux:
             line.lost("server_not_running")
             return
         reply = render({"jsonrpc": "2.0", "id": line.key, **self._welcome})
-        line.flow.feed(ServerSent(reply, now()), line)
+        line.driver.feed(ServerSent(reply, now()), line)
 
     def _welcomed(self, message: Message) -> None:
         self._greeting = 0
@@ -304,7 +304,7 @@ class Mux:
         result = body.get("result")
         if type(result) is dict and type(result.get(META)) is dict and SUBSCRIPTION in result[META]:
             body["result"] = {**result, META: {**result[META], SUBSCRIPTION: line.key}}
-        line.flow.feed(ServerSent(render(body), now()), line)
+        line.driver.feed(ServerSent(render(body), now()), line)
 
     def _asked(self, message: Message) -> None:
         if self._is_shared:
@@ -320,7 +320,7 @@ class Mux:
         if target is None:
             self._write(_no_listener(message.id))
             return
-        target.flow.feed(ServerSent(message.raw, now()), target)
+        target.driver.feed(ServerSent(message.raw, now()), target)
 
     def _notified(self, message: Message) -> None:
         params = message.body.get("params")
@@ -331,7 +331,7 @@ class Mux:
             if line is not None and type(number) is int:
                 told = {**params, "progressToken": self._tokens.get(number)}
                 body = {**message.body, "params": told}
-                line.flow.feed(ServerSent(render(body), now()), line)
+                line.driver.feed(ServerSent(render(body), now()), line)
             return
         meta = params.get(META)
         subscribed = meta.get(SUBSCRIPTION) if type(meta) is dict else None
@@ -340,7 +340,7 @@ class Mux:
             if line is not None and type(meta) is dict:
                 told = {**params, META: {**meta, SUBSCRIPTION: line.key}}
                 raw = render({**message.body, "params": told})
-                line.flow.feed(ServerSent(raw, now()), line)
+                line.driver.feed(ServerSent(raw, now()), line)
             return
         self._spread(message, params)
 
@@ -349,18 +349,18 @@ class Mux:
         if not self._is_shared:
             target = self._hearer()
             if target is not None:
-                target.flow.feed(ServerSent(message.raw, now()), target)
+                target.driver.feed(ServerSent(message.raw, now()), target)
             return
         uri = params.get("uri")
-        for flow, listener in list(self._listeners.items()):
+        for driver, listener in list(self._listeners.items()):
             if message.method == "notifications/resources/updated":
-                wanted = type(uri) is str and uri in self._watched.get(flow, ())
+                wanted = type(uri) is str and uri in self._watched.get(driver, ())
             elif message.method == "notifications/message":
                 wanted = len(self._listeners) == 1
             else:
                 wanted = True
             if wanted:
-                flow.feed(ServerSent(message.raw, now()), listener)
+                driver.feed(ServerSent(message.raw, now()), listener)
 
     def _hearer(self) -> Listener | None:
         """Who of the one agent of this process hears what belongs to no request."""
@@ -394,7 +394,7 @@ class Mux:
 def lose(line: Line, kind: str) -> None:
     """Tell a session that one of its requests has no answer."""
     if line.key is not None:
-        line.flow.feed(NotSent(line.key, kind, now()), line)
+        line.driver.feed(NotSent(line.key, kind, now()), line)
 
 
 def _no_listener(ident: RequestId | None) -> dict[str, Any]:

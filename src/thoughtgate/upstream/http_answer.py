@@ -1,20 +1,21 @@
-"""The gateway's side towards a server over HTTP: one request, and reading its answer.
+"""Reading a server's answer to one HTTP request that is passed through.
 
 An answer is read as JSON or as server-sent events; every message in it goes through the
 session, and what the session leaves alone goes on byte for byte. Anything else that a
 server may send instead of an answer ends as an error that the agent can read.
 """
 
+from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import NotSent, ServerSent
 from thoughtgate.errors import PeerError
-from thoughtgate.front.request_head import downstream_headers
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_client import ClientExchange
-from thoughtgate.transports.http_heads import ResponseHead
+from thoughtgate.transports.http_heads import Headers, ResponseHead
+from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.frame import read_frame
@@ -37,6 +38,22 @@ _NOT_OURS: Final = frozenset({401, 403, 407})
 """The server refuses the gate, not the agent: the agent can do nothing about it."""
 _TELLING: Final = frozenset({404, 429, 503})
 """Statuses that tell an agent what to do: open a new session, or come back later."""
+
+
+_NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
+    b"content-length",
+    b"content-encoding",
+    b"set-cookie",
+    b"www-authenticate",
+    b"alt-svc",
+    b"strict-transport-security",
+    b"clear-site-data",
+    b"access-control-allow-origin",
+    b"access-control-allow-credentials",
+    b"access-control-expose-headers",
+    mirror.SESSION,
+}
+"""What a server may not tell the agent about itself through the gate."""
 
 
 class _HeadFacts(NamedTuple):
@@ -70,6 +87,9 @@ class Owner(Protocol):
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
         """The answer is one message."""
 
+    def told(self, data: bytes) -> None:
+        """The server sent something that is not the answer yet."""
+
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """Nobody waited for a message; this is what the server said instead."""
 
@@ -91,16 +111,16 @@ class HttpLeg:
         "_size",
         "_splitter",
         "_status",
+        "driver",
         "exchange",
-        "flow",
         "is_over",
         "key",
         "owner",
     )
 
-    def __init__(self, owner: Owner, flow: SessionDriver, key: RequestId | None) -> None:
+    def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
         self.owner = owner
-        self.flow = flow
+        self.driver = driver
         self.key = key
         self.exchange: ClientExchange | None = None
         self.is_over = False
@@ -136,7 +156,7 @@ class HttpLeg:
             self._lose()
         elif facts.is_stream and head.status == _OK:
             self._splitter = EventSplitter()
-            self.flow.outbox.later(self.owner.stream_started, head.status, self._render_headers())
+            self.driver.outbox.later(self.owner.stream_started, head.status, self._render_headers())
 
     def received(self, chunk: bytes) -> None:
         """Take a part of the body."""
@@ -182,7 +202,7 @@ class HttpLeg:
 
     def take(self, frame: ToAgent) -> None:
         """The session passes a message of this answer on."""
-        data, outbox, event = frame.data, self.flow.outbox, self._event
+        data, outbox, event = frame.data, self.driver.outbox, self._event
         if event is None:
             outbox.later(self.owner.answered, data, self._status, self._render_headers())
             return
@@ -192,12 +212,12 @@ class HttpLeg:
 
     def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
-        self.flow.notify(frame)
+        self.driver.notify(frame)
 
     # Reading.
 
     def _take_event(self, event: Event) -> None:
-        outbox = self.flow.outbox
+        outbox = self.driver.outbox
         event = with_one_reading(event)
         if event.id:
             self._saw_id = True
@@ -205,29 +225,29 @@ class HttpLeg:
             outbox.later(self.owner.stream_wrote, event.raw)
             return
         self._event = event
-        frames = self.flow.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
+        frames = self.driver.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
         if not frames and event.id is not None:
             # The message was dropped, but a reader that resumes must not ask for it again.
             outbox.later(self.owner.stream_wrote, replace_data(event, None))
 
     def _end_stream(self) -> None:
         """The stream is over; a request that it left unanswered is lost unless it can resume."""
-        if self.key is not None and not (self._saw_id and not self.flow.is_modern):
+        if self.key is not None and not (self._saw_id and not self.driver.is_modern):
             self._event = Event(b"data:\n\n", None, None)
             at = now()
-            self.flow.feed(NotSent(self.key, "upstream_connection_failed", at), self)
-        self.flow.outbox.later(self.owner.stream_ended)
+            self.driver.feed(NotSent(self.key, "upstream_connection_failed", at), self)
+        self.driver.outbox.later(self.owner.stream_ended)
 
     def _take_whole(self, body: bytes) -> None:
         if self.key is None:
             sent = body if self._status >= _FIRST_ERROR and self._facts.is_json else b""
             headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
-            self.flow.outbox.later(self.owner.passed, self._said_status(), headers, sent)
+            self.driver.outbox.later(self.owner.passed, self._said_status(), headers, sent)
             return
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._facts.is_json or not self.flow.feed(
+        elif not self._facts.is_json or not self.driver.feed(
             made(ServerSent, (line, now(), read_quickly(line))), self
         ):
             self.owner.failed("upstream_connection_failed")
@@ -239,7 +259,7 @@ class HttpLeg:
             told = self._status if self._status in _TELLING else _OK
             self.owner.failed("upstream_connection_failed", told)
         elif message.id == self.key or "error" not in message.body:
-            if not self.flow.feed(ServerSent(line, now()), self):
+            if not self.driver.feed(ServerSent(line, now()), self):
                 self.owner.failed("upstream_connection_failed")
         elif self._status in _NOT_OURS:
             self.owner.failed("upstream_connection_failed")
@@ -247,7 +267,7 @@ class HttpLeg:
             # An error that names no request: this one has failed, and the agent is told why.
             self.take(ToAgent(message.raw))
             assert self.key is not None  # noqa: S101  requests only
-            self.flow.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
+            self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
 
     def _lose(self) -> None:
         """The answer cannot be read, or is too large."""
@@ -267,6 +287,24 @@ class HttpLeg:
         session, headers = self._facts.session, self._facts.headers
         named = self.owner.session_named(session) if session else ""
         return headers + b"mcp-session-id: %b\r\n" % named.encode("latin-1") if named else headers
+
+
+def downstream_headers(headers: Headers) -> bytes:
+    """Render the headers of a server's answer that go back to the agent, but for its session."""
+    lines = [
+        b"%b: %b\r\n" % (name, value if name != b"content-type" else _as_read(value))
+        for name, value in headers
+        if name not in _NOT_DOWNSTREAM
+    ]
+    return b"".join(lines)
+
+
+@lru_cache(maxsize=256)
+def _as_read(content_type: bytes) -> bytes:
+    """Return a content type that has the agent read an answer as the gate did: as UTF-8."""
+    kind, _, parameters = content_type.partition(b";")
+    parameters = parameters.lower().replace(b'"', b"").replace(b" ", b"")
+    return content_type if parameters in {b"", b"charset=utf-8"} else kind.strip()
 
 
 def _read_head(head: ResponseHead) -> _HeadFacts:

@@ -1,0 +1,488 @@
+"""One MCP endpoint over HTTP: posts, batches, streams and sessions, whatever is behind it.
+
+An endpoint reads messages, checks them against their headers, finds their session and
+hands them to the peer. It does not judge calls, and it does not know whether one server
+or a catalogue of servers answers: the backend does. There is no way from the listener to
+a server but through a session.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from thoughtgate.core.commands import ToServer
+from thoughtgate.core.events import AgentSent
+from thoughtgate.core.record_events import (
+    AGENT_CONNECTED,
+    AGENT_TO_SERVER,
+    SERVER_TO_AGENT,
+    Record,
+    frame_refused,
+)
+from thoughtgate.front.authentication import Identity
+from thoughtgate.front.batch import Batch
+from thoughtgate.front.peer import Peer
+from thoughtgate.front.post import Leg, Post
+from thoughtgate.front.request_head import (
+    JSON,
+    REMOVED,
+    accepts_stream,
+    facts_of,
+    header_mismatch,
+    refuse,
+    render_mismatch,
+)
+from thoughtgate.front.sessions import Entry, SessionTable
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.outbox import Outbox
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire import headers as mirror
+from thoughtgate.wire.batch import is_batch, one_line, split_batch
+from thoughtgate.wire.fast_frame import read_quickly
+from thoughtgate.wire.headers import ParamHeader
+from thoughtgate.wire.message import REQUEST, Fault, Message
+from thoughtgate.wire.replies import render_error
+from thoughtgate.wire.revisions import META, version_in
+from thoughtgate.wire.unchecked import made
+
+TICK_S: Final = 1.0
+EXPIRE_EVERY: Final = 30
+"""Ticks between looks for sessions that nobody uses."""
+
+ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
+NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
+
+_BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
+
+
+class OpenStream(Protocol):
+    """A stream to an agent."""
+
+    exchange: Exchange
+
+    def close(self) -> None:
+        """End it from our side."""
+
+
+class Backend(Protocol):
+    """What is behind an endpoint: one server, passed through, or a catalogue of many."""
+
+    server: str
+    """What the record calls it; empty for a catalogue."""
+
+    outbox: Outbox
+
+    on_refused: Callable[[bytes, str], None]
+    """Told of frames of a server that no session can take."""
+
+    @property
+    def authority(self) -> LocalAuthority:
+        """Who judges."""
+
+    @property
+    def needs_sessions(self) -> bool:
+        """Whether a request of an older revision must belong to a session."""
+
+    @property
+    def adopts_sessions(self) -> bool:
+        """Whether a session that another process of the gate opened can be gone on with here."""
+
+    def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Peer:
+        """Return a peer for one request; ``label`` is its session's id on the record."""
+
+    def open_session(self, who: Identity, label: str) -> Peer:
+        """Return a peer for a session that is about to be opened, or was opened elsewhere."""
+
+    def give_back(self, peer: Peer) -> None:
+        """A peer of one request is spent, and may serve the next."""
+
+    def forget(self, peer: Peer) -> None:
+        """A peer is over without having been ended, or never became a session."""
+
+    def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
+        """Return the arguments of a tool that headers must repeat."""
+
+    def prepare(self, message: Message, exchange: Exchange) -> Message:
+        """Return a message with what else its head says, where servers look for that."""
+
+    def send(self, post: Post, frame: ToServer) -> None:
+        """Send a frame; its answer comes to the post."""
+
+    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
+        """Send one message of a batch; its answer comes to the batch."""
+
+    def entered(self, peer: Peer, entry: Entry) -> None:
+        """A peer has its session."""
+
+    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+        """Open the stream on which the server speaks unasked."""
+
+    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+        """End a session and answer; tell when it has really ended."""
+
+    def tick(self, at: float) -> None:
+        """Time passed."""
+
+    def stop(self, reason: str) -> None:
+        """Nothing more will come: what is still open ends on the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """What an endpoint is told about itself."""
+
+    auth_method: str
+    """How agents authenticate, for the record."""
+    enforce: bool = True
+    max_batch: int = 100
+
+
+class Endpoint:
+    """Answers the requests to one path."""
+
+    def __init__(
+        self,
+        options: EndpointOptions,
+        backend: Backend,
+        sessions: SessionTable,
+        *,
+        on_batch: Callable[[int], None] = lambda _size: None,
+    ) -> None:
+        self._options = options
+        self._backend = backend
+        self._sessions = sessions
+        self._on_batch = on_batch
+        self._authority, self._outbox = backend.authority, backend.outbox
+        self.active = 0
+        """POSTs that are not answered yet."""
+        self._entries: dict[Peer, Entry] = {}
+        self._peers: dict[Peer, int] = {}
+        """Peers with POSTs under way, and how many."""
+        self._orphans: set[Peer] = set()
+        """Peers that nobody waits for, with requests that the server may still work on."""
+        self._streams: set[OpenStream] = set()
+        self._opened = 0
+        self._ticks = 0
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        backend.on_refused = self._server_refused
+        sessions.on_dropped = self._dropped
+
+    @property
+    def session_count(self) -> int:
+        """Sessions that are open."""
+        return len(self._sessions)
+
+    def receive(self, exchange: Exchange, who: Identity) -> None:
+        """Take a whole request of a known caller."""
+        if exchange.method == b"POST":
+            self._post(exchange, who)
+        elif exchange.method in {b"GET", b"DELETE"}:
+            self._stream(exchange, who)
+        else:
+            refuse(exchange, 405, ALLOW)
+
+    # POST.
+
+    def _post(self, exchange: Exchange, who: Identity) -> None:
+        at = now()
+        body = exchange.body
+        if body[:1] != b"{" and is_batch(body):
+            self._batch(exchange, who, at)
+            return
+        message = read_quickly(one_line(body))
+        if isinstance(message, Fault):
+            peer = self._passing(who, is_modern=False)
+            post = Post(self, exchange, peer, key=None, method="", at=at)
+            self._feed(post, AgentSent(body or b" ", at, message))
+            return
+        facts = facts_of(exchange)
+        params = message.body.get("params")
+        states_version = params is not None and META in params and version_in(params) is not None
+        if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
+            return
+        entry = None
+        is_modern = states_version or facts.is_modern
+        if not is_modern:
+            if facts.session is not None:
+                entry = self._find_session(exchange, who, facts.session)
+                if entry is None:
+                    return
+            elif self._backend.needs_sessions and message.method != "initialize":
+                self._want_session(exchange, message, at)
+                return
+        message = self._backend.prepare(message, exchange)
+        self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
+
+    def _want_session(self, exchange: Exchange, message: Message | None, at: float) -> None:
+        self.note_refusal("missing_session", "invalid_request", len(exchange.body), at)
+        ident = message.id if message is not None else None
+        error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
+        exchange.respond(400, JSON, error)
+
+    def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
+        """Refuse what contradicts its own headers, or its own revision."""
+        mismatch = self._mismatch(exchange, message)
+        if mismatch is not None and self._options.enforce:
+            self.note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
+            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            return True
+        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
+            self.note_refusal("removed_method", "method_not_found", len(exchange.body), at)
+            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
+            return True
+        return False
+
+    def _message(
+        self,
+        exchange: Exchange,
+        who: Identity,
+        message: Message,
+        entry: Entry | None,
+        *,
+        is_modern: bool,
+        at: float,
+    ) -> None:
+        if entry is not None:
+            peer = entry.peer
+        elif message.method == "initialize" and not is_modern:
+            peer = self._session_peer(who)
+        else:
+            peer = self._passing(who, is_modern=is_modern)
+        key = message.id if message.shape == REQUEST else None
+        post = Post(self, exchange, peer, key=key, method=message.method, at=at)
+        if entry is not None:
+            post.session, post.upstream_session = entry.ident, entry.upstream
+        if key is not None:
+            peer.callers.setdefault(key, post)
+        self._feed(post, made(AgentSent, (message.raw, at, message, "")))
+
+    def _feed(self, post: Post, event: AgentSent) -> None:
+        peer = post.peer
+        self.active += 1
+        self._peers[peer] = self._peers.get(peer, 0) + 1
+        asked = post.key is None and peer.is_answered_by(event)
+        frames = peer.feed(event, post)
+        if not frames and post.key is None and not self._outbox.carries(post):
+            self._outbox.later(post.unheard, asked)
+
+    def _batch(self, exchange: Exchange, who: Identity, at: float) -> None:
+        named = exchange.headers.get(mirror.SESSION)
+        entry = None
+        if named is not None:
+            entry = self._find_session(exchange, who, named)
+            if entry is None:
+                return
+        elif self._backend.needs_sessions:
+            self._want_session(exchange, None, at)
+            return
+        messages: list[Message | Fault] | Fault
+        version = exchange.headers.get(mirror.VERSION)
+        if version is not None and version.strip() not in _BATCHED:
+            text = "batches are not accepted here"
+            messages = Fault("invalid_request", text, "batch")
+        else:
+            messages = split_batch(exchange.body, self._options.max_batch)
+        peer = entry.peer if entry is not None else self._passing(who, is_modern=False)
+        peer.trace = facts_of(exchange).trace
+        if isinstance(messages, Fault):
+            post = Post(self, exchange, peer, key=None, method="", at=at)
+            self._feed(post, AgentSent(exchange.body, at, messages))
+            return
+        batch = Batch(
+            self,
+            exchange,
+            peer,
+            accepts_stream=accepts_stream(exchange.headers),
+            upstream_session=entry.upstream if entry is not None else "",
+        )
+        self.active += 1
+        self._peers[peer] = self._peers.get(peer, 0) + 1
+        self._on_batch(len(messages))
+        batch.feed(messages, at)
+
+    def _mismatch(self, exchange: Exchange, message: Message) -> mirror.Mismatch | None:
+        mismatch = header_mismatch(exchange, message)
+        if mismatch is not None or message.method != "tools/call":
+            return mismatch
+        params = message.body.get("params") or {}
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if type(name) is not str or type(arguments) is not dict:
+            return None
+        wanted = self._backend.param_headers(name)
+        if not wanted or version_in(params) is None:
+            return None
+        return mirror.check_params(wanted, exchange.headers, arguments)
+
+    # GET and DELETE.
+
+    def _stream(self, exchange: Exchange, who: Identity) -> None:
+        named = exchange.headers.get(mirror.SESSION)
+        if named is None:
+            refuse(exchange, 405, ALLOW)
+            return
+        entry = self._find_session(exchange, who, named)
+        if entry is None:
+            return
+        if exchange.method == b"DELETE":
+            self._backend.end_session(exchange, entry, self._close_session)
+        elif not accepts_stream(exchange.headers):
+            refuse(exchange, 406)
+        else:
+            self._streams = {one for one in self._streams if not _is_over(one.exchange)}
+            self._streams.add(self._backend.open_stream(exchange, entry))
+
+    # Sessions.
+
+    def open_session(self, post: Post, upstream: str) -> str:
+        """The server named a session in its answer: from now on its peer is known by it."""
+        peer = post.peer
+        known = self._entries.get(peer)
+        if known is not None:
+            return known.ident
+        if post.method != "initialize" or post.exchange.is_gone:
+            return ""
+        entry = self._sessions.open(upstream, peer.principal, peer)
+        self._enter(peer, entry)
+        facts = {"method": self._options.auth_method, "identity": peer.principal}
+        record = Record(AGENT_CONNECTED, now(), self._backend.server, peer.label, {"agent": facts})
+        self._authority.note(record)
+        self._outbox.schedule()
+        return entry.ident
+
+    def _enter(self, peer: Peer, entry: Entry) -> None:
+        self._entries[peer] = entry
+        self._backend.entered(peer, entry)
+
+    def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> Entry | None:
+        def make() -> Peer:
+            return self._session_peer(who)
+
+        adopt = make if self._backend.adopts_sessions else None
+        entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
+        if entry is None:
+            self.note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
+            refuse(exchange, 404)
+            return None
+        if entry.peer not in self._entries:
+            self._enter(entry.peer, entry)
+        entry.peer.claims = who.claims
+        return entry
+
+    def _close_session(self, entry: Entry) -> None:
+        self._sessions.forget(entry.ident)
+        self._entries.pop(entry.peer, None)
+        self._authority.held.withdraw_all("the session has ended", entry.peer)
+
+    def _session_peer(self, who: Identity) -> Peer:
+        self._opened += 1
+        peer = self._backend.open_session(who, str(self._opened))
+        peer.claims = who.claims
+        return peer
+
+    def _passing(self, who: Identity, *, is_modern: bool) -> Peer:
+        """A peer for one request: where there are no sessions, limits go by the principal."""
+        peer = self._backend.open_peer(who, who.principal, is_modern=is_modern)
+        peer.claims = who.claims
+        return peer
+
+    # What posts and batches need.
+
+    def send(self, post: Post, frame: ToServer) -> None:
+        """Send a frame to the server."""
+        self._backend.send(post, frame)
+
+    def prevented(self) -> None:
+        """Count an approved call that is not made, because its caller has left."""
+        self._authority.held.prevented += 1
+
+    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
+        """Send one message of a batch to the server."""
+        return self._backend.send_part(batch, frame)
+
+    def closed(self, post: Post) -> None:
+        """A post is answered or given up."""
+        self._left(post.peer)
+
+    def batch_closed(self, batch: Batch) -> None:
+        """A batch is answered or given up."""
+        self._left(batch.peer, is_spare=False)  # the server may still speak on one of its legs
+
+    def _left(self, peer: Peer, *, is_spare: bool = True) -> None:
+        self.active -= 1
+        left = self._peers.get(peer, 0) - 1
+        if left > 0:
+            self._peers[peer] = left
+            return
+        self._peers.pop(peer, None)
+        if peer in self._entries:
+            return
+        is_spent = peer.is_spent
+        if not is_spent and peer.is_busy:
+            self._orphans.add(peer)
+            return
+        self._backend.forget(peer)
+        if is_spent and is_spare:
+            self._backend.give_back(peer)
+
+    # Refusals on the record.
+
+    def note_refusal(
+        self, check: str, kind: str, size: int, at: float, direction: str = AGENT_TO_SERVER
+    ) -> None:
+        """Put a refused message on the record that belongs to no session."""
+        server = self._backend.server
+        record = frame_refused(
+            at, server, "0", direction=direction, check=check, kind=kind, size=size
+        )
+        self._authority.note(record)
+        self._outbox.schedule()
+
+    def _server_refused(self, line: bytes, check: str) -> None:
+        self.note_refusal(check, "invalid_request", len(line), now(), SERVER_TO_AGENT)
+
+    # Time and ends.
+
+    def _tick(self) -> None:
+        self._timer = self._loop.call_later(TICK_S, self._tick)
+        self._ticks += 1
+        at = now()
+        for peer in [*self._peers, *self._orphans]:
+            peer.tick(at)
+        for peer in [peer for peer in self._orphans if not peer.is_busy]:
+            self._orphans.discard(peer)
+            self._backend.forget(peer)
+        self._backend.tick(at)
+        if self._ticks % EXPIRE_EVERY == 0:
+            self._expire(at)
+
+    def _expire(self, at: float) -> None:
+        for entry in self._sessions.entries():
+            if entry.peer not in self._peers and entry.peer.is_busy:
+                entry.peer.tick(at)
+        self._sessions.expire()
+
+    def _dropped(self, entry: Entry) -> None:
+        self._entries.pop(entry.peer, None)
+        self._backend.forget(entry.peer)
+
+    def drain(self) -> None:
+        """End the streams; calls under way may still be answered."""
+        for stream in self._streams:
+            if not _is_over(stream.exchange):
+                stream.close()
+        self._streams.clear()
+
+    def close(self, reason: str) -> None:
+        """Nothing more will come."""
+        self._timer.cancel()
+        at = now()
+        for peer in {*self._peers, *self._orphans, *self._entries}:
+            peer.stop(reason, at)
+        self._backend.stop(reason)
+
+
+def _is_over(exchange: Exchange) -> bool:
+    return exchange.is_answered or exchange.is_gone

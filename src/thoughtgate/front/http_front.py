@@ -1,0 +1,159 @@
+"""Listening for agents over HTTP: address, authentication, pages, admin port, drain.
+
+``proxy`` and ``serve`` differ only in the endpoints that they add.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from thoughtgate.config.checks import is_loopback
+from thoughtgate.config.settings import ListenSettings
+from thoughtgate.errors import ConfigError, Problem, ThoughtGateError
+from thoughtgate.front.authentication import open_entrance, resource_metadata
+from thoughtgate.front.endpoint import Backend, Endpoint, EndpointOptions
+from thoughtgate.front.listener import Listener
+from thoughtgate.front.pages import AdminPort, Pages
+from thoughtgate.front.request_head import expected_names
+from thoughtgate.front.sessions import SessionTable
+from thoughtgate.gate.keys import load_key
+from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.outbox import Outbox
+from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.transports.http_server import HttpServer, ServerLimits
+
+ADMIN_DRAIN_S: Final = 0.5
+"""How long a stop lets an admin page be read to its end."""
+
+
+def check_address(listen: ListenSettings, file: str) -> None:
+    """Refuse to listen where other machines can connect without authentication.
+
+    Raises:
+        ConfigError: they could.
+    """
+    if listen.transport == "http" and listen.auth is None and not is_loopback(listen.host):
+        problem = (
+            f"required when listening on {listen.host}, which other machines can reach;"
+            " say in the config who may connect, or listen on 127.0.0.1"
+        )
+        raise ConfigError([Problem("listen.auth", problem, file)])
+
+
+class HttpFront:
+    """One address, and the endpoints behind it."""
+
+    def __init__(
+        self,
+        listen: ListenSettings,
+        authority: LocalAuthority,
+        outbox: Outbox,
+        pages: Pages,
+        *,
+        environ: Mapping[str, str],
+        state: str,
+        anonymous: str,
+        file: str = "",
+        server: str = "",
+    ) -> None:
+        """``anonymous`` is the principal of agents that need not authenticate.
+
+        Raises:
+            ConfigError: what authentication needs is not set.
+        """
+        self.port = 0
+        self.admin_port = 0
+        self._listen = listen
+        self._state = state
+        self._authority = authority
+        self._pages = pages
+        resource = _public_url(listen)
+        entrance, self._keys = open_entrance(
+            listen.auth,
+            environ,
+            anonymous=anonymous,
+            metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
+            file=file,
+        )
+        self.auth_method = entrance.method
+        self.listener = Listener(
+            authority,
+            outbox,
+            entrance,
+            server=server,
+            keys=self._keys,
+            metadata=resource_metadata(resource, listen.auth),
+            pages=pages.public_routes() if listen.admin_port else pages.routes(),
+            max_concurrent=listen.max_concurrent,
+        )
+        limits = ServerLimits(max_body=listen.max_body, keep_alive_s=listen.keep_alive_s)
+        self._server = HttpServer(self.listener, limits)
+        self._admin = HttpServer(AdminPort(pages.routes())) if listen.admin_port else None
+        pages.connections = lambda: len(self._server.connections)
+        pages.prevented = lambda: authority.held.prevented
+
+    def add(self, paths: Iterable[bytes], backend: Backend) -> Endpoint:
+        """Offer what a backend has at these paths."""
+        listen = self._listen
+        options = EndpointOptions(
+            self.auth_method,
+            enforce=self._authority.governor.policy.profile == PRODUCTION,
+            max_batch=listen.max_batch,
+        )
+        sessions = SessionTable(
+            load_key(self._state), limit=listen.max_sessions, idle_s=listen.session_idle_s
+        )
+        endpoint = Endpoint(options, backend, sessions, on_batch=self._pages.batch_came)
+        for path in paths:
+            self.listener.add(path, endpoint)
+        return endpoint
+
+    async def open(self, *, reuse_port: bool = False) -> None:
+        """Begin to listen.
+
+        Raises:
+            ThoughtGateError: the address cannot be used.
+        """
+        listen = self._listen
+        if self._keys is not None:
+            await self._keys.fetch()
+        self.port = await _bind(self._server, listen.host, listen.port, reuse_port=reuse_port)
+        # At once: whoever connects now is judged by it, for as long as the head is known.
+        self.listener.expected = expected_names(
+            listen.host, self.port, listen.hosts, listen.origins
+        )
+        if self._admin is not None:
+            self.admin_port = await _bind(
+                self._admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
+            )
+        self._pages.is_serving = True
+
+    async def drain(self) -> None:
+        """Take no more calls, and let those under way finish for a while."""
+        self._pages.is_serving, self._pages.is_draining = False, True
+        self.listener.drain()
+        await self._server.drain(self._listen.drain_s)
+        if self._admin is not None:
+            await self._admin.drain(ADMIN_DRAIN_S)
+        if self._keys is not None:
+            await self._keys.close()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self.listener.close()
+
+
+async def _bind(server: HttpServer, host: str, port: int, *, reuse_port: bool) -> int:
+    try:
+        return await server.listen(host, port, reuse_port=reuse_port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
+        raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None
+
+
+def _public_url(listen: ListenSettings) -> str:
+    if listen.public_url:
+        base = listen.public_url.rstrip("/")
+        return base if base.endswith("/mcp") else f"{base}/mcp"
+    host = f"[{listen.host}]" if ":" in listen.host else listen.host
+    return f"http://{host}:{listen.port}/mcp"

@@ -1,0 +1,254 @@
+"""The catalogue of many servers behind one endpoint, as the front sees it.
+
+What a client's message means is ``hub.requests``'s business; here are the peers, their
+streams, and the way of an allowed frame to the session that carries it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, cast
+
+from thoughtgate.core.commands import ToAgent, ToServer
+from thoughtgate.front.authentication import Identity
+from thoughtgate.front.batch import Batch
+from thoughtgate.front.batch_item import BatchItem
+from thoughtgate.front.endpoint import OpenStream
+from thoughtgate.front.peer import Peer
+from thoughtgate.front.post import STREAM, Leg, Post
+from thoughtgate.front.sessions import Entry
+from thoughtgate.front.stdio import StdioAgent
+from thoughtgate.gate.background import spawn
+from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.session_driver import HTTP, STDIO
+from thoughtgate.hub.client import Client
+from thoughtgate.hub.hub import Hub
+from thoughtgate.hub.requests import HubRequests
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.headers import COMPANIONS, ParamHeader, is_companion, param_headers_of
+from thoughtgate.wire.message import Message
+from thoughtgate.wire.revisions import META
+from thoughtgate.wire.sse import render_event
+
+SILENCE_S: Final = 15.0
+"""After so much silence a stream carries a comment; proxies cut silent streams."""
+
+MAX_WAITING: Final = 1000
+MAX_WAITING_BYTES: Final = 1024 * 1024
+"""Messages kept for a client whose stream is not open, and their size; the oldest are dropped."""
+
+
+class ClientStream:
+    """What a session's client is told unasked: on its GET stream, or kept until there is one."""
+
+    def __init__(self) -> None:
+        self._exchange: Exchange | None = None
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._spoke_at = 0.0
+
+    def attach(self, exchange: Exchange) -> None:
+        """The client listens here from now on; a stream that it had before ends."""
+        self.close()
+        self._exchange = exchange
+        exchange.on_gone = self._left
+        exchange.start(200, STREAM)
+        exchange.write(b": open\n\n")
+        self._spoke_at = monotonic()
+        for data in self._waiting:
+            exchange.write(render_event(data))
+        self._waiting.clear()
+        self._size = 0
+
+    def take(self, frame: ToAgent) -> None:
+        """Tell the client something."""
+        if self._exchange is None:
+            self._keep(frame.data)
+        elif not self._exchange.is_stalled:
+            self._spoke_at = monotonic()
+            self._exchange.write(render_event(frame.data))
+
+    def forward(self, frame: ToServer) -> None:
+        """Nothing goes to a server on this way."""
+
+    def _keep(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+        while len(self._waiting) > MAX_WAITING or self._size > MAX_WAITING_BYTES:
+            self._size -= len(self._waiting.popleft())
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many messages wait for the client, and their bytes."""
+        return len(self._waiting), self._size
+
+    def keep_alive(self) -> None:
+        """Say something if nothing was said for long."""
+        if self._exchange is not None and monotonic() - self._spoke_at > SILENCE_S:
+            self._spoke_at = monotonic()
+            self._exchange.write(b": still here\n\n")
+
+    def close(self) -> None:
+        """End the stream from our side."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.on_gone = None
+            exchange.end()
+
+    def _left(self) -> None:
+        self._exchange = None
+
+
+class _Attached:
+    """A stream as the endpoint knows it."""
+
+    def __init__(self, exchange: Exchange, stream: ClientStream) -> None:
+        self.exchange = exchange
+        self._stream = stream
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class HubBackend:
+    """Many servers as one."""
+
+    server = ""
+    """The record names no server for what belongs to none."""
+
+    needs_sessions = True
+    adopts_sessions = False
+    """A session lives where its servers' state is: in this process."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.authority = hub.gate.authority
+        self.outbox = hub.gate.outbox
+        self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
+        self._requests = HubRequests(hub)
+        self._streams: set[ClientStream] = set()
+
+    # Peers.
+
+    def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Client:
+        """Return a client that stands for one request."""
+        del label
+        return self._client(who.principal, is_modern=is_modern)
+
+    def open_session(self, who: Identity, label: str) -> Client:
+        """Return a client between its ``initialize`` and its end."""
+        del label
+        client = self._client(who.principal, is_modern=False)
+        client.wants_session = True
+        client.agent = stream = ClientStream()
+        self._streams.add(stream)
+        return client
+
+    def open_stdio(self, principal: str, agent: StdioAgent) -> Client:
+        """Return the one client there is on stdio."""
+        client = self._client(principal, transport=STDIO)
+        client.sole = True
+        client.agent = client.line = agent
+        agent.forward_to = self.forward
+        return client
+
+    def _client(self, principal: str, *, transport: str = HTTP, is_modern: bool = False) -> Client:
+        client = Client(self.hub.new_session(), principal, self.outbox, transport)
+        client.is_modern = is_modern
+        client.receive = self._requests.receive
+        self.hub.join(client)
+        return client
+
+    def entered(self, peer: Peer, entry: Entry) -> None:
+        """Nothing depends on the session's id."""
+
+    def give_back(self, peer: Peer) -> None:
+        """Never: a client is not used again."""
+
+    def forget(self, peer: Peer) -> None:
+        """A client is gone."""
+        client = cast("Client", peer)
+        if isinstance(client.agent, ClientStream):
+            client.agent.close()
+            self._streams.discard(client.agent)
+        spawn(self.hub.leave(client))
+
+    def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
+        """Return the arguments of a tool that headers must repeat, by the name clients use."""
+        entry = self.hub.find_tool(tool)
+        return param_headers_of(entry.get("inputSchema")) or () if entry is not None else ()
+
+    def prepare(self, message: Message, exchange: Exchange) -> Message:
+        """Have a request carry on what its head says beside the trace, where the gate traces."""
+        if self.hub.gate.governor.trace is None:
+            return message
+        return with_companions(message, exchange)
+
+    # Frames.
+
+    def forward(self, caller: Post | StdioAgent, frame: ToServer) -> Leg | None:
+        """Bring an allowed frame to the session that carries it."""
+        client = cast("Client", caller.peer)
+        if frame.key is not None:
+            session = client.routes.get(frame.key)
+            return session.carry(frame, caller) if session is not None else None
+        message = frame.message
+        if message is not None and message.id is not None:
+            asking = client.questions.get(message.id)
+            if asking is not None:
+                asking.notified(frame)
+        caller.passed(202, b"", b"")
+        return None
+
+    def send(self, post: Post, frame: ToServer) -> None:
+        """Send the message of a POST."""
+        post.leg = self.forward(post, frame)
+
+    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
+        """Send one message of a batch."""
+        client = cast("Client", batch.peer)
+        session = client.routes.get(frame.key) if frame.key is not None else None
+        return session.carry(frame, BatchItem(batch, frame.key)) if session is not None else None
+
+    # Streams and sessions.
+
+    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+        """Open the stream on which servers speak unasked."""
+        stream = cast("Client", entry.peer).agent
+        if not isinstance(stream, ClientStream):
+            raise TypeError(stream)
+        stream.attach(exchange)
+        return _Attached(exchange, stream)
+
+    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+        """End a session."""
+        ended(entry)
+        self.forget(entry.peer)
+        exchange.respond(204)
+
+    def tick(self, at: float) -> None:
+        """Keep streams alive."""
+        del at
+        for stream in self._streams:
+            stream.keep_alive()
+
+    def stop(self, reason: str) -> None:
+        """The clients have been told already."""
+        del reason
+
+
+def with_companions(message: Message, exchange: Exchange) -> Message:
+    """Return a request with what its head says beside the trace context, where servers find it."""
+    said = {name: _joined(exchange, name.encode()) for name in COMPANIONS}
+    carried = {name: text for name, text in said.items() if is_companion(text)}
+    params = message.body.get("params")
+    meta = params.get(META, {}) if type(params) is dict else None
+    if not carried or type(params) is not dict or type(meta) is not dict:
+        return message
+    body = {**message.body, "params": {**params, META: {**meta, **carried}}}
+    return message._replace(body=body)
+
+
+def _joined(exchange: Exchange, wanted: bytes) -> str:
+    """Return a header that is a list, and so may come in several lines."""
+    lines = [value for name, value in exchange.wire_headers if name == wanted]
+    return b",".join(lines).decode("latin-1")

@@ -1,0 +1,376 @@
+"""One client's calls to one server, under the gate.
+
+The session is driven like every other, so a call is judged, held, recorded, timed out and
+refused alike everywhere. How an allowed call reaches its server, and in which revision, is
+a relay's business.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
+from thoughtgate.core.events import (
+    AgentGone,
+    AgentSent,
+    CallerGone,
+    Event,
+    KeptAlive,
+    NotSent,
+    ServerGone,
+    ServerSent,
+)
+from thoughtgate.core.session import CALLER_GONE
+from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.task import without_task
+from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import Caller, Engine, SessionDriver, Sink
+from thoughtgate.hub.client import Client
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
+from thoughtgate.wire.methods import CANCELLED, PROGRESS
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import is_modern, progress_token
+
+HIDDEN: Final = "not_exposed"
+
+MAX_STRETCH: Final = 10
+"""A call that reports progress may take this many times its timeout, and no longer."""
+
+QUESTION_S: Final = 600.0
+"""How long a client may take to answer a server: often a person has to."""
+
+JSON: Final = b"content-type: application/json\r\n"
+
+_STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
+"""2026-07-28: statuses of a server's errors; every other answer is 200."""
+
+
+@dataclass(slots=True, eq=False)
+class Carried:
+    """A gated request of a client, from its arrival to its answer."""
+
+    key: RequestId
+    method: str
+    params: dict[str, Any]
+    """As the server knows them: the original name, the client's ``_meta``."""
+    modern: bool
+    task: asyncio.Task[None] | None = None
+    since: float = 0.0
+    """When it was sent on; 0 before."""
+
+    @property
+    def token(self) -> RequestId | None:
+        """The client's own progress token."""
+        return progress_token(self.params)
+
+
+class Relay(Protocol):
+    """Brings an allowed request to where it is answered."""
+
+    async def relay(self, session: "ServerSession", call: Carried) -> Message:
+        """Return the response, with the client's id and in its revision.
+
+        Raises:
+            PeerError: there is none, and why.
+            PeerGone: the server went away.
+        """
+
+
+class Owner(Protocol):
+    """Who passes an answer on to the client."""
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """The answer."""
+
+    def told(self, data: bytes) -> None:
+        """Something before the answer."""
+
+
+class Watch(Protocol):
+    """Keeps time for sessions that have something open."""
+
+    def watch(self, session: "ServerSession") -> None:
+        """Tick this session until it is idle."""
+
+
+class ServerSession(SessionDriver):
+    """The session between one client and one server."""
+
+    __slots__ = (
+        "_answers",
+        "_asking",
+        "_depth",
+        "_prompted",
+        "_relay",
+        "_watch",
+        "calls",
+        "client",
+    )
+
+    def __init__(
+        self, engine: Engine, watch: Watch, client: Client, setup: Setup, relay: Relay
+    ) -> None:
+        super().__init__(engine, setup, client.principal, transport=client.transport)
+        self.client = client
+        self.calls: dict[RequestId, Carried] = {}
+        self._prompted: dict[RequestId, RequestId] = {}
+        """Calls that the client's own prompt asks about, with the prompt's id."""
+        self._relay = relay
+        self._watch = watch
+        self._depth = 0
+        self._answers: dict[RequestId, asyncio.Future[dict[str, Any]]] = {}
+        self._asking: dict[RequestId, RequestId] = {}
+        """Questions under way at the client, with the call that waits for the answer."""
+
+    @property
+    def server(self) -> str:
+        """The server's id."""
+        return self.session.setup.server
+
+    # The client's side.
+
+    def ask(
+        self, message: Message, params: dict[str, Any], shown: str, caller: Sink | None, trace: str
+    ) -> int:
+        """Make a request of the client; ``params`` are those for the server."""
+        key = message.id
+        if key is None:
+            return 0
+        # Tasks are the hub's own: no server is asked for one.
+        modern = is_modern(params)
+        self.calls[key] = Carried(key, message.method, without_task(params), modern)
+        self.client.routes[key] = self
+        self.trace, self.claims = trace, self.client.claims
+        seen = message._replace(body={**message.body, "params": params})
+        frames = self.feed(AgentSent(message.raw, now(), seen, shown), caller)
+        self._watch.watch(self)
+        return frames
+
+    def caller_left(self, key: RequestId) -> None:
+        """The caller of one request is gone."""
+        call = self.calls.get(key)
+        self.feed(CallerGone(key, now()), None)
+        if call is not None and (call.modern or call.task is None):
+            self.drop(key)
+
+    def agent_left(self) -> None:
+        """The client asks nothing more: what no server works on yet is not begun."""
+        self.feed(AgentGone(now()), None)
+        for key in [key for key, call in self.calls.items() if call.task is None]:
+            self.drop(key)
+
+    def close(self) -> None:
+        """The client is gone for good: nothing of its is carried on."""
+        for key in list(self.calls):
+            self.feed(CallerGone(key, now()), None)
+            self.drop(key)
+        if not self.session.is_idle:
+            # No answer can come to what was dropped: it ends here, on the record too.
+            self.feed(ServerGone(CALLER_GONE, now()), None)
+        for answer in self._answers.values():
+            answer.cancel()
+
+    def prompted(self, key: RequestId, ident: RequestId) -> None:
+        """The client's own prompt asks about a held call; its answer comes to this session."""
+        self._prompted[key] = ident
+        self.client.questions[ident] = self
+
+    # Towards the server.
+
+    def carry(self, frame: ToServer, owner: Owner | None) -> "RelayLeg | None":
+        """Bring an allowed request to the server; the answer goes to ``owner``."""
+        key, message = frame.key, frame.message
+        if key is None or message is None:
+            return None
+        params = without_task(message.body.get("params") or {})
+        call = self.calls.get(key)
+        if call is None:
+            # A call whose caller has its task runs under an id of the gate's own.
+            call = self.calls[key] = Carried(key, message.method, params, is_modern(params))
+            self._watch.watch(self)
+        call.params = params
+        call.since = now()
+        leg = RelayLeg(owner, self, call)
+        call.task = asyncio.get_running_loop().create_task(self._carry(call, leg))
+        return leg
+
+    async def _carry(self, call: Carried, leg: "RelayLeg") -> None:
+        try:
+            reply = await self._relay.relay(self, call)
+        except PeerError as error:
+            self._fail(call, error.kind, str(error))
+        except PeerGone as gone:
+            self._fail(call, "upstream_connection_failed", str(gone))
+        except Exception:  # noqa: BLE001  a fault of ours in one call must not leave its caller hanging
+            self._fail(call, "internal_error")
+        else:
+            leg.reply = reply
+            self.feed(ServerSent(reply.raw, now(), reply), leg)
+
+    def _fail(self, call: Carried, kind: str, reason: str = "") -> None:
+        self.feed(NotSent(call.key, kind, now(), "" if kind == HIDDEN else reason), None)
+
+    def notified(self, frame: ToServer) -> None:
+        """Take a frame for the server that no caller carries: a cancellation, or an answer."""
+        message = frame.message
+        if message is None:
+            return
+        if message.method == CANCELLED:
+            ident = (message.body.get("params") or {}).get("requestId")
+            if isinstance(ident, str | int):
+                self.drop(ident)
+        elif message.id is not None:
+            answer = self._answers.pop(message.id, None)
+            if answer is not None and not answer.done():
+                answer.set_result(message.body)
+
+    # The server's side.
+
+    async def question(
+        self, method: str, params: dict[str, Any] | None, about: RequestId | None
+    ) -> dict[str, Any]:
+        """Ask the client something on the server's behalf and return the response's body."""
+        ident = self.client.next_question()
+        body: dict[str, Any] = {"jsonrpc": "2.0", "id": ident, "method": method}
+        if params is not None:
+            body["params"] = params
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[ident] = answer
+        self.client.questions[ident] = self
+        if about is not None:
+            self._asking[ident] = about
+        self._say(Message(REQUEST, ident, method, body, render(body)), about)
+        try:
+            async with asyncio.timeout(QUESTION_S):
+                return await answer
+        except asyncio.CancelledError:
+            self.notify_client(CANCELLED, {"requestId": ident, "reason": "no longer needed"}, about)
+            raise
+        except TimeoutError:
+            raise PeerError("upstream_timeout", "the client did not answer in time") from None
+        finally:
+            self._answers.pop(ident, None)
+            self._asking.pop(ident, None)
+            self.client.questions.pop(ident, None)
+
+    def notify_client(self, method: str, params: dict[str, Any], about: RequestId | None) -> None:
+        """Tell the client something on the server's behalf."""
+        body = {"jsonrpc": "2.0", "method": method, "params": params}
+        self._say(Message(NOTIFICATION, None, method, body, render(body)), about)
+
+    def progress(self, call: Carried, params: dict[str, Any]) -> None:
+        """Pass a server's progress on, with the client's own token."""
+        token = call.token
+        if token is not None and call.key in self.calls:
+            self.notify_client(PROGRESS, {**params, "progressToken": token}, call.key)
+
+    def _say(self, message: Message, about: RequestId | None) -> None:
+        self.feed(ServerSent(message.raw, now(), message), self.client.sink(about) or _NOBODY)
+
+    def tick(self, at: float) -> None:
+        """Time passed; a call whose client is being asked something is not late."""
+        for key in self._asking.values():
+            self.session.receive(KeptAlive(key, at))
+        oldest = at - (self.session.setup.timeout_s * MAX_STRETCH + QUESTION_S)
+        for call in [one for one in self.calls.values() if 0.0 < one.since < oldest]:
+            self._fail(call, "tool_call_timeout", "it took too long in spite of its progress")
+        super().tick(at)
+
+    # Keeping the table of calls in step with the session.
+
+    def feed(self, event: Event, sink: Sink | None) -> int:
+        """Drive the session; a call that it has ended is dropped."""
+        self._depth += 1
+        try:
+            frames = super().feed(event, sink)
+        finally:
+            self._depth -= 1
+        if not self._depth and self.calls:
+            self._drop_ended(event)
+        return frames
+
+    def _drop_ended(self, event: Event) -> None:
+        key: RequestId | None = getattr(event, "key", None)
+        message = getattr(event, "message", None)
+        if key is None and type(message) is Message and message.method != CANCELLED:
+            key = message.id
+            if key is None:
+                return
+        keys = list(self.calls) if key is None else [key]
+        for one in keys:
+            if one in self.calls and not self.session.is_open(one):
+                self.drop(one)
+
+    def drop(self, key: RequestId) -> None:
+        """A request is over; what is still done for it is not needed."""
+        call = self.calls.pop(key, None)
+        self.client.routes.pop(key, None)
+        self.client.questions.pop(self._prompted.pop(key, ""), None)
+        if call is not None and call.task is not None and call.task is not asyncio.current_task():
+            call.task.cancel()
+
+    def _caller(self, key: RequestId | None) -> Caller | None:
+        # A call whose caller has its task is nobody's: it runs detached.
+        if key is None or key not in self.calls:
+            return None
+        return self.client.callers.get(key, self.client.line)
+
+
+class RelayLeg:
+    """The server's side of a call on its way back to the client."""
+
+    is_resumable = False
+    passes_stream = False
+
+    def __init__(self, owner: Owner | None, session: ServerSession, call: Carried) -> None:
+        self.reply: Message | None = None
+        self.is_over = False
+        self._owner = owner
+        self._session = session
+        self._call = call
+
+    def take(self, frame: ToAgent) -> None:
+        """The session passes a frame of the server on."""
+        if self._owner is None:
+            return
+        outbox = self._session.outbox
+        if frame.carries != ANSWER:
+            outbox.later(self._owner.told, frame.data)
+            return
+        self.is_over = True
+        status = self._status() if self._call.modern else 200
+        outbox.later(self._owner.answered, frame.data, status, JSON)
+
+    def _status(self) -> int:
+        """2026-07-28: some errors have an HTTP status of their own."""
+        error = self.reply.body.get("error") if self.reply is not None else None
+        code = error.get("code") if type(error) is dict else None
+        return _STATUS.get(code, 200) if type(code) is int else 200
+
+    def forward(self, frame: ToServer) -> None:
+        """Nothing goes back to the server on this way."""
+
+    def abort(self) -> None:
+        """Nobody waits any more."""
+        self.is_over = True
+        self._session.drop(self._call.key)
+
+    def pause(self) -> None:
+        """One connection serves many: nobody may stop it alone."""
+
+    def resume(self) -> None:
+        """As above."""
+
+
+class _Nobody:
+    """Hears what no client can be told."""
+
+    def take(self, frame: ToAgent) -> None:
+        """Drop it."""
+
+    def forward(self, frame: ToServer) -> None:
+        """Drop it."""
+
+
+_NOBODY: Final = _Nobody()
