@@ -88,8 +88,14 @@ OPERATOR_MEANINGS: Final = {
         "is a path inside this directory, after `..` is resolved; symbolic links are not followed",
     ),
     "exists": ("true or false", "is present, even as null (`true`), or is missing (`false`)"),
-    "length_gt": ("whole number", "is text, a list or an object with more characters, items or keys"),
-    "length_lt": ("whole number", "is text, a list or an object with fewer characters, items or keys"),
+    "length_gt": (
+        "whole number",
+        "is text, a list or an object with more characters, items or keys",
+    ),
+    "length_lt": (
+        "whole number",
+        "is text, a list or an object with fewer characters, items or keys",
+    ),
 }
 
 CONDITIONS: Final = """\
