@@ -1,4 +1,4 @@
-"""Render ``docs/reference/config.md``: the config keys, from the models that read them.
+"""Print ``docs/reference/config.md``: the config's keys, from the models that read them.
 
 python -m tools.docs_config > docs/reference/config.md
 """

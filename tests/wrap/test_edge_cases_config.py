@@ -334,7 +334,7 @@ def test_a_wrap_killed_with_its_guardian_is_mended_by_unwrap(machine: Machine) -
 
         mended = machine.run("unwrap")
         assert mended.returncode == 0
-        assert f"put back {machine.config}" in mended.stderr
+        assert f"restored {machine.config}" in mended.stderr
     assert machine.config.read_bytes() == original
     assert machine.run("doctor").returncode == 0
 
