@@ -363,7 +363,7 @@ def test_a_wrap_inside_a_wrap_is_refused(machine: Machine) -> None:
         assert run.finish() == 0
 
     assert inner["code"] == 2
-    assert "already inside a wrapped agent" in inner["stderr"]
+    assert "runs inside a wrapped agent" in inner["stderr"]
 
 
 def test_no_restore_leaves_the_config_wrapped_and_says_how_to_undo_it(machine: Machine) -> None:

@@ -72,7 +72,8 @@ def verify_command(
     Without a key, this does not detect a file that was rewritten as a whole, or an end that
     was cut off after the gate had stopped. Signed checkpoints detect both, unless whole runs
     are missing at the end: a record that was cut right after a closing checkpoint looks like
-    one that ended there. An anchor that you keep elsewhere detects all of these.
+    one that ended there. An anchor that you keep elsewhere detects all of these, up to
+    the line where it was taken.
 
     Lines that a running gate has not signed yet are reported as a note.
     """

@@ -18,7 +18,7 @@ LINT_EXAMPLES: Final = examples(
 
 
 def lint_command(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
-    """Find rules that can never match, unknown servers and workflows, and invalid Cedar files.
+    """Find rules that never match, unknown servers and workflows, invalid Cedar files.
 
     The exit code is 1 if there are errors, and 0 if there are only warnings.
     """
