@@ -1,4 +1,4 @@
-"""The generated pages: writing them, and telling which are stale.
+"""Write the generated documentation pages, or list those that are out of date.
 
 A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``. The
 ``README.md`` of a folder lists the folder's pages, each with its first sentence.
@@ -19,11 +19,11 @@ if str(ROOT) not in sys.path:  # run as a program, only this folder is on the pa
 PREFIX: Final = "docs_"
 
 INDEXES: Final = {
-    "guides": "# Guides\n\nHow to do one thing, from beginning to end.\n",
+    "guides": "# Guides\n\nStep-by-step instructions for one task each.\n",
     "concepts": "# Concepts\n\nHow it works and why.\n",
-    "reference": "# Reference\n\nGenerated from the code; `make docs` writes these pages.\n",
+    "reference": "# Reference\n\nThese pages are generated from the code with `make docs`.\n",
 }
-"""Folder -> how its list of pages begins."""
+"""Folder -> the text above its list of pages."""
 
 
 INDEX: Final = "README.md"
@@ -37,7 +37,7 @@ class Page(NamedTuple):
 
     @property
     def is_stale(self) -> bool:
-        """The file does not hold what its generator says."""
+        """Whether the file differs from what its generator returns."""
         return not self.path.is_file() or self.path.read_text("utf-8") != self.text
 
 
@@ -60,14 +60,14 @@ def _line(path: Path) -> str:
     prose = re.sub(r"(?ms)^```.*?^```$", "", path.read_text("utf-8"))
     lines = prose.splitlines()
     title = next(line for line in lines if line.startswith("# ")).removeprefix("# ")
-    told = next((line for line in lines if line[:1].isalnum() or line[:1] == "`"), "")
-    return f"- [{title}]({path.name}): {told}\n"
+    first = next((line for line in lines if line[:1].isalnum() or line[:1] == "`"), "")
+    return f"- [{title}]({path.name}): {first}\n"
 
 
 def main() -> int:
-    """Write the pages, or name the stale ones."""
+    """Write the stale pages, or list them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write what is stale")
+    parser.add_argument("--write", action="store_true", help="write the pages that are out of date")
     options = parser.parse_args()
     stale = []
     for page in pages():
@@ -79,7 +79,7 @@ def main() -> int:
             page.path.write_text(page.text, "utf-8")
             print(f"wrote {place}")
         else:
-            print(f"{place} is stale: run make docs", file=sys.stderr)
+            print(f"{place} is out of date: run make docs", file=sys.stderr)
     return 0 if options.write else int(bool(stale))
 
 

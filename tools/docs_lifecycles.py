@@ -1,4 +1,4 @@
-"""The reference page of the lifecycles, drawn from the tables that the program obeys."""
+"""Render the lifecycles page from the transition tables that the program uses."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ from thoughtgate.core import server_lifecycle as supervision
 
 
 class Lifecycle(NamedTuple):
-    """One table with the words around it."""
+    """One transition table with its title and descriptions."""
 
     title: str
     about: str
@@ -20,46 +20,46 @@ class Lifecycle(NamedTuple):
 LIFECYCLES: Final = (
     Lifecycle(
         "An approval",
-        "One question to people about one exact call.",
+        "An approval is a request to people to decide about one exact call.",
         approval.PENDING,
         approval.TRANSITIONS,
         {
-            "pending": "people are asked",
-            "approved": "enough people said yes, or `on_timeout: approve` did; nothing has run yet",
-            "denied": "somebody said no",
+            "pending": "waiting for a decision",
+            "approved": "enough people approved, or `on_timeout: approve` applied; nothing has run yet",
+            "denied": "a person denied the call",
             "expired": "nobody answered in time",
-            "withdrawn": "nobody waits for the answer any more: cancelled, disconnected, stopped",
+            "withdrawn": "nobody is waiting for the decision any more: the caller cancelled, disconnected or stopped",
             "used": "the call was sent to the server; the approval can never be used again",
-            "void": "approved but not used: the caller is gone, or it took too long",
+            "void": "approved but not used: the caller is gone, or the approval was not used in time",
         },
     ),
     Lifecycle(
         "A task",
-        "A held call whose caller asked for a task instead of waiting.",
+        "A task is a held call whose caller asked for a task instead of waiting.",
         task.HELD,
         task.TRANSITIONS,
         {
-            "held": "people are asked; callers see `working`",
+            "held": "waiting for approval; callers see `working`",
             "running": "approved and sent to the server; callers see `working`",
-            "completed": "the server has answered with a result",
-            "failed": "refused, timed out, lost, or answered with an error",
+            "completed": "the server returned a result",
+            "failed": "denied, timed out, lost, or answered with an error",
             "cancelled": "its caller cancelled it",
         },
     ),
     Lifecycle(
         "A server behind serve",
-        "From its first call to its end, as the supervisor sees it.",
+        "These are the states of a server behind `serve`, from its first call to its end.",
         supervision.STOPPED,
         supervision.FOLLOWING,
         {
-            "stopped": "not needed yet, or idle for long: the next call starts it",
-            "starting": "started, and not yet through its handshake",
+            "stopped": "not needed yet, or stopped because it was idle; the next call starts it",
+            "starting": "started, but the handshake is not complete",
             "running": "ready for calls",
-            "stopping": "told to leave; killed if it does not",
-            "waiting": "it broke, and is started again when its back-off is over",
-            "failed": "it broke too often: only a new call, or a person, starts it again",
-            "halted": "stopped by a person, who alone starts it again",
-            "disabled": "switched off in the config",
+            "stopping": "asked to exit; killed if it does not",
+            "waiting": "it failed, and is restarted after a back-off",
+            "failed": "it failed too often; only a new call or a person restarts it",
+            "halted": "stopped by a person; only a person restarts it",
+            "disabled": "disabled in the config",
         },
     ),
 )

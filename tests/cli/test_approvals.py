@@ -78,9 +78,9 @@ def test_nothing_waits_at_first(tmp_path: Path) -> None:
     assert run_json(state, "list") == []
     done = run(state, "list")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "Nothing waits" in done.stderr
+    assert "no pending approval requests" in done.stderr
     assert run_json(state, "grants", "list") == []
-    assert "Nothing is remembered" in run(state, "grants", "list").stderr
+    assert "no remembered approvals" in run(state, "grants", "list").stderr
 
 
 def test_what_waits_is_listed_for_scripts(desk: ApprovalDesk, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_somebody_who_is_no_approver_is_refused(desk: ApprovalDesk, tmp_path: Pa
 def test_one_of_two_is_counted(desk: ApprovalDesk, tmp_path: Path) -> None:
     desk.ask("run.2", held(), "two", time.time())
     done = run(tmp_path, "approve", "a2")
-    assert done.stdout == "Counted a2: 1 of 2: delete_file on files.\n"
+    assert done.stdout == "Vote counted for a2: 1 of 2 for delete_file on files.\n"
     assert "already approved" in failure(run(tmp_path, "approve", "a2"))
     assert desk.poll(time.time()) == []
 

@@ -1,4 +1,4 @@
-"""The demo's play: its config is valid and its scenes show every kind of verdict."""
+"""The demo's script: its config is valid and its steps show every kind of outcome."""
 
 from pathlib import Path
 
@@ -16,24 +16,24 @@ def test_the_config_is_valid(tmp_path: Path) -> None:
     assert loaded.path == str(config)
 
 
-def test_the_scenes_show_every_kind_of_verdict() -> None:
-    assert {scene.expected for scene in script.SCENES} == {
+def test_the_steps_show_every_kind_of_outcome() -> None:
+    assert {step.expected for step in script.STEPS} == {
         script.FORWARDED,
         script.FILTERED,
         script.HIDDEN,
         script.DENIED,
         script.LIMITED,
         script.APPROVED,
-        script.REFUSED,
-        script.UNREADABLE,
+        script.DENIED_BY_PERSON,
+        script.REJECTED,
     }
 
 
-def test_each_held_call_has_its_answer() -> None:
+def test_each_held_call_has_its_decision() -> None:
     held = [
-        scene.step["params"]["arguments"]["name"]
-        for scene in script.SCENES
-        if scene.expected in {script.APPROVED, script.REFUSED}
+        step.message["params"]["arguments"]["name"]
+        for step in script.STEPS
+        if step.expected in {script.APPROVED, script.DENIED_BY_PERSON}
     ]
 
-    assert set(held) == set(script.ANSWERS)
+    assert set(held) == set(script.DECISIONS)

@@ -1,4 +1,4 @@
-"""``thoughtgate doctor``: says what is wrong and how to mend it."""
+"""``thoughtgate doctor``: finds problems and shows how to fix them."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def test_a_healthy_machine_is_told_so(machine: Machine) -> None:
     done = machine.run("doctor")
 
     assert done.returncode == 0
-    assert "WRONG" not in done.stdout
+    assert "ERROR" not in done.stdout
     for check in ("program", "command", "state", "config", "record", "wraps"):
         assert f"  {check}: " in done.stdout
 
@@ -59,7 +59,7 @@ def test_a_variable_that_the_config_needs_is_missed(machine: Machine) -> None:
     done = machine.run("doctor")
 
     assert done.returncode == 1
-    assert "WRONG  surroundings: audit.sign_key_env: the variable NO_SUCH_KEY is not set" in (
+    assert "ERROR  environment: audit.sign_key_env: the variable NO_SUCH_KEY is not set" in (
         done.stdout
     )
 
@@ -72,7 +72,7 @@ def test_a_signing_key_that_no_gate_starts_with_is_wrong(
     done = machine.run("doctor")
 
     assert done.returncode == 1
-    assert "WRONG  surroundings: audit.sign_key_env: the key in the variable SHORT_KEY is too" in (
+    assert "ERROR  environment: audit.sign_key_env: the key in the variable SHORT_KEY is too" in (
         done.stdout
     )
     assert "qq" not in done.stdout
@@ -86,7 +86,7 @@ def test_a_living_wrap_is_no_fault(machine: Machine) -> None:
         assert found["ok"]
         assert str(run.peer.pid) in found["message"]
         inside = run.order("run", command=[*_command(), "doctor"])["said"]
-        assert "a wrapped agent; its servers are governed" in inside["stdout"]
+        assert "inside a wrapped agent, whose servers are governed" in inside["stdout"]
         run.finish()
 
 
@@ -122,4 +122,4 @@ def test_a_damaged_store_is_found(machine: Machine) -> None:
     found = _findings(machine)["store"]
 
     assert not found["ok"]
-    assert found["mend"].startswith("mv ")
+    assert found["fix"].startswith("mv ")

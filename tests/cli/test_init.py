@@ -25,7 +25,7 @@ def test_it_refuses_to_overwrite(tmp_path: Path) -> None:
     (tmp_path / "thoughtgate.yaml").write_text("mine")
     result = thoughtgate("init", cwd=tmp_path)
     assert result.returncode == 2
-    assert "left alone" in result.stderr
+    assert "was not changed" in result.stderr
     assert (tmp_path / "thoughtgate.yaml").read_text() == "mine"
 
 

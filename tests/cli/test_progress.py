@@ -118,11 +118,11 @@ def test_a_record_being_read_shows_how_far_it_is(
 def test_calls_being_replayed_and_learned_show_how_far_they_are(tmp_path: Path) -> None:
     path = str(sample_record(tmp_path))
     _, replayed = on_a_terminal("policy", "replay", "--record", path, state=tmp_path)
-    assert "\rreading the calls: 0 of 3" in replayed
-    assert "\rreplaying the calls: 0 of 3" in replayed
+    assert "\rreading calls: 0 of 3" in replayed
+    assert "\rreplaying calls: 0 of 3" in replayed
     assert replayed.endswith(" \r")
     _, learned = on_a_terminal("policy", "learn", "--record", path, state=tmp_path)
-    assert "\rreading the calls: 0 of 3" in learned
+    assert "\rreading calls: 0 of 3" in learned
 
 
 @pytest.mark.usefixtures("at_once")

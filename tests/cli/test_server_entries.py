@@ -68,7 +68,7 @@ def test_an_id_is_taken_only_once(tmp_path: Path) -> None:
         file.add("Files", {"command": "x"})
     assert file.add("files", {"command": "x"}, replace=True) == "files"
     assert len(file.add("", {"command": "x"})) == 4
-    with pytest.raises(UsageError, match="there are: files"):
+    with pytest.raises(UsageError, match="its servers are: files"):
         file.remove("nothing")
 
 

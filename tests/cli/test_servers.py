@@ -85,7 +85,7 @@ def test_a_pasted_block_is_imported_from_stdin_or_a_file(tmp_path: Path, config:
     replaced = run(tmp_path, "add", "--from", "pasted.json", "--replace")
 
     assert first.returncode == 0, first.stderr
-    assert "Left out of time: alwaysAllow" in first.stderr
+    assert "Ignored unsupported fields of time: alwaysAllow" in first.stderr
     assert again.returncode != 0
     assert replaced.returncode == 0
     assert "mcp-server-time" in config.read_text()
@@ -98,7 +98,7 @@ def test_a_server_is_removed(tmp_path: Path, config: Path) -> None:
     assert "Removed files" in done.stdout
     assert "files-server" not in config.read_text()
     assert again.returncode == 2
-    assert "there is no server" in again.stderr
+    assert "has no server" in again.stderr
 
 
 @pytest.mark.parametrize(

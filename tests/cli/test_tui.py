@@ -10,7 +10,7 @@ from tests.support.commands import thoughtgate
 def test_it_explains_itself() -> None:
     done = subprocess.run(thoughtgate("tui", "--help"), capture_output=True, timeout=20, check=True)
 
-    assert b"approvals" in done.stdout
+    assert b"answer approval" in done.stdout
 
 
 def test_the_serving_path_never_imports_it() -> None:

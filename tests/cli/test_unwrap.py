@@ -32,7 +32,7 @@ def test_with_nothing_wrapped_there_is_nothing_to_do(machine: Machine) -> None:
     done = machine.run("unwrap")
 
     assert done.returncode == 0
-    assert "nothing is wrapped" in done.stderr
+    assert "nothing to restore" in done.stderr
     assert machine.run("unwrap", "--quiet").stderr == ""
 
 
@@ -43,7 +43,7 @@ def test_a_killed_wrap_is_undone_and_its_run_file_removed(machine: Machine) -> N
     done = machine.run("unwrap")
 
     assert done.returncode == 0
-    assert f"put back {machine.config}" in done.stderr
+    assert f"restored {machine.config}" in done.stderr
     assert machine.config.read_bytes() == original
     assert machine.left_in(machine.project) == []
     assert list((machine.state / "runs").iterdir()) == []

@@ -19,7 +19,7 @@ def validate(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_a_valid_config_exits_0_says_so_on_stderr_and_nothing_on_stdout(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD)
     result = validate("-c", "a.yaml", cwd=tmp_path)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "Config is valid.\n")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "The config is valid.\n")
 
 
 @pytest.mark.requirement("FR25", "FR26", "FR27", "FR29")
@@ -49,7 +49,7 @@ def test_what_the_machine_lacks_is_a_warning(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert "audit.sign_key_env: the variable NO_SUCH_KEY is not set" in result.stderr
     assert result.stderr.startswith("Warning: ")
-    assert result.stderr.endswith("Config is valid.\n")
+    assert result.stderr.endswith("The config is valid.\n")
 
 
 def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:

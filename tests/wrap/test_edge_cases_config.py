@@ -334,7 +334,7 @@ def test_a_wrap_killed_with_its_guardian_is_mended_by_unwrap(machine: Machine) -
 
         mended = machine.run("unwrap")
         assert mended.returncode == 0
-        assert f"put back {machine.config}" in mended.stderr
+        assert f"restored {machine.config}" in mended.stderr
     assert machine.config.read_bytes() == original
     assert machine.run("doctor").returncode == 0
 
@@ -363,7 +363,7 @@ def test_a_wrap_inside_a_wrap_is_refused(machine: Machine) -> None:
         assert run.finish() == 0
 
     assert inner["code"] == 2
-    assert "already inside a wrapped agent" in inner["stderr"]
+    assert "runs inside a wrapped agent" in inner["stderr"]
 
 
 def test_no_restore_leaves_the_config_wrapped_and_says_how_to_undo_it(machine: Machine) -> None:

@@ -1,7 +1,7 @@
-"""The command line: which commands there are, and how a command ends.
+"""The command line: the table of commands, and how a command exits.
 
-A command is a module of this package with a typer application called ``app``; it is
-imported only when it is the one that runs. To add a command, add its line to the table.
+A command is a module of this package with a typer application called ``app``. It is imported
+only when it runs. To add a command, add a line to the table.
 """
 
 import contextlib
@@ -27,47 +27,47 @@ class Command(NamedTuple):
 
     name: str
     module: str
-    """The module, below this package; empty for a command that ``entry`` runs itself."""
+    """The module in this package; empty for a command that ``entry`` runs itself."""
     summary: str
 
 
 COMMANDS: Final = (
-    Command("wrap", "wrap", "Run an agent with every MCP server it knows behind the gate."),
-    Command("unwrap", "unwrap", "Put back the agent configs that a killed wrap left rewritten."),
-    Command("doctor", "doctor", "Say what is wrong and how to mend it."),
-    Command("shim", "", "One stdio server behind the gate."),
-    Command("proxy", "proxy", "One server behind the gate, stdio or HTTP on either side."),
-    Command("serve", "serve", "Many servers as one, with namespaces and lazy start."),
-    Command("servers", "servers", "List, add and remove the servers of a config."),
-    Command("status", "status", "What runs, what waits, what was called last."),
-    Command("tui", "tui", "Servers, calls and approvals in the terminal."),
+    Command("wrap", "wrap", "Run an agent with all its MCP servers behind the gate."),
+    Command("unwrap", "unwrap", "Restore agent configs that a killed wrap left changed."),
+    Command("doctor", "doctor", "Find problems and show how to fix them."),
+    Command("shim", "", "Run one stdio server behind the gate."),
+    Command("proxy", "proxy", "Put one server behind the gate, with stdio or HTTP on either side."),
+    Command("serve", "serve", "Combine many servers into one, with namespaces and lazy start."),
+    Command("servers", "servers", "List, add and remove servers in a config."),
+    Command("status", "status", "Show running gates, pending approvals and the latest calls."),
+    Command("tui", "tui", "Manage servers, calls and approvals in a terminal interface."),
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
     Command("init", "init", "Write a starter config."),
-    Command("approvals", "approvals", "See what waits for a person, and answer it."),
-    Command("console", "console", "Answer approvals and watch traffic in the browser."),
+    Command("approvals", "approvals", "List approval requests and answer them."),
+    Command("console", "console", "Answer approval requests and watch traffic in the browser."),
     Command("audit", "audit.group", "Follow, query, verify and export the record."),
-    Command("demo", "demo", "See calls forwarded, hidden, denied, limited and held."),
-    Command("policy", "policy.group", "Explain, lint, test, learn, compare and replay the rules."),
+    Command("demo", "demo", "See calls being forwarded, hidden, denied, limited and held."),
+    Command("policy", "policy.group", "Explain, lint, test, learn, compare and replay policies."),
 )
 
 USAGE_HINT: Final = "Try 'thoughtgate --help'."
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run a command and return the process's exit code; nothing is raised."""
+    """Run a command and return the exit code of the process; never raises."""
     try:
         return _dispatch(list(argv))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else EXIT_FAILURE
     except ThoughtGateError as error:
-        _complain(error)
+        _print_error(error)
         return exit_code(error)
     except KeyboardInterrupt as error:
         return exit_code(error)
-    except BrokenPipeError as error:  # whoever read our output has gone; there is nobody to tell
+    except BrokenPipeError as error:  # the reader of our output is gone, so there is nobody to tell
         sys.stdout = None  # the interpreter would try to flush it again
         return exit_code(error)
-    except Exception as error:  # noqa: BLE001  the process's edge: a bug ends in an exit code, never on stdout
+    except Exception as error:  # noqa: BLE001  the outer edge of the process: a bug becomes an exit code, never output on stdout
         traceback.print_exc(file=sys.stderr)
         return exit_code(error)
 
@@ -89,23 +89,25 @@ def _dispatch(argv: list[str]) -> int:
     kind = "option" if name.startswith("-") else "command"
     near = difflib.get_close_matches(name, [one.name for one in COMMANDS], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    sys.stderr.write(f"Error: no {kind} {name!r}. {hint}{USAGE_HINT}\n")
+    sys.stderr.write(f"Error: unknown {kind} {name!r}. {hint}{USAGE_HINT}\n")
     return EXIT_FAILURE
 
 
 def _run_command(command: Command, arguments: list[str]) -> int:
     if not command.module:
-        sys.stderr.write(f"Error: run this as 'thoughtgate {command.name}'.\n")
+        sys.stderr.write(
+            f"Error: {command.name} can only be run as 'thoughtgate {command.name}'.\n"
+        )
         return EXIT_FAILURE
-    from typer.main import get_command  # 80 ms that --version and a mistyped name do not need
+    from typer.main import get_command  # takes 80 ms, which --version does not need
 
     module = importlib.import_module(f"thoughtgate.cli.{command.module}")
     program = get_command(module.app)
-    # Where stdout carries MCP, a help text must not get into it.
-    speaks_mcp = "--stdio" in arguments
+    # If stdout carries MCP, the help text must go to stderr.
+    carries_mcp = "--stdio" in arguments
     with (
         contextlib.redirect_stdout(sys.stderr)
-        if speaks_mcp and _asks_help(arguments)
+        if carries_mcp and _asks_help(arguments)
         else contextlib.nullcontext()
     ):
         program.main(arguments, prog_name=f"thoughtgate {command.name}")
@@ -117,8 +119,8 @@ def _asks_help(arguments: list[str]) -> bool:
     return not {"-h", "--help"}.isdisjoint(own)
 
 
-def _complain(error: ThoughtGateError) -> None:
-    """Say what is wrong on stderr, one line a problem."""
+def _print_error(error: ThoughtGateError) -> None:
+    """Print an error on stderr, one line per problem."""
     lines = error.problems if isinstance(error, ConfigError) else [str(error)]
     for line in lines:
         sys.stderr.write(f"Error: {line}\n")
@@ -131,14 +133,14 @@ def _help() -> str:
         [
             "Usage: thoughtgate COMMAND [OPTIONS]...",
             "",
-            "  The gate between AI agents and the MCP tools they use: every call seen, judged,",
-            "  approved where that is asked for, and recorded.",
+            "  A gate between AI agents and the MCP tools they use. It checks every call against",
+            "  your policy, asks a person for approval where you require it, and records it.",
             "",
             "Commands:",
             *lines,
             "",
             "Options:",
-            "  -h, --help     Show this text; 'thoughtgate COMMAND --help' tells more.",
+            "  -h, --help     Show this text, or with a command the help of that command.",
             "  -V, --version  Show the version.",
             "",
             "Examples:",

@@ -1,4 +1,4 @@
-"""``thoughtgate approvals``: see what waits for a person, and answer it."""
+"""``thoughtgate approvals``: list approval requests and answer them."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
 import typer
 
@@ -17,7 +17,9 @@ from thoughtgate.channels.terminal import (
     render_table,
     safe_text,
 )
-from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.agent_shell import refuse_in_agent_shell
+from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
+from thoughtgate.cli.output import write_json
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.approval_view import approval_object, grant_object
@@ -25,14 +27,13 @@ from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, R
 from thoughtgate.errors import Conflict, UsageError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
-from thoughtgate.gate.started_by_agent import is_inside_agent
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
 
 app = command_app(
-    "See what waits for a person, and answer it.",
+    "List approval requests and answer them.",
     examples(
         "thoughtgate approvals list",
         "thoughtgate approvals approve k3f9ab",
@@ -40,19 +41,19 @@ app = command_app(
     ),
 )
 grants_app = command_app(
-    "Decisions that were asked to be remembered.", examples("thoughtgate approvals grants list")
+    "List, add and revoke remembered approvals.", examples("thoughtgate approvals grants list")
 )
 app.add_typer(grants_app, name="grants")
 
 IdArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="The approval's id, or enough of its beginning.")
+    str, typer.Argument(metavar="ID", help="Id of the approval request, or a unique prefix of it.")
 ]
 RememberOption: TypeAlias = Annotated[
     str,
     typer.Option(
         "--remember",
         metavar="once|session|DURATION",
-        help="How long it holds: this once, until the session ends, or a time such as 2h.",
+        help="How long the approval is valid: once, until the session ends, or for a time such as 2h.",
     ),
 ]
 ScopeOption: TypeAlias = Annotated[
@@ -60,11 +61,11 @@ ScopeOption: TypeAlias = Annotated[
     typer.Option(
         "--scope",
         metavar="call|tool",
-        help="What is remembered: the same arguments only, or any call of the tool.",
+        help="What the approval covers: calls with the same arguments, or any call of the tool.",
     ),
 ]
 ReasonOption: TypeAlias = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; goes on the record.")
+    str, typer.Option("--reason", metavar="TEXT", help="Reason for the decision, for the record.")
 ]
 
 
@@ -74,27 +75,27 @@ ReasonOption: TypeAlias = Annotated[
 )
 def list_approvals(
     *,
-    all_: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Include closed requests.")] = False,
     json_: JsonOption = False,
 ) -> None:
-    """List what waits for an answer, oldest first."""
+    """List pending approval requests, oldest first."""
     with _store() as store:
         found = store.listed() if all_ else store.listed(PENDING)
         if json_:
-            _print_json([approval_object(each) for each in found])
+            write_json([approval_object(each) for each in found])
         elif found:
             sys.stdout.write(render_table(found, time.time()))
         else:
-            sys.stderr.write("Nothing waits for an answer.\n")
+            sys.stderr.write("There are no pending approval requests.\n")
 
 
 @app.command(epilog=examples("thoughtgate approvals show k3f9ab"))
 def show(ident: IdArgument, *, json_: JsonOption = False) -> None:
-    """Show one approval with everything it asks about."""
+    """Show all details of one approval request."""
     with _store() as store:
         found = _found(store.get(ident))
         if json_:
-            _print_json(approval_object(found))
+            write_json(approval_object(found))
         else:
             sys.stdout.write(render_question(found, time.time(), whole=True))
 
@@ -113,33 +114,36 @@ def approve(
     scope: ScopeOption = EXACT,
     json_: JsonOption = False,
 ) -> None:
-    """Let a call run. It runs once, with exactly these arguments."""
-    _refuse_inside_agent()
+    """Approve a call. It runs once, with exactly these arguments."""
+    refuse_in_agent_shell("approvals")
     wanted = _remember(remember, scope)
-    # Without a wish to remember, the decision is for this call alone: nothing to keep.
+    # An approval for this call alone leaves no grant behind.
     kept = wanted if wanted.lifetime != ONCE else None
     _decide(ident, approve_=True, reason=reason, remember=kept, json_=json_)
 
 
 @app.command(epilog=examples('thoughtgate approvals deny k3f9ab --reason "not on a Friday"'))
 def deny(ident: IdArgument, *, reason: ReasonOption = "", json_: JsonOption = False) -> None:
-    """Refuse a call. The agent is told that a person refused it, not the reason."""
-    _refuse_inside_agent()
+    """Deny a call. The agent learns that a person denied it, but not the reason."""
+    refuse_in_agent_shell("approvals")
     _decide(ident, approve_=False, reason=reason, remember=None, json_=json_)
 
 
 @app.command(epilog=examples("thoughtgate approvals watch", "thoughtgate approvals watch --json"))
 def watch(*, json_: JsonOption = False) -> None:
-    """Wait for questions: in a terminal ask and take answers, else print a line a change."""
+    """Wait for approval requests and answer them.
+
+    Outside a terminal, or with --json, this prints one line for each change instead.
+    """
     with _store() as store:
         if not json_ and sys.stdin.isatty() and sys.stdout.isatty():
-            _refuse_inside_agent()
-            sys.stderr.write("Waiting for questions. Ctrl-C ends.\n")
+            refuse_in_agent_shell("approvals")
+            sys.stderr.write("Waiting for approval requests. Press Ctrl-C to stop.\n")
             Asker(store, sys.stdin.fileno(), sys.stdout.fileno()).run(lambda: False)
             return
         for changed in _changes(store):
             if json_:
-                line = json.dumps(approval_object(changed), ensure_ascii=False)
+                line = json.dumps(approval_object(changed))
             else:
                 line = safe_text(
                     f"{changed.id} {changed.status} {changed.tool} on {changed.server}"
@@ -150,15 +154,15 @@ def watch(*, json_: JsonOption = False) -> None:
 
 @grants_app.command("list", epilog=examples("thoughtgate approvals grants list --json"))
 def list_grants(*, json_: JsonOption = False) -> None:
-    """List the decisions that are remembered."""
+    """List remembered approvals."""
     with _store() as store:
         found = store.grants(time.time())
         if json_:
-            _print_json([grant_object(each) for each in found])
+            write_json([grant_object(each) for each in found])
         elif found:
             sys.stdout.write(render_grants(found, time.time()))
         else:
-            sys.stderr.write("Nothing is remembered.\n")
+            sys.stderr.write("There are no remembered approvals.\n")
 
 
 @grants_app.command(
@@ -171,11 +175,11 @@ def add_grant(
     scope: ScopeOption = EXACT,
     json_: JsonOption = False,
 ) -> None:
-    """Allow calls like an earlier one, such as one whose answer came too late.
+    """Allow calls like an earlier one, for example if the answer to it came too late.
 
-    With --remember once the next such call runs without asking.
+    With --remember once, the next such call runs without asking.
     """
-    _refuse_inside_agent()
+    refuse_in_agent_shell("approvals")
     with _store() as store:
         found = _found(store.get(ident))
         grant = _found(
@@ -188,7 +192,7 @@ def add_grant(
             )
         )
         if json_:
-            _print_json(grant_object(grant))
+            write_json(grant_object(grant))
         else:
             sys.stdout.write(
                 f"Granted as {grant.id}: {safe_text(found.tool)} on {safe_text(found.server)}.\n"
@@ -197,15 +201,15 @@ def add_grant(
 
 @grants_app.command("revoke", epilog=examples("thoughtgate approvals grants revoke 7hk2pm"))
 def revoke_grant(
-    ident: Annotated[str, typer.Argument(metavar="GRANT", help="The grant's id.")],
+    ident: Annotated[str, typer.Argument(metavar="GRANT", help="Id of the grant.")],
     *,
     json_: JsonOption = False,
 ) -> None:
-    """Forget a remembered decision: the next such call is asked about again."""
+    """Revoke a remembered approval, so that the next such call needs approval again."""
     with _store() as store:
         grant = _found(store.revoke_grant(ident.strip().lower()))
         if json_:
-            _print_json(grant_object(grant))
+            write_json(grant_object(grant))
         else:
             sys.stdout.write(f"Revoked {grant.id}.\n")
 
@@ -221,12 +225,12 @@ def _decide(
             store.vote(found.id, [vote], now, remember=remember, grant_id=new_approval_id())
         )
         if json_:
-            _print_json(approval_object(counted))
+            write_json(approval_object(counted))
             return
         what = f"{safe_text(counted.tool)} on {safe_text(counted.server)}"
         if counted.status == PENDING:
             sys.stdout.write(
-                f"Counted {counted.id}: {len(counted.votes)} of {counted.required}: {what}.\n"
+                f"Vote counted for {counted.id}: {len(counted.votes)} of {counted.required} for {what}.\n"
             )
         else:
             sys.stdout.write(f"{counted.status.capitalize()} {counted.id}: {what}.\n")
@@ -234,7 +238,7 @@ def _decide(
 
 @contextmanager
 def _store() -> Iterator[ApprovalStore]:
-    """Open the store and close what nobody waits for, so that nothing dead is shown."""
+    """Open the store and close requests that nobody is waiting for, so that none is shown."""
     store = open_store(state_directory(os.environ))
     try:
         now = time.time()
@@ -260,32 +264,21 @@ def _changes(store: ApprovalStore) -> Iterator[Approval]:
 
 
 def _remember(lifetime: str, scope: str) -> Remember:
-    if scope not in SCOPES:
-        raise UsageError(f"--scope must be call or tool, not {scope!r}")
+    require_choice("--scope", scope, SCOPES)
     if lifetime in {ONCE, SESSION}:
         return Remember(lifetime, scope)
     try:
         return Remember(UNTIL, scope, parse_duration(lifetime))
     except ValueError as error:
-        raise UsageError(f"--remember must be once, session or a duration: it {error}") from None
+        raise UsageError(
+            f"--remember must be once, session or a duration such as 2h (got {lifetime!r}): it {error}"
+        ) from None
 
 
 def _found(result: _Found | Refusal) -> _Found:
-    """Return the result, or end the command with the reason why there is none."""
+    """Return the result, or end the command with the reason for the refusal."""
     if isinstance(result, Refusal):
         if result.kind == "too_late":
             raise Conflict(result.text)
         raise UsageError(result.text)
     return result
-
-
-def _refuse_inside_agent() -> None:
-    if is_inside_agent(os.environ, state_directory(os.environ)):
-        raise UsageError(
-            "this shell was started by a governed agent, which cannot approve its own calls; "
-            "answer from another terminal"
-        )
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""``thoughtgate console``: answer approvals and watch traffic in the browser."""
+"""``thoughtgate console``: answer approval requests and watch traffic in the browser."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,17 @@ from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.audit.source import RecordOption
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
-from thoughtgate.errors import UsageError
-from thoughtgate.gate.config_files import Loaded, load_configuration
-from thoughtgate.gate.started_by_agent import is_inside_agent
+from thoughtgate.cli.agent_shell import refuse_in_agent_shell
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    RecordOption,
+    command_app,
+    examples,
+    read_config,
+)
+from thoughtgate.cli.output import say
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_server import open_console
 
@@ -33,28 +39,27 @@ app = command_app()
 def console(
     *,
     port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port; 0 for any free one.")
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
+        ),
     ] = 0,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Answer approvals and watch traffic in the browser.
+    """Answer approval requests and watch traffic in the browser.
 
-    Prints a link that signs one browser in, once, and serves until Ctrl-C. Everything
-    stays on this machine.
+    Prints a one-time link that signs one browser in, and runs until you press Ctrl-C. The
+    console is reachable only from this machine.
     """
     environ = dict(os.environ)
-    if is_inside_agent(environ, state_directory(environ)):
-        raise UsageError(
-            "this shell was started by a governed agent, which cannot approve its own calls; "
-            "run the console from another terminal"
-        )
-    loaded = load_configuration(config, environ, str(Path.cwd()))
+    refuse_in_agent_shell("console")
+    loaded = read_config(config)
     state = ensure_directory(state_directory(environ))
     chosen = port or loaded.settings.console.port
-    import uvloop  # only a console that is served pays for it
+    import uvloop  # imported only when a console is actually served
 
     uvloop.run(_serve(loaded, environ, state, chosen, record, show_json=json_, browse=open_))
 
@@ -72,13 +77,13 @@ async def _serve(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    place = str(record) if record is not None else ""
-    async with open_console(loaded, environ, state, port, record=place) as served:
+    path = str(record) if record is not None else ""
+    async with open_console(loaded, environ, state, port, record=path) as served:
         link = served.new_link()
-        said = json.dumps({"url": link, "port": served.port}) if show_json else link
-        sys.stdout.write(f"{said}\n")
+        line = json.dumps({"url": link, "port": served.port}) if show_json else link
+        sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
-        sys.stderr.write("thoughtgate: open the link once; Ctrl-C ends the console\n")
+        say("the link works once; press Ctrl-C to stop the console")
         if browse:
             with contextlib.suppress(webbrowser.Error):
                 await asyncio.to_thread(webbrowser.open, link)

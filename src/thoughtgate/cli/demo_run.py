@@ -1,8 +1,8 @@
-"""The demo: a real server behind the real shim, a scripted agent before it, a person beside.
+"""Run the demo: a scripted agent calls a real server through the real shim.
 
-Everything runs as it does for a user: processes on pipes, the config from a file, the
-approvals answered by ``thoughtgate approvals``, the record checked by ``thoughtgate audit
-verify``. What is shown is read from the record and from the server's own log.
+Everything runs as it does for a user: processes connected by pipes, the config in a file,
+approvals answered with ``thoughtgate approvals``, the record checked with ``thoughtgate audit
+verify``. The results come from the record and from the server's own log.
 """
 
 import json
@@ -18,24 +18,24 @@ from thoughtgate.cli import demo_script as script
 from thoughtgate.errors import PeerGone
 from thoughtgate.gate.state_directory import OWN_PREFIXES
 
-Answer: TypeAlias = Callable[[dict[str, Any]], tuple[bool, str]]
-"""From a pending approval to yes or no, and a reason."""
+Decide: TypeAlias = Callable[[dict[str, Any]], tuple[bool, str]]
+"""Takes a pending approval; returns whether to approve the call, and the reason."""
 
 PROGRAM: Final = (sys.executable, "-m", "thoughtgate.cli.entry")
-"""The command itself, in the interpreter that runs now, wherever it is installed."""
+"""The ``thoughtgate`` command in the current interpreter, wherever it is installed."""
 
-QUIET_S: Final = 0.3
-"""Silence of the agent after which somebody looks whether a call is held."""
+POLL_S: Final = 0.3
+"""How long to wait for output of the agent before checking whether a call is held."""
 
-PATIENCE_S: Final = 45.0
-"""The whole demo takes seconds; after this, something hangs."""
+DEMO_TIMEOUT_S: Final = 45.0
+"""The whole demo takes a few seconds; if it takes this long, something hangs."""
 
-_COMMAND_S: Final = 20.0
+_COMMAND_TIMEOUT_S: Final = 20.0
 
-_WORDS: Final = {
+_OUTCOMES: Final = {
     "not_exposed": script.HIDDEN,
     "rate_limited": script.LIMITED,
-    "approval_rejected": script.REFUSED,
+    "approval_rejected": script.DENIED_BY_PERSON,
     "approval_timeout": script.UNANSWERED,
     "approval_withdrawn": script.UNANSWERED,
 }
@@ -45,43 +45,44 @@ class Row(NamedTuple):
     """One line of the table."""
 
     call: str
-    verdict: str
-    why: str
-    told: str
-    """What the agent was told."""
+    outcome: str
+    reason: str
+    response: str
+    """What the agent received."""
     expected: str
+    """The outcome that the script expects."""
 
 
-class Outcome(NamedTuple):
-    """What the demo showed."""
+class DemoResult(NamedTuple):
+    """The results of all steps, and where to find the files."""
 
     rows: tuple[Row, ...]
     record: Path
     config: Path
     reached: int
-    """Tool calls that arrived at the server, by its own log."""
+    """Number of tool calls in the server's own log."""
     is_sound: bool
     verification: str
 
     @property
     def is_as_expected(self) -> bool:
-        """Every verdict is the one that the script is there to show."""
-        return self.is_sound and all(row.verdict == row.expected for row in self.rows)
+        """Whether the record is sound and every outcome is the expected one."""
+        return self.is_sound and all(row.outcome == row.expected for row in self.rows)
 
 
-def answer_by_script(approval: dict[str, Any]) -> tuple[bool, str]:
-    """Answer as the play says."""
+def decide_by_script(approval: dict[str, Any]) -> tuple[bool, str]:
+    """Return the decision that the script contains; deny calls that are not in it."""
     shown = approval.get("arguments")
     arguments = json.loads(shown) if isinstance(shown, str) else shown
     name = arguments.get("name") if isinstance(arguments, dict) else None
-    return script.ANSWERS.get(str(name), (False, "not in the script"))
+    return script.DECISIONS.get(str(name), (False, "not in the script"))
 
 
-def run_demo(folder: Path, environ: Mapping[str, str], answer: Answer) -> Outcome:
-    """Perform the play in a folder and return what happened.
+def run_demo(folder: Path, environ: Mapping[str, str], decide: Decide) -> DemoResult:
+    """Run the script in a directory and return the results.
 
     Raises:
-        PeerGone: a part ended too early or did not answer.
+        PeerGone: one of the processes exited too early or did not answer.
     """
     files = _write_files(folder)
     environment = {
@@ -89,18 +90,18 @@ def run_demo(folder: Path, environ: Mapping[str, str], answer: Answer) -> Outcom
     }
     environment["THOUGHTGATE_STATE_DIR"] = str(folder / "state")
     environment["THOUGHTGATE_AGENT_ID"] = "demo-agent"
-    answers = _perform(files, environment, answer)
+    answers = _run_agent(files, environment, decide)
     records = [json.loads(line) for line in files.record.read_text("utf-8").splitlines()]
     rows = tuple(_rows(answers, records))
     check = _run(["audit", "verify", str(files.record)], environment)
-    said = (check.stdout.strip() or check.stderr.strip()).splitlines()
-    return Outcome(
+    report = (check.stdout.strip() or check.stderr.strip()).splitlines()
+    return DemoResult(
         rows,
         files.record,
         files.config,
         _calls_in(files.reached),
         check.returncode == 0,
-        said[0] if said else "",
+        report[0] if report else "",
     )
 
 
@@ -120,41 +121,41 @@ def _write_files(folder: Path) -> _Files:
     )
     files.config.write_text(script.CONFIG, "utf-8")
     (folder / "demo.cedar").write_text(script.CEDAR, "utf-8")
-    files.script.write_text(json.dumps([scene.step for scene in script.SCENES]), "utf-8")
+    files.script.write_text(json.dumps([step.message for step in script.STEPS]), "utf-8")
     return files
 
 
-def _perform(files: _Files, environment: dict[str, str], answer: Answer) -> list[dict[str, Any]]:
+def _run_agent(files: _Files, environment: dict[str, str], decide: Decide) -> list[dict[str, Any]]:
     python = (sys.executable, "-m")
     server = [*python, "thoughtgate.testing.sample_server", "--log", str(files.reached)]
     gate = [*PROGRAM, "shim", "--server-id", script.SERVER, "-c", str(files.config)]
     gate += ["--audit", str(files.record), "--", *server]
     agent = [*python, "thoughtgate.testing.scripted_agent", str(files.script), "--", *gate]
-    # The agent is a program of its own: no room imports what is there for tests.
+    # The agent runs as a separate program, because the package may not import test support.
     with subprocess.Popen(agent, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        timer = threading.Timer(PATIENCE_S, process.kill)
+        timer = threading.Timer(DEMO_TIMEOUT_S, process.kill)
         timer.start()
         try:
-            answers = list(_answers_of(process.stdout, environment, answer))
+            answers = list(_answers_of(process.stdout, environment, decide))
         finally:
             timer.cancel()
-    if process.returncode or len(answers) != len(script.SCENES):
-        raise PeerGone("the demo stopped before its end; what is above says why")
+    if process.returncode or len(answers) != len(script.STEPS):
+        raise PeerGone("the demo stopped before it was finished; the messages above say why")
     return answers
 
 
 def _answers_of(
-    output: IO[str] | None, environment: dict[str, str], answer: Answer
+    output: IO[str] | None, environment: dict[str, str], decide: Decide
 ) -> Iterator[dict[str, Any]]:
-    """Yield what the agent reports; when it falls silent, look for calls that are held."""
+    """Yield the answers that the agent reports; while there are none, decide about held calls."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     threading.Thread(target=_read_lines, args=(output, lines), daemon=True).start()
-    asked: set[str] = set()
+    decided: set[str] = set()
     while True:
         try:
-            line = lines.get(timeout=QUIET_S)
+            line = lines.get(timeout=POLL_S)
         except queue.Empty:
-            _answer_pending(environment, answer, asked)
+            _decide_pending(environment, decide, decided)
             continue
         if line is None:
             return
@@ -167,17 +168,17 @@ def _read_lines(output: IO[str] | None, lines: "queue.SimpleQueue[str | None]") 
     lines.put(None)
 
 
-def _answer_pending(environment: dict[str, str], answer: Answer, asked: set[str]) -> None:
+def _decide_pending(environment: dict[str, str], decide: Decide, decided: set[str]) -> None:
     listed = _run(["approvals", "list", "--json"], environment)
     if listed.returncode:
         return
     for approval in json.loads(listed.stdout):
-        if approval["id"] in asked or approval["status"] != "pending":
+        if approval["id"] in decided or approval["status"] != "pending":
             continue
-        asked.add(approval["id"])
-        approved, reason = answer(approval)
-        word = "approve" if approved else "deny"
-        _run(["approvals", word, approval["id"], "--reason", reason], environment)
+        decided.add(approval["id"])
+        approved, reason = decide(approval)
+        command = "approve" if approved else "deny"
+        _run(["approvals", command, approval["id"], "--reason", reason], environment)
 
 
 def _run(arguments: Sequence[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -186,7 +187,7 @@ def _run(arguments: Sequence[str], environment: dict[str, str]) -> subprocess.Co
         env=environment,
         capture_output=True,
         text=True,
-        timeout=_COMMAND_S,
+        timeout=_COMMAND_TIMEOUT_S,
         check=False,
     )
 
@@ -197,24 +198,24 @@ def _calls_in(log: Path) -> int:
 
 
 def _rows(answers: list[dict[str, Any]], records: list[dict[str, Any]]) -> Iterator[Row]:
-    """Join each scene to its answer and to its records; the agent does one thing at a time."""
+    """Match each step with its answer and its events; the agent sends one message at a time."""
     decisions = iter([record for record in records if record["type"] == "tool_call_decision"])
     decided = {
         record["call"]["call_id"]: record["approval"]
         for record in records
         if record["type"] == "approval_decided"
     }
-    for scene, played in zip(script.SCENES, answers, strict=True):
-        told = _told(played["answer"])
-        if scene.step.get("method") == "tools/list":
-            verdict, why = _list_row(records)
-        elif "raw" in scene.step:
-            verdict, why = _frame_row(records)
+    for step, reported in zip(script.STEPS, answers, strict=True):
+        answer = reported["answer"]
+        if step.message.get("method") == "tools/list":
+            outcome, reason = _list_row(records)
+        elif "raw" in step.message:
+            outcome, reason = _frame_row(records)
         else:
             record = next(decisions)
             approval = decided.get(record["call"]["call_id"])
-            verdict, why = _call_row(played["answer"], record["decision"], approval)
-        yield Row(scene.title, verdict, why, told, scene.expected)
+            outcome, reason = _call_row(answer, record["decision"], approval)
+        yield Row(step.title, outcome, reason, _response(answer), step.expected)
 
 
 def _list_row(records: list[dict[str, Any]]) -> tuple[str, str]:
@@ -227,7 +228,7 @@ def _list_row(records: list[dict[str, Any]]) -> tuple[str, str]:
 def _frame_row(records: list[dict[str, Any]]) -> tuple[str, str]:
     for record in records:
         if record["type"] == "frame_refused":
-            return script.UNREADABLE, f"framing: {record['frame']['check'].replace('_', ' ')}"
+            return script.REJECTED, f"framing: {record['frame']['check'].replace('_', ' ')}"
     return script.FORWARDED, ""
 
 
@@ -235,20 +236,20 @@ def _call_row(
     answer: dict[str, Any], decision: dict[str, Any], approval: dict[str, Any] | None
 ) -> tuple[str, str]:
     gate = {"limits": "limit", "rules": "rule"}.get(decision["gate"], decision["gate"])
-    why = " ".join(part for part in (gate, decision["rule_id"]) if part)
+    reason = " ".join(part for part in (gate, decision["rule_id"]) if part)
     summary = decision["explain"]["summary"]
-    why = f"{why}: {summary}" if summary else why
+    reason = f"{reason}: {summary}" if summary else reason
     if approval is not None:
         by = f" by {approval['decided_by']}" if approval["decided_by"] else ""
-        reason = f", {approval['reason']}" if approval["reason"] else ""
-        why = f"{why}; {approval['outcome']}{by}{reason}"
+        why = f", {approval['reason']}" if approval["reason"] else ""
+        reason = f"{reason}; {approval['outcome']}{by}{why}"
     error = answer.get("error")
     if error is None:
-        return (script.FORWARDED if approval is None else script.APPROVED), why
-    return _WORDS.get(error.get("data", {}).get("kind", ""), script.DENIED), why
+        return (script.FORWARDED if approval is None else script.APPROVED), reason
+    return _OUTCOMES.get(error.get("data", {}).get("kind", ""), script.DENIED), reason
 
 
-def _told(answer: dict[str, Any]) -> str:
+def _response(answer: dict[str, Any]) -> str:
     error = answer.get("error")
     if error is not None:
         return f"{error['code']} {error['message']}"

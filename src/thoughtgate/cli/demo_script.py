@@ -1,6 +1,6 @@
-"""The demo's play: the config, the Cedar policy, and what the scripted agent does.
+"""The demo's script: the config, the Cedar policy, and the messages that the agent sends.
 
-Data only. ``cli.demo_run`` performs it.
+This module holds only data; ``cli.demo_run`` runs it.
 """
 
 from typing import Any, Final, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 SERVER: Final = "sample"
 
 CONFIG: Final = """\
-# The config of `thoughtgate demo`. Each rule is there to be met by one call of the script.
+# The config of `thoughtgate demo`. For each rule, the demo makes at least one call.
 schema: 1
 profile: production
 default: deny
@@ -47,34 +47,34 @@ HIDDEN: Final = "hidden"
 DENIED: Final = "denied"
 LIMITED: Final = "limited"
 APPROVED: Final = "held, approved"
-REFUSED: Final = "held, refused"
+DENIED_BY_PERSON: Final = "held, denied"
 UNANSWERED: Final = "held, no answer"
-UNREADABLE: Final = "refused unread"
+REJECTED: Final = "rejected"
 
 
-class Scene(NamedTuple):
-    """One thing the agent does, and what must become of it."""
+class Step(NamedTuple):
+    """One message that the agent sends, and the expected outcome."""
 
     title: str
-    step: dict[str, Any]
-    """The step as the scripted agent reads it."""
+    message: dict[str, Any]
+    """The message in the format that the scripted agent reads."""
     expected: str
 
 
-def _call(tool: str, expected: str, **arguments: Any) -> Scene:
+def _call(tool: str, expected: str, **arguments: Any) -> Step:
     shown = ", ".join(f"{key}={value}" for key, value in arguments.items())
     params = {"name": tool, "arguments": arguments}
-    return Scene(f"{tool}({shown})", {"method": "tools/call", "params": params}, expected)
+    return Step(f"{tool}({shown})", {"method": "tools/call", "params": params}, expected)
 
 
-_TWO_READINGS: Final = (
+_AMBIGUOUS: Final = (
     '{"jsonrpc":"2.0","id":ID,"method":"tools/call",'
     '"params":{"name":"read_note","name":"delete_note","arguments":{"name":"budget"}}}'
 )
-"""A reader that keeps the first name sees a harmless call; one that keeps the last deletes."""
+"""A parser that keeps the first name sees a harmless call; one that keeps the last, a deletion."""
 
-SCENES: Final = (
-    Scene("tools/list", {"method": "tools/list"}, FILTERED),
+STEPS: Final = (
+    Step("tools/list", {"method": "tools/list"}, FILTERED),
     _call("read_note", FORWARDED, name="welcome"),
     _call("add", FORWARDED, a=2, b=3),
     _call("env", HIDDEN),
@@ -86,9 +86,9 @@ SCENES: Final = (
     _call("echo", FORWARDED, text="two"),
     _call("echo", LIMITED, text="three"),
     _call("delete_note", APPROVED, name="draft"),
-    _call("delete_note", REFUSED, name="budget"),
-    Scene("read_note and delete_note in one frame", {"raw": _TWO_READINGS}, UNREADABLE),
+    _call("delete_note", DENIED_BY_PERSON, name="budget"),
+    Step("read_note and delete_note in one frame", {"raw": _AMBIGUOUS}, REJECTED),
 )
 
-ANSWERS: Final = {"draft": (True, "an old draft"), "budget": (False, "we need the budget")}
-"""What the demo says to the two held calls, by the note they would delete."""
+DECISIONS: Final = {"draft": (True, "an old draft"), "budget": (False, "we need the budget")}
+"""The decisions about the two held calls, by the note that they would delete."""

@@ -1,8 +1,7 @@
-"""Where the command starts: the shim goes its own short way, everything else to typer.
+"""The entry point: runs the shim directly, and every other command through typer.
 
-An agent starts one shim per server, so a shim must be up within a tenth of a second and
-in few megabytes: its arguments are read by hand and nothing is imported that it does
-not need.
+An agent starts one shim per server, so a shim must start within a tenth of a second and use
+few megabytes. Its arguments are therefore parsed by hand, and only what it needs is imported.
 """
 
 import sys
@@ -10,19 +9,21 @@ import sys
 SHIM_HELP = """\
 Usage: thoughtgate shim [OPTIONS] -- COMMAND [ARGS]...
 
-  Run one stdio MCP server behind the gate. Use it in place of the server's own
-  command in an agent's config; `thoughtgate wrap` does that for every server.
+  Run one stdio MCP server behind the gate. Use this in place of the server's own
+  command in an agent's config; 'thoughtgate wrap' does that for every server.
 
 Options:
-  --server-id ID        What rules and the record call this server (also --server-name).
-                        Default: the name of the command.
-  -c, --config FILE     Judge by this config. Default: the usual places, else the
-                        built-in starter policy.
+  --server-id ID        Name of this server in rules and in the record (also
+                        --server-name). Default: the name of the command.
+  -c, --config FILE     Config file. Default: $THOUGHTGATE_CONFIG, the working
+                        directory, the user's config directory, /etc/thoughtgate;
+                        without a file, the built-in starter policy.
   --profile NAME        production or development; overrides the config.
-  --audit stderr|FILE   Where the record goes. Default: the state directory.
-  --run KEY             Ask the governance service of this run (set by wrap).
+  --audit stderr|FILE   Where to write the record. Default: a file in the state
+                        directory.
+  --run KEY             Use the governance service of this run (set by wrap).
   --governance-endpoint URL
-                        Ask the governance service at this address; its token is
+                        Use the governance service at this URL; its token is
                         read from THOUGHTGATE_GOVERNANCE_TOKEN.
   -h, --help            Show this text.
 
@@ -33,7 +34,7 @@ Examples:
 
 
 def main() -> int:
-    """Run the command; the console script exits with what this returns."""
+    """Run the command and return its exit code."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["shim"]:
         from thoughtgate.shim.command import run_shim

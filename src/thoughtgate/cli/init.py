@@ -1,4 +1,4 @@
-"""``thoughtgate init``: write the starter policy as a file to begin from."""
+"""``thoughtgate init``: write the starter policy to a file that you can edit."""
 
 import os
 import sys
@@ -30,23 +30,23 @@ def init(
         ),
     ] = Path(FILE_NAME),
 ) -> None:
-    """Write a commented starter config: the policy that applies without a file.
+    """Write a commented starter config with the policy that applies if there is no file.
 
     An existing file is never overwritten.
     """
     target = path / FILE_NAME if path.is_dir() else path
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # O_EXCL does not follow a symlink either, so nothing behind one is written to.
+        # O_EXCL also refuses to follow a symlink, so the target of a link is never overwritten.
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise Conflict(
-            f"{target} exists already and is left alone; name another file, or move it away"
+            f"{target} already exists and was not changed; choose another file, or move it away"
         ) from None
     except OSError as error:
-        raise Conflict(f"{target} cannot be written: {error.strerror}") from None
+        raise Conflict(f"cannot write {target}: {error.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(STARTER_TEXT)
     sys.stderr.write(
-        f"Wrote {target}. Check it after each change: thoughtgate validate-config -c {target}\n"
+        f"Wrote {target}. After you edit it, run: thoughtgate validate-config -c {target}\n"
     )

@@ -1,9 +1,18 @@
-"""Options that several commands share, so that they are spelled and explained the same."""
+"""Options that several commands share, so that they have the same names and help texts."""
 
 import os
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
+
+from thoughtgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from thoughtgate.gate.config_files import Loaded
+
+HELP_NAMES: Final = ["-h", "--help"]
 
 ConfigOption: TypeAlias = Annotated[
     str | None,
@@ -15,16 +24,59 @@ ConfigOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-
-HELP_NAMES: Final = ["-h", "--help"]
-
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+ProfileOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--profile", metavar="NAME", help="production or development; overrides the config."
+    ),
+]
+RecordOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Record to read. Default: the one that the config names, or the one in the state directory.",
+        show_default=False,
+    ),
+]
+SinceOption: TypeAlias = Annotated[
+    str,
+    typer.Option("--since", metavar="TIME", help="Start: 2h or 3d (ago), or 2026-01-31T12:00Z."),
+]
+UntilOption: TypeAlias = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="End, in the same format as --since.")
+]
+
+
+def read_config(config: str | None, *, profile: str = "") -> "Loaded":
+    """Load the config that ``-c`` names, or the one found in the default places.
+
+    Raises:
+        ConfigError: the config is invalid, or the named file does not exist.
+    """
+    # Imported here because commands such as init and demo read no config.
+    from thoughtgate.gate.config_files import load_configuration
+
+    return load_configuration(config, os.environ, str(Path.cwd()), profile=profile or None)
+
+
+def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Check that the value of an option is one of its choices.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if value not in choices:
+        listed = ", ".join(choices)
+        raise UsageError(f"{option} must be one of {listed} (got {value!r})")
 
 
 def command_app(help_text: str | None = None, epilog: str | None = None) -> typer.Typer:
-    """Return the typer application of one command file, set up like all others.
+    """Return a typer application with the settings that all commands share.
 
-    A text is for a command with commands of its own; without one of them it prints its help.
+    Pass a help text for a command that has subcommands; called without a subcommand, it
+    prints its help.
     """
     return typer.Typer(
         add_completion=False,
@@ -38,15 +90,8 @@ def command_app(help_text: str | None = None, epilog: str | None = None) -> type
 
 
 def examples(*commands: str) -> str:
-    """Return the closing part of a help text; the first character keeps its lines as they are."""
+    r"""Return the examples at the end of a help text.
+
+    The leading ``\b`` tells click not to rewrap the lines.
+    """
     return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
-
-
-def is_without_colour() -> bool:
-    """Tell whether the operator wants no colour anywhere (https://no-color.org)."""
-    return bool(os.environ.get("NO_COLOR"))
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number of things in words: one call, two calls."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,14 +1,19 @@
-"""``thoughtgate proxy``: one server behind the gate, stdio or HTTP on either side."""
+"""``thoughtgate proxy``: one server behind the gate, with stdio or HTTP on either side."""
 
 import contextlib
 import os
-import sys
 from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.options import ConfigOption, command_app, examples
-from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.cli.options import (
+    ConfigOption,
+    ProfileOption,
+    command_app,
+    examples,
+    read_config,
+)
+from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.beside import console_beside
@@ -26,16 +31,20 @@ _EXAMPLES = examples(
 def proxy(
     config: ConfigOption = None,
     server: Annotated[
-        str, typer.Option("--server", metavar="ID", help="Which server of the config.")
+        str,
+        typer.Option(
+            "--server", metavar="ID", help="Server in the config; needed if there are several."
+        ),
     ] = "",
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Talk to the agent over stdin and stdout.")
+        bool, typer.Option("--stdio", help="Serve one agent on stdin and stdout.")
     ] = False,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Talk to agents over HTTP.")
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Serve agents over HTTP.")
     ] = "",
     upstream: Annotated[
-        str, typer.Option("--upstream", metavar="URL", help="The server, when no config names it.")
+        str,
+        typer.Option("--upstream", metavar="URL", help="URL of the server, if there is no config."),
     ] = "",
     workers: Annotated[
         int,
@@ -44,29 +53,26 @@ def proxy(
             metavar="N",
             min=0,
             max=256,
-            help="Processes that share the port; 0 for as many as the config says.",
+            help="Number of processes that share the port; 0 for the number in the config.",
         ),
     ] = 0,
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="production or development.")
-    ] = "",
+    profile: ProfileOption = "",
     audit: Annotated[
         str,
-        typer.Option("--audit", metavar="stderr|stdout|FILE", help="Where the record goes."),
+        typer.Option("--audit", metavar="stderr|stdout|FILE", help="Where to write the record."),
     ] = "",
 ) -> None:
     """Put one MCP server behind the gate.
 
-    The agent side is HTTP (POST, GET and DELETE on /mcp) or stdio; the server's side is
-    whatever the config says: a command or a URL. Both eras of the protocol are served at
-    the same address.
+    The agent side is HTTP (POST, GET and DELETE on /mcp) or stdio; the server side is the
+    command or the URL in the config. All protocol revisions are served at the same address.
     """
     from thoughtgate.proxy.http import plan_proxy
     from thoughtgate.proxy.run import WORKER, run_proxy
 
     environ = dict(os.environ)
-    loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
-    say = voice("proxy", loaded, _say)
+    loaded = read_config(config, profile=profile)
+    say = voice("proxy", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
@@ -81,13 +87,9 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    beside = console_beside(loaded, environ, state, say, record=audit)
-    is_seen = plan.listen.transport == "http" and WORKER not in environ
-    with beside if is_seen else contextlib.nullcontext():
+    console = console_beside(loaded, environ, state, say, record=audit)
+    # Only the first process of an HTTP proxy offers a console: workers share it.
+    has_console = plan.listen.transport == "http" and WORKER not in environ
+    with console if has_console else contextlib.nullcontext():
         code = run_proxy(plan, say)
     raise typer.Exit(code)
-
-
-def _say(text: str) -> None:
-    """Tell the operator, on stderr: stdout may carry MCP or the record."""
-    print(f"thoughtgate: {text}", file=sys.stderr, flush=True)

@@ -1,15 +1,21 @@
-"""``thoughtgate serve``: many servers as one MCP server, on stdio or HTTP."""
+"""``thoughtgate serve``: combine many servers into one MCP server, on stdio or HTTP."""
 
 import contextlib
 import os
-import sys
 from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.options import ConfigOption, command_app, examples
+from thoughtgate.cli.options import (
+    ConfigOption,
+    ProfileOption,
+    command_app,
+    examples,
+    read_config,
+    require_choice,
+)
+from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.beside import console_beside
@@ -32,13 +38,14 @@ def serve(
         bool, typer.Option("--stdio", help="Serve one client on stdin and stdout (the default).")
     ] = False,
     http: Annotated[
-        str, typer.Option("--http", metavar="HOST:PORT", help="Serve many clients over HTTP.")
+        str,
+        typer.Option("--http", metavar="HOST:PORT", help="Serve any number of clients over HTTP."),
     ] = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", metavar="ID", help="Which namespace to serve.")
+        str, typer.Option("--namespace", metavar="ID", help="Namespace to serve.")
     ] = "",
     eager: Annotated[
-        bool, typer.Option("--eager", help="Start all servers now, not at their first call.")
+        bool, typer.Option("--eager", help="Start all servers now instead of at their first call.")
     ] = False,
     log_level: Annotated[
         str,
@@ -46,26 +53,24 @@ def serve(
             "--log-level", metavar="LEVEL", help="debug, info, warning (or warn) or error."
         ),
     ] = "",
-    profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="production or development.")
-    ] = "",
+    profile: ProfileOption = "",
     audit: Annotated[
-        str, typer.Option("--audit", metavar="stderr|FILE", help="Where the record goes.")
+        str, typer.Option("--audit", metavar="stderr|FILE", help="Where to write the record.")
     ] = "",
 ) -> None:
-    """Serve many MCP servers as one, with their tools named SERVER.TOOL.
+    """Combine many MCP servers into one, with their tools named SERVER.TOOL.
 
-    Servers start when they are first needed and are looked after: restarted when they
-    crash, stopped when they idle. Every call is judged and recorded.
+    Servers are started when they are first needed, restarted when they crash, and stopped
+    when they are idle. Every call is checked and recorded.
     """
     if stdio and http:
-        raise UsageError("choose one of --stdio and --http")
+        raise UsageError("use either --stdio or --http, not both")
     environ = dict(os.environ)
     level = log_level or environ.get("THOUGHTGATE_LOG_LEVEL", "")
-    if level and level not in LEVELS:
-        raise UsageError(f"--log-level is one of debug, info, warning, error (got {level!r})")
-    loaded = load_configuration(config, environ, os.getcwd(), profile=profile or None)  # noqa: PTH109  a path as the shell has it
-    say = voice("serve", loaded, _say)
+    if level:
+        require_choice("--log-level", level, LEVELS)
+    loaded = read_config(config, profile=profile)
+    say = voice("serve", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     from thoughtgate.hub.run import ServePlan, run_serve
@@ -81,18 +86,14 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    beside = console_beside(loaded, environ, plan.state, say, record=audit)
-    with beside if http else contextlib.nullcontext():
+    console = console_beside(loaded, environ, plan.state, say, record=audit)
+    with console if http else contextlib.nullcontext():
         code = run_serve(plan)
     raise typer.Exit(code)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"thoughtgate: {text}\n")
 
 
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  the largest port
-        raise UsageError(f"--http needs HOST:PORT (got {text!r})")
+        raise UsageError(f"--http needs HOST:PORT, such as 127.0.0.1:8080 (got {text!r})")
     return host.strip("[]"), int(port)

@@ -1,7 +1,7 @@
-"""Editing the ``servers`` of a config file so that comments, order and layout stay.
+"""Edit the server entries of a config file while keeping its comments, order and layout.
 
-Every edit is checked as a whole before the file is replaced: a change that would make the
-config wrong is not written.
+The whole config is validated before the file is replaced, so an edit that would make it
+invalid is never written.
 """
 
 import io
@@ -24,76 +24,81 @@ from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
 ID_LETTERS: Final = string.ascii_lowercase + string.digits
 ID_LENGTH: Final = 4
 KEYS: Final = ("servers", "mcpServers")
-PASTED: Final = ("mcpServers", "servers", "mcp_servers", "context_servers")
-"""Names under which agents keep what can be pasted here."""
+"""Keys of a ThoughtGate config that hold server entries."""
+AGENT_KEYS: Final = ("mcpServers", "servers", "mcp_servers", "context_servers")
+"""Keys under which agents keep their server entries, which can be pasted here."""
 
 FIELDS: Final = frozenset(
     {"type", "name", "command", "args", "env", "cwd", "url", "headers", "disabled", "enabled"}
 )
-"""What of a pasted entry is taken over; agents add settings of their own."""
+"""Fields of a pasted entry that are kept; agents add settings of their own."""
 
 MAX_PASTED: Final = 1_000_000
-"""Bytes of a pasted block."""
+"""Maximum size of a pasted block, in characters."""
 
 
 def new_server_id(taken: set[str]) -> str:
-    """Return a short id that nobody has: four letters or digits, the first a letter."""
+    """Return an unused id: four letters or digits, beginning with a letter."""
     while True:
-        made = secrets.choice(string.ascii_lowercase)
-        made += "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH - 1))
-        if made not in taken:
-            return made
+        new = secrets.choice(string.ascii_lowercase)
+        new += "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH - 1))
+        if new not in taken:
+            return new
 
 
 def parse_pasted(text: str) -> dict[str, dict[str, Any]]:
-    """Read a pasted block: an ``mcpServers`` object, the entries alone, or one entry's object.
+    """Parse a pasted block: an ``mcpServers`` object, or only its entries by id.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is neither.
     """
     try:
         value = json.loads(text)
     except ValueError as error:
         raise UsageError(f"the pasted block is not JSON: {error}") from None
-    for key in PASTED:
+    for key in AGENT_KEYS:
         if isinstance(value, dict) and isinstance(value.get(key), dict):
             value = value[key]
             break
     if not isinstance(value, dict) or not value:
-        raise UsageError("the pasted block holds no servers; paste an mcpServers object")
+        raise UsageError("the pasted block contains no servers; paste an mcpServers object")
     if "command" in value or "url" in value:
-        raise UsageError("the pasted block is one entry without its id; use --id")
+        raise UsageError(
+            'the pasted block is a single entry without an id; wrap it as {"ID": {...}}'
+        )
     bad = [ident for ident, entry in value.items() if not isinstance(entry, dict)]
     if bad:
-        raise UsageError(f"{', '.join(bad)}: an entry must be an object with command or url")
+        raise UsageError(
+            f"{', '.join(bad)}: a server entry must be an object with 'command' or 'url'"
+        )
     return {_as_id(ident): entry for ident, entry in value.items()}
 
 
 def known_fields(entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return what of a pasted entry this config understands, and the names of the rest."""
+    """Return the fields of a pasted entry that a config can hold, and the names of the others."""
     kept = {key: value for key, value in entry.items() if key in FIELDS}
     return kept, [key for key in entry if key not in FIELDS]
 
 
 def _as_id(name: str) -> str:
-    """Return a server's name as an id: without dots and slashes, which part names."""
+    """Return a server's name as an id, without the dots and slashes that separate names."""
     return re.sub(r"[./\\\s]+", "-", name.strip()).strip("-_")
 
 
 class ServerFile:
-    """One YAML config file that is edited."""
+    """A YAML config file that is being edited."""
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
         """Read the file.
 
         Raises:
-            ConfigError: it cannot be read, or is not YAML that can be edited.
+            ConfigError: the file cannot be read, or is not editable YAML.
         """
         self.path = path
         self._environ = environ
         if path.suffix not in {".yaml", ".yml"}:
             problem = Problem(
-                "", "only YAML configs are edited; change this file by hand", str(path)
+                "", "this command can only edit YAML files; edit this file by hand", str(path)
             )
             raise ConfigError([problem])
         self._yaml = YAML()
@@ -111,7 +116,7 @@ class ServerFile:
 
     @property
     def servers(self) -> CommentedMap:
-        """The entries, made when there are none."""
+        """The server entries; an empty mapping is added if there are none."""
         key = next((key for key in KEYS if key in self._data), KEYS[0])
         found = self._data.get(key)
         if not isinstance(found, CommentedMap):
@@ -120,21 +125,23 @@ class ServerFile:
         return found
 
     def add(self, ident: str, entry: dict[str, Any], *, replace: bool = False) -> str:
-        """Add an entry; an empty id is generated. Return the id.
+        """Add an entry and return its id, which is generated if empty.
 
         Raises:
-            Conflict: the id is taken.
+            Conflict: the id is already in use.
         """
         servers = self.servers
         taken = {str(key).lower() for key in servers}
         chosen = ident or new_server_id(taken)
         if chosen.lower() in taken and not replace:
-            raise Conflict(f"there is a server {chosen!r} already; use --replace, or another --id")
+            raise Conflict(
+                f"{self.path} already has a server {chosen!r}; use --replace, or another --id"
+            )
         servers[chosen] = CommentedMap(entry)
         return chosen
 
     def remove(self, ident: str) -> list[str]:
-        """Remove an entry, and its place in namespaces; return the namespaces it was in.
+        """Remove an entry, also from all namespaces; return the namespaces it was in.
 
         Raises:
             UsageError: there is no such server.
@@ -142,7 +149,7 @@ class ServerFile:
         servers = self.servers
         if ident not in servers:
             known = ", ".join(str(key) for key in servers) or "none"
-            raise UsageError(f"there is no server {ident!r} in {self.path}; there are: {known}")
+            raise UsageError(f"{self.path} has no server {ident!r}; its servers are: {known}")
         del servers[ident]
         spaces = self._data.get("namespaces")
         left = []
@@ -153,10 +160,10 @@ class ServerFile:
         return left
 
     def save(self) -> None:
-        """Check the whole config and replace the file.
+        """Validate the whole config and replace the file.
 
         Raises:
-            ConfigError: the change would make the config wrong; the file is as it was.
+            ConfigError: the edit would make the config invalid; the file is unchanged.
         """
         stream = io.StringIO()
         self._yaml.dump(self._data, stream)
@@ -172,7 +179,7 @@ def _reader(parent: Path) -> Callable[[str], str]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file whole, keeping its mode."""
+    """Replace a file atomically, keeping its mode."""
     mode = path.stat().st_mode & 0o777
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -185,4 +192,4 @@ def _replace(path: Path, text: str) -> None:
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise Conflict(f"{path} cannot be written: {error.strerror}") from None
+        raise Conflict(f"cannot write {path}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""``thoughtgate servers``: the servers of a config, listed, added and removed."""
+"""``thoughtgate servers``: list, add and remove servers in a config."""
 
 import json
 import os
@@ -9,7 +9,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.cli.options import HELP_NAMES, ConfigOption, JsonOption, command_app, examples
+from thoughtgate.cli.options import (
+    HELP_NAMES,
+    ConfigOption,
+    JsonOption,
+    command_app,
+    examples,
+    read_config,
+)
+from thoughtgate.cli.output import write_json
 from thoughtgate.cli.server_entries import (
     MAX_PASTED,
     ServerFile,
@@ -17,26 +25,25 @@ from thoughtgate.cli.server_entries import (
     parse_pasted,
 )
 from thoughtgate.errors import ConfigError, Problem, UsageError
-from thoughtgate.gate.config_files import find_config, load_configuration
+from thoughtgate.gate.config_files import find_config
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 app = command_app(
-    "List, add and remove the servers of a config.",
+    "List, add and remove servers in a config.",
     examples("thoughtgate servers list", "thoughtgate servers add --id git -- uvx mcp-server-git"),
 )
 
 
 @app.callback()
 def servers() -> None:
-    """List, add and remove the servers of a config."""
+    """List, add and remove servers in a config."""
 
 
 @app.command("list", epilog=examples("thoughtgate servers list", "thoughtgate servers list --json"))
 def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
-    """List the servers of the config, without starting any."""
-    loaded = load_configuration(config, os.environ, os.getcwd())  # noqa: PTH109  a path as the shell has it
-    settings = loaded.settings
+    """List the servers in the config without starting them."""
+    settings = read_config(config).settings
     found: list[dict[str, Any]] = [
         {
             "id": server.id,
@@ -51,10 +58,10 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
         if ident != "*"
     ]
     if json_:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        write_json(found)
         return
     if not found:
-        sys.stderr.write("No servers are configured; thoughtgate servers add puts one in.\n")
+        sys.stderr.write("No servers are configured; add one with: thoughtgate servers add\n")
     width = max((len(one["id"]) for one in found), default=0)
     for one in found:
         state = "" if one["enabled"] else "  (disabled)"
@@ -78,36 +85,45 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
 )
 def add_command(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="The server's command.")
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Command of a stdio server.")
     ] = None,
     *,
     config: ConfigOption = None,
     ident: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Its id; generated when left out.")
+        str, typer.Option("--id", metavar="ID", help="Id of the server. Default: a generated one.")
     ] = "",
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Its name for people.")] = "",
-    url: Annotated[
-        str, typer.Option("--url", metavar="URL", help="Address of an HTTP server.")
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="Display name of the server.")
     ] = "",
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="URL of an HTTP server.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="NAME=VALUE", help="A variable for it; may be repeated."),
+        typer.Option(
+            "--env",
+            metavar="NAME=VALUE",
+            help="Environment variable for the server; can be repeated.",
+        ),
     ] = None,
     source: Annotated[
         str,
-        typer.Option("--from", metavar="FILE|-", help="A pasted mcpServers block, - for stdin."),
+        typer.Option(
+            "--from", metavar="FILE|-", help="File with an mcpServers block to import; - for stdin."
+        ),
     ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace entries that have the same id.")
+        bool, typer.Option("--replace", help="Replace existing entries with the same id.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Add a server to the config file, keeping its comments, or import a pasted block."""
+    """Add a server to the config file, or import the servers of an agent's config.
+
+    Comments and layout of the config file are kept.
+    """
     given = [bool(command), bool(url), bool(source)]
     if sum(given) != 1:
-        raise UsageError("name one of: -- COMMAND, --url URL, --from FILE")
+        raise UsageError("give exactly one of: -- COMMAND, --url URL, --from FILE")
     if ident and not _ID.fullmatch(ident):
-        raise UsageError(f"--id takes up to 64 letters, digits, '-', '_' and '.' (got {ident!r})")
+        raise UsageError(f"--id must be 1 to 64 letters, digits, '-', '_' or '.' (got {ident!r})")
     file = _open(config)
     if source:
         added = [_take(file, *one, replace=replace) for one in parse_pasted(_read(source)).items()]
@@ -122,7 +138,7 @@ def add_command(
 
 @app.command("remove", epilog=examples("thoughtgate servers remove git"))
 def remove_command(
-    ident: Annotated[str, typer.Argument(metavar="ID", help="The server's id.")],
+    ident: Annotated[str, typer.Argument(metavar="ID", help="Id of the server.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -132,25 +148,27 @@ def remove_command(
     spaces = file.remove(ident)
     file.save()
     if json_:
-        told = {"file": str(file.path), "removed": ident, "namespaces": spaces}
-        sys.stdout.write(json.dumps(told) + "\n")
+        report = {"file": str(file.path), "removed": ident, "namespaces": spaces}
+        sys.stdout.write(json.dumps(report) + "\n")
         return
-    left = f", and from {', '.join(spaces)}" if spaces else ""
+    left = f" and from the namespaces {', '.join(spaces)}" if spaces else ""
     sys.stdout.write(f"Removed {ident} from {file.path}{left}\n")
 
 
 def _open(config: str | None) -> ServerFile:
-    path = find_config(config, os.environ, os.getcwd())  # noqa: PTH109  a path as the shell has it
+    path = find_config(config, os.environ, str(Path.cwd()))
     if path is None:
-        raise ConfigError([Problem("", "no config file found; run 'thoughtgate init' first")])
+        raise ConfigError(
+            [Problem("", "no config file found; run 'thoughtgate init', or name a file with -c")]
+        )
     return ServerFile(Path(path), os.environ)
 
 
 def _take(file: ServerFile, ident: str, entry: dict[str, Any], *, replace: bool) -> str:
-    """Add a pasted entry, and say what of it has no meaning here."""
+    """Add a pasted entry, and report fields that ThoughtGate does not use."""
     kept, left = known_fields(entry)
     if left:
-        sys.stderr.write(f"Left out of {ident}: {', '.join(left)}\n")
+        sys.stderr.write(f"Ignored unsupported fields of {ident}: {', '.join(left)}\n")
     return file.add(ident, kept, replace=replace)
 
 
@@ -179,5 +197,5 @@ def _read(source: str) -> str:
             return file.read(MAX_PASTED)
     except (OSError, UnicodeError) as error:
         raise UsageError(
-            f"{source} cannot be read: {getattr(error, 'strerror', None) or error}"
+            f"cannot read {source}: {getattr(error, 'strerror', None) or error}"
         ) from None

@@ -1,8 +1,6 @@
-"""``thoughtgate status``: what runs, what waits for a person, what was called last."""
+"""``thoughtgate status``: running gates, pending approvals and the latest calls."""
 
-import json
 import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.output import printable, write_json
 from thoughtgate.status.overview import gather_status
 
 app = command_app()
@@ -34,18 +33,18 @@ def status(
     *,
     json_: JsonOption = False,
     calls: Annotated[
-        int, typer.Option("--calls", metavar="N", min=0, max=1000, help="How many calls to show.")
+        int, typer.Option("--calls", metavar="N", min=0, max=1000, help="Number of calls to show.")
     ] = 10,
 ) -> None:
-    """Show the running gates, their servers, pending approvals and the last calls."""
-    told = gather_status(os.environ, calls)
+    """Show running gates, their servers, pending approvals and the latest calls."""
+    found = gather_status(os.environ, calls)
     if json_:
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        write_json(found)
         return
     console = Console(highlight=False)
-    _show_gates(console, told["gates"])
-    _show_approvals(console, told["approvals"])
-    _show_calls(console, told["calls"])
+    _show_gates(console, found["gates"])
+    _show_approvals(console, found["approvals"])
+    _show_calls(console, found["calls"])
 
 
 def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
@@ -80,19 +79,19 @@ def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
 def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:
     console.print()
     if not approvals:
-        console.print("Nothing waits for a person.")
+        console.print("There are no pending approval requests.")
         return
     table = _table("approval", "server", "tool", "principal", "expires")
     for one in approvals:
         _row(table, one["id"], one["server"], one["tool"], one["principal"], one["expires_at"])
     console.print(table)
-    console.print("Answer with: thoughtgate approvals approve ID, or deny ID --reason TEXT")
+    console.print("Answer with: thoughtgate approvals approve ID, or thoughtgate approvals deny ID")
 
 
 def _show_calls(console: Console, calls: list[dict[str, Any]]) -> None:
     console.print()
     if not calls:
-        console.print("No calls on record.")
+        console.print("There are no calls in the record.")
         return
     table = _table("when", "server", "tool", "decision", "status", "ms")
     for call in calls:
@@ -116,10 +115,9 @@ def _table(*columns: str) -> Table:
 
 
 def _row(table: Table, *values: Any) -> None:
-    """Add a row; names are peers' to choose, so nothing in them may steer the terminal."""
+    """Add a row; agents and servers choose names, so control characters are replaced."""
     cells = []
     for value in values:
         text = "-" if value is None else str(value)
-        plain = "".join(char if char.isprintable() else "�" for char in text)
-        cells.append(Text(plain, style=_STYLES.get(text, "")))
+        cells.append(Text(printable(text), style=_STYLES.get(text, "")))
     table.add_row(*cells)

@@ -1,4 +1,4 @@
-"""``thoughtgate tui``: servers, calls and approvals in the terminal."""
+"""``thoughtgate tui``: manage servers, calls and approvals in a terminal interface."""
 
 from thoughtgate.cli.options import command_app, examples
 from thoughtgate.errors import UsageError
@@ -8,14 +8,16 @@ app = command_app()
 
 @app.command(epilog=examples("thoughtgate tui"))
 def tui() -> None:
-    """Look after running gates: servers, live calls, approvals to answer.
+    """Manage running gates: control servers, watch calls, answer approval requests.
 
-    Needs the extra: pip install 'thoughtgate[tui]'.
+    Needs the extra "tui": pip install 'thoughtgate[tui]'.
     """
     try:
-        from thoughtgate.cli.tui_app import GateApp  # an extra, and heavy
+        from thoughtgate.cli.tui_app import GateApp  # an optional dependency, and slow to import
     except ImportError:
-        raise UsageError("tui needs an extra: pip install 'thoughtgate[tui]'") from None
+        raise UsageError(
+            "thoughtgate tui needs an optional dependency: pip install 'thoughtgate[tui]'"
+        ) from None
     from thoughtgate.status.tui_data import TuiSource
 
     GateApp(TuiSource()).run()

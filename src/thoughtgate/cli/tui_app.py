@@ -1,4 +1,4 @@
-"""The terminal interface: three tables, a log, and keys to act with. Never imported by ``serve``."""
+"""The terminal interface: three tables, a log, and key bindings. Only ``tui`` imports it."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -10,10 +10,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Header, Input, Label, RichLog, TabbedContent, TabPane
 
+from thoughtgate.cli.output import counted, printable
 from thoughtgate.errors import ThoughtGateError
 from thoughtgate.status.tui_data import ServerKey, TuiSource
 
-LOOK_S: Final = 1.0
+REFRESH_S: Final = 1.0
 
 _COLOURS: Final = {
     "running": "green",
@@ -36,7 +37,7 @@ _APPROVALS: Final = ("id", "server", "tool", "arguments", "principal", "expires"
 
 
 class ReasonScreen(ModalScreen[str | None]):
-    """Asks why a call is denied."""
+    """Asks for the reason of a denial."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Back")]
     CSS = """
@@ -49,22 +50,22 @@ class ReasonScreen(ModalScreen[str | None]):
         self._approval = approval
 
     def compose(self) -> ComposeResult:
-        """Lay the question out."""
+        """Create the dialog."""
         with Vertical(id="box"):
-            yield Label(f"Why is {self._approval} denied? (Enter to deny, Esc to go back)")
+            yield Label(f"Reason for denying {self._approval} (Enter to deny, Esc to go back)")
             yield Input(placeholder="reason, for the record", max_length=500)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Deny with what was typed."""
+        """Deny the call with the reason that was typed."""
         self.dismiss(event.value or "denied in the terminal interface")
 
     def action_give_up(self) -> None:
-        """Do not deny."""
+        """Close the dialog without denying the call."""
         self.dismiss(None)
 
 
 class GateApp(App[None]):
-    """Shows and looks after the gates of this user."""
+    """Shows and manages the gates of this user."""
 
     TITLE = "ThoughtGate"
     CSS = """
@@ -94,7 +95,7 @@ class GateApp(App[None]):
         self._approvals: list[str] = []
 
     def compose(self) -> ComposeResult:
-        """Lay the tables out."""
+        """Create the tables and the log."""
         yield Header(show_clock=False)
         with TabbedContent(initial="servers"):
             for name in ("servers", "calls", "approvals"):
@@ -104,42 +105,44 @@ class GateApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Add the columns and start refreshing."""
         columns = {"servers": _SERVERS, "calls": _CALLS, "approvals": _APPROVALS}
         for name, titles in columns.items():
             self._table(name).add_columns(*titles)
-        self.look()
-        self.set_interval(LOOK_S, self.look)
+        self.refresh_status()
+        self.set_interval(REFRESH_S, self.refresh_status)
 
-    # Looking.
+    # Showing the status.
 
-    def look(self) -> None:
-        """Fetch how things are, off the interface's loop."""
-        self.run_worker(self._look, thread=True, exclusive=True, group="look", exit_on_error=False)
+    def refresh_status(self) -> None:
+        """Fetch the status in a thread, so that the interface stays responsive."""
+        self.run_worker(
+            self._fetch_status, thread=True, exclusive=True, group="status", exit_on_error=False
+        )
 
-    def _look(self) -> None:
-        told = self._source.look()
-        self.call_from_thread(self.show_status, told)
+    def _fetch_status(self) -> None:
+        status = self._source.look()
+        self.call_from_thread(self.show_status, status)
 
-    def show_status(self, told: dict[str, Any]) -> None:
+    def show_status(self, status: dict[str, Any]) -> None:
         """Fill the tables."""
-        servers = [(gate, server) for gate in told["gates"] for server in gate.get("servers", ())]
+        servers = [(gate, server) for gate in status["gates"] for server in gate.get("servers", ())]
         self._servers = [ServerKey(gate["pid"], server["id"]) for gate, server in servers]
         self._fill("servers", [_server_row(gate, server) for gate, server in servers])
-        self._fill("calls", [_call_row(call) for call in told["calls"]])
-        self._approvals = [one["id"] for one in told["approvals"]]
-        self._fill("approvals", [_approval_row(one) for one in told["approvals"]])
-        gates, waiting = len(told["gates"]), len(self._approvals)
+        self._fill("calls", [_call_row(call) for call in status["calls"]])
+        self._approvals = [one["id"] for one in status["approvals"]]
+        self._fill("approvals", [_approval_row(one) for one in status["approvals"]])
+        gates, waiting = len(status["gates"]), len(self._approvals)
         self.sub_title = ", ".join(
             (
-                _count(gates, "gate"),
-                _count(len(servers), "server"),
-                f"{_count(waiting, 'approval')} pending",
+                counted(gates, "gate"),
+                counted(len(servers), "server"),
+                f"{counted(waiting, 'approval')} pending",
             )
         )
 
     def _fill(self, name: str, rows: list[tuple[Any, ...]]) -> None:
-        """Replace a table's rows, leaving the cursor where it was."""
+        """Replace the rows of a table and keep the cursor where it was."""
         table = self._table(name)
         at = table.cursor_row
         table.clear()
@@ -151,10 +154,10 @@ class GateApp(App[None]):
     def _table(self, name: str) -> DataTable[Any]:
         return self.query_one(f"#{name}-table", DataTable)
 
-    # Acting.
+    # Key bindings.
 
     def action_show(self, name: str) -> None:
-        """Turn to a table."""
+        """Show a table."""
         self.query_one(TabbedContent).active = name
         self._table(name).focus()
 
@@ -166,7 +169,7 @@ class GateApp(App[None]):
             self._do(lambda: self._source.act(operation, key))
 
     def action_logs(self) -> None:
-        """Show the last lines of the server under the cursor."""
+        """Show the last log lines of the server under the cursor."""
         key = self._chosen("servers", self._servers)
         if key is not None:
             self._do(lambda: "\n".join([f"log of {key.server}:", *self._source.logs(key)[-200:]]))
@@ -178,7 +181,7 @@ class GateApp(App[None]):
             self._do(lambda: self._source.decide(approval, approve=True))
 
     def action_deny(self) -> None:
-        """Deny the call under the cursor, after asking why."""
+        """Deny the call under the cursor, after asking for a reason."""
         approval = self._chosen("approvals", self._approvals)
         if approval is None:
             return
@@ -197,27 +200,23 @@ class GateApp(App[None]):
         return keys[row] if 0 <= row < len(keys) else None
 
     def _do(self, work: Callable[[], str]) -> None:
-        """Do something that may take a while, and tell what came of it."""
+        """Do something that may take a while in a thread, and log the result."""
 
         def run() -> None:
             try:
-                told = work()
+                message = work()
             except ThoughtGateError as error:
-                told = f"not done: {error}"
-            self.call_from_thread(self.say, told)
-            self._look()
+                message = f"failed: {error}"
+            self.call_from_thread(self.say, message)
+            self._fetch_status()
 
         self.run_worker(run, thread=True, exit_on_error=False)
 
     def say(self, text: str) -> None:
-        """Put a line, or several, into the log."""
+        """Add one or more lines to the log."""
         log = self.query_one("#log", RichLog)
         for line in text.splitlines():
             log.write(_cell(line))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _server_row(gate: dict[str, Any], server: dict[str, Any]) -> tuple[Any, ...]:
@@ -257,7 +256,6 @@ def _approval_row(approval: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _cell(value: Any) -> Text:
-    """Return a value as text that cannot steer the terminal: names are the peers' to choose."""
+    """Return a value as text; agents and servers choose names, so control characters are replaced."""
     text = "" if value is None else str(value)
-    plain = "".join(char if char.isprintable() else "�" for char in text)
-    return Text(plain, style=_COLOURS.get(text, ""))
+    return Text(printable(text), style=_COLOURS.get(text, ""))

@@ -1,6 +1,5 @@
-"""``thoughtgate unwrap``: put back the agent configs that a killed wrap left rewritten."""
+"""``thoughtgate unwrap``: restore agent configs that a killed wrap left changed."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.restoration import Outcome
 from thoughtgate.agents.wrapped_configs import is_live, mend, salvage
 from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.output import say, write_json
 from thoughtgate.errors import EXIT_FAILURE, Conflict
 from thoughtgate.gate.run_file import remove_dead_runs, runs_directory
 from thoughtgate.gate.state_directory import state_directory
@@ -31,39 +31,41 @@ def unwrap(
     *,
     config_path: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Put back this config file of an agent, and no other."),
+        typer.Option(metavar="FILE", help="Restore only this config file of an agent."),
     ] = None,
     key: Annotated[str | None, typer.Option(hidden=True)] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing when all is well.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing if there is nothing to restore.")
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Put back the agent configs that a killed wrap left rewritten.
+    """Restore agent configs that a killed wrap left changed.
 
-    Without options, every wrap that is no longer running is undone. What the agent or you
-    changed in a file meanwhile is kept; only the gate's own entries are taken out. With
-    --config-path even a file whose journal is lost is mended.
+    Without options, this undoes every wrap that is no longer running. Changes that you or
+    the agent made to a file in the meantime are kept; only the gate's own entries are
+    reverted. With --config-path, a file is repaired even if its journal is lost.
     """
     journals, unreadable = find_journals(Path(state_directory(os.environ)))
-    outcomes = [_undo(one) for one in journals if _is_meant(one, config_path, key)]
+    outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
     if config_path is not None and not any(outcome.restored for outcome in outcomes):
         outcomes.append(salvage(config_path.absolute(), tuple(shim_command()[:1])))
     remove_dead_runs(runs_directory(os.environ))
     living = Path(runs_directory(os.environ)).glob("*.json")
     remove_orphans(os.environ, frozenset(one.stem for one in living))
-    told = {
+    report = {
         "restored": [str(path) for outcome in outcomes for path in outcome.restored],
         "warnings": [str(one) for outcome in outcomes for one in outcome.warnings],
         "problems": [str(one) for outcome in outcomes for one in outcome.problems]
         + [str(one) for one in unreadable],
     }
     if json_:
-        print(json.dumps(told, indent=2))
-    _tell(told, quiet=quiet or json_)
-    if told["problems"]:
+        write_json(report)
+    _print_report(report, quiet=quiet or json_)
+    if report["problems"]:
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _is_meant(journal: Journal, config_path: Path | None, key: str | None) -> bool:
+def _is_selected(journal: Journal, config_path: Path | None, key: str | None) -> bool:
     if key is not None:
         return journal.key == key
     if config_path is None:
@@ -79,12 +81,12 @@ def _undo(journal: Journal) -> Outcome:
         raise Conflict(f"{error}; end that wrap (process {journal.pid}) instead") from None
 
 
-def _tell(told: dict[str, list[str]], *, quiet: bool) -> None:
-    for path in told["restored"]:
-        sys.stderr.write(f"thoughtgate: put back {path}\n")
-    for text in told["warnings"]:
-        sys.stderr.write(f"thoughtgate: warning: {text}\n")
-    for text in told["problems"]:
+def _print_report(report: dict[str, list[str]], *, quiet: bool) -> None:
+    for path in report["restored"]:
+        say(f"restored {path}")
+    for text in report["warnings"]:
+        say(f"warning: {text}")
+    for text in report["problems"]:
         sys.stderr.write(f"Error: {text}\n")
-    if not (told["restored"] or told["problems"] or quiet):
-        sys.stderr.write("thoughtgate: nothing is wrapped, nothing to put back\n")
+    if not (report["restored"] or report["problems"] or quiet):
+        say("nothing to restore: no agent config is wrapped")

@@ -1,6 +1,5 @@
-"""``thoughtgate validate-config``: check a config file; start nothing."""
+"""``thoughtgate validate-config``: check a config file without starting anything."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -8,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
+from thoughtgate.cli.output import write_json
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
-from thoughtgate.gate.config_files import find_config, load_configuration
+from thoughtgate.gate.config_files import find_config
 from thoughtgate.gate.config_requirements import missing_requirements
 
 app = command_app()
@@ -29,19 +29,19 @@ def validate_config(
     config: ConfigOption = None,
     json_: JsonOption = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema for editors instead.")
+        bool, typer.Option("--schema", help="Print the JSON Schema of the config, for editors.")
     ] = False,
 ) -> None:
-    """Check a config file, with everything it names, and list every problem.
+    """Check a config file and the files it names, and list every problem.
 
-    Variables that are not set here and extras that are not installed are warnings: the
-    config may be meant for another machine. Exit code 0 when it is valid, 1 when it is not. Nothing is started and nothing is
-    connected to.
+    Environment variables that are not set and extras that are not installed are warnings,
+    because the config may be meant for another machine. Nothing is started and no
+    connections are made. The exit code is 0 if the config is valid, 1 if it is not.
     """
     if schema:
         from thoughtgate.config.models import json_schema  # only this option needs it
 
-        sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+        write_json(json_schema())
         return
     path, problems, warnings = _check(config)
     for warning in warnings:
@@ -55,14 +55,14 @@ def validate_config(
             "problems": [problem._asdict() for problem in problems],
             "warnings": list(warnings),
         }
-        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+        write_json(report)
     if problems:
         raise typer.Exit(EXIT_CONFIG)
-    sys.stderr.write("Config is valid.\n")
+    sys.stderr.write("The config is valid.\n")
 
 
 def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[str, ...]]:
-    """Return the file, what is wrong with it, and what is doubtful."""
+    """Return the file, its problems and its warnings."""
     try:
         path = find_config(config, os.environ, str(Path.cwd()))
         if path is None:
@@ -71,7 +71,7 @@ def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[s
                 (Problem("", "no config file found; name one with -c, or run 'thoughtgate init'"),),
                 (),
             )
-        loaded = load_configuration(path, os.environ, str(Path.cwd()))
+        loaded = read_config(path)
     except ConfigError as error:
         return config, error.problems, ()
     missing = missing_requirements(loaded.settings, os.environ, loaded.path or "")

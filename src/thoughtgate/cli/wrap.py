@@ -1,4 +1,4 @@
-"""``thoughtgate wrap``: run an agent with every MCP server it knows behind the gate."""
+"""``thoughtgate wrap``: run an agent with all its MCP servers behind the gate."""
 
 import os
 import sys
@@ -10,9 +10,11 @@ import typer
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
-from thoughtgate.cli.options import HELP_NAMES, command_app, counted, examples
+from thoughtgate.cli.options import HELP_NAMES, ProfileOption, command_app, examples, read_config
+from thoughtgate.cli.output import counted
+from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
-from thoughtgate.errors import UsageError, visible
+from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, voice
@@ -49,7 +51,7 @@ _OwnConfig: TypeAlias = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="ThoughtGate's own config file.",
+        help="ThoughtGate's own config file. Default: as for the other commands.",
     ),
 ]
 
@@ -62,71 +64,75 @@ _OwnConfig: TypeAlias = Annotated[
 def wrap(
     *,
     command: Annotated[
-        list[str], typer.Argument(metavar="AGENT", help="The agent's command and its arguments.")
+        list[str], typer.Argument(metavar="AGENT", help="Command of the agent, with its arguments.")
     ],
     agent_type: Annotated[
         str | None,
-        typer.Option(metavar="TYPE", help="The kind of agent, when its command does not tell."),
+        typer.Option(metavar="TYPE", help="Type of the agent, if the command does not reveal it."),
     ] = None,
     config_path: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Govern this config file of the agent, and no other."),
+        Path | None, typer.Option(metavar="FILE", help="Govern only this config file of the agent.")
     ] = None,
     config: _OwnConfig = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="production or development.")
-    ] = None,
+    profile: ProfileOption = "",
     governance_port: Annotated[
         int,
         typer.Option(
-            metavar="PORT", min=0, max=65535, help="Port of the governance service; 0 for any."
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Port of the governance service; 0 for any free port.",
         ),
     ] = 0,
     restore: Annotated[
-        bool, typer.Option("--restore/--no-restore", help="Put the agent's config back at the end.")
+        bool,
+        typer.Option(
+            "--restore/--no-restore", help="Restore the agent's config when the agent exits."
+        ),
     ] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would change in the agent's config.")
+        bool,
+        typer.Option("--dry-run", help="Print what would change in the agent's config, and exit."),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse to start if a server would run ungoverned.")
+        bool, typer.Option("--strict", help="Refuse to start if any server would not be governed.")
     ] = False,
     remote: Annotated[
         bool,
         typer.Option(
-            "--remote/--no-remote", help="Put remote (URL) servers behind the gate as well."
+            "--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."
         ),
     ] = True,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Say on stderr what is refused or held.")
+        bool, typer.Option("--verbose", help="Report refused and held calls on stderr.")
     ] = False,
 ) -> None:
-    """Run an agent with every MCP server it knows behind the gate.
+    """Run an agent with all its MCP servers behind the gate.
 
-    The agent's config is rewritten while it runs and put back when it ends. The exit code
-    is the agent's.
+    The agent's config is changed while the agent runs, and restored when it exits. The exit
+    code is the agent's.
     """
     if agent_type == "custom" and config_path is None:
         raise UsageError("--agent-type custom needs --config-path FILE")
     environ = dict(os.environ)
-    loaded = load_configuration(config, environ, str(Path.cwd()), profile=profile)
+    loaded = read_config(config, profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
     if dry_run:
         _show(plan, environ, remote=remote)
         return
     _refuse_nesting(environ)
-    _open(loaded, plan, command)
+    _print_start(loaded, plan, command)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
-    _close(report, loaded, environ, restore=restore)
+    _print_end(report, loaded, environ, restore=restore)
     raise typer.Exit(report.exit_code)
 
 
 def _refuse_nesting(environ: dict[str, str]) -> None:
     if environ.get(ACTIVE):
         raise UsageError(
-            f"this is already inside a wrapped agent ({ACTIVE} is set): its servers are "
-            "governed; run the command without thoughtgate wrap"
+            f"this shell runs inside a wrapped agent ({ACTIVE} is set), whose servers are already "
+            "governed; run the command without 'thoughtgate wrap'"
         )
 
 
@@ -160,59 +166,62 @@ def _surroundings(
 
     return Surroundings(
         environ,
-        voice("wrap", loaded, _say),
+        voice("wrap", loaded, say_on_stderr),
         read_again,
         console=console if loaded.settings.console.enabled else None,
-        observe=both(json_log("wrap", loaded) or (_tell if verbose else None), metrics.observe),
+        observe=both(
+            json_log("wrap", loaded) or (_report_refusal if verbose else None), metrics.observe
+        ),
         metrics=metrics.render,
     )
 
 
 def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
-    """Print the diff on stdout; what would stay outside the gate goes to stderr."""
+    """Print the diff on stdout, and servers that would not be governed on stderr."""
     plan.require()
     done = make_rewrite(plan, environ, Remotes(plan, environ) if remote else None)
     for one in ungoverned(plan, done):
-        _say(f"NOT GOVERNED: {one}")
+        say_on_stderr(f"NOT GOVERNED: {one}")
     sys.stdout.write(unified_diff(done.files))
 
 
-def _open(loaded: Loaded, plan: Plan, command: list[str]) -> None:
-    say = voice("wrap", loaded, _say)
+def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
+    say = voice("wrap", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
     say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
 
 
-def _close(report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool) -> None:
+def _print_end(
+    report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool
+) -> None:
     counts = report.counts
-    said = [
+    totals = [
         counted(counts["calls_total"], "call"),
         f"{counts['calls_blocked'] + counts['calls_throttled']} refused",
         f"{counts['approvals_requested']} held for approval",
     ]
     if counts["calls_would_block"]:
-        said.append(f"{counts['calls_would_block']} would have been refused in production")
-    say = voice("wrap", loaded, _say)
-    say(", ".join(said))
+        totals.append(f"{counts['calls_would_block']} would have been refused in production")
+    say = voice("wrap", loaded, say_on_stderr)
+    say(", ".join(totals))
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
-        say(f"left wrapped: {', '.join(report.files)}; put back with: thoughtgate unwrap")
+        say(f"not restored: {', '.join(report.files)}; to restore, run: thoughtgate unwrap")
 
 
-def _tell(record: Record) -> None:
-    """Say what did not simply pass."""
+def _report_refusal(record: Record) -> None:
+    """Print a call or frame that was refused or held."""
     if record.type == CALL_DECISION:
         decision, call = record.body["decision"], record.body["call"]
         if decision["action"] != "ALLOW":
             word = decision.get("outcome", decision["action"])
-            _say(f"{word}: {record.server}: {call['tool_name']!r}, {decision['gate']} gate")
+            say_on_stderr(
+                f"{word}: {record.server}: {call['tool_name']!r}, {decision['gate']} gate"
+            )
     elif record.type == FRAME_REFUSED:
         frame = record.body["frame"]
-        _say(f"{frame.get('outcome', 'REJECT')}: {record.server}: a frame, {frame['check']}")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"thoughtgate: {visible(text)}\n")
-    sys.stderr.flush()
+        say_on_stderr(
+            f"{frame.get('outcome', 'REJECT')}: {record.server}: a frame, {frame['check']}"
+        )

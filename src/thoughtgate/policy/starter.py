@@ -1,7 +1,7 @@
 """The starter policy, as the text that ``thoughtgate init`` writes.
 
-The built-in default is this same text, read like any other config, so that what applies
-without a file and what the file says can never differ.
+The built-in default is the same text, loaded like any other config, so that the two can never
+differ.
 """
 
 from typing import Final
@@ -9,14 +9,14 @@ from typing import Final
 STARTER_TEXT: Final = """\
 # ThoughtGate starter policy.
 #
-# Every call is forwarded and recorded, except that a person is asked before a tool that
-# deletes, overwrites, executes or spends. Without a config file this same policy applies.
-# Check this file with:  thoughtgate validate-config -c thoughtgate.yaml
-# See what it does with: thoughtgate policy explain --server S --tool T --args '{}'
+# The gate forwards and records every call, but asks a person before running a tool that
+# deletes, overwrites, executes or spends. The same policy applies if there is no config file.
+# Check this file:      thoughtgate validate-config -c thoughtgate.yaml
+# See what it decides:  thoughtgate policy explain --server S --tool T --args '{}'
 
 schema: 1
 
-# production enforces; development forwards everything and only says what it would do.
+# production enforces this policy; development forwards every call and only reports.
 profile: production
 
 # What happens to a call that no rule matches: forward, deny, approve or policy.
@@ -31,8 +31,8 @@ default: forward
 
 # The first rule that matches decides.
 rules:
-  # A tool that its server calls destructive. The server writes these annotations itself,
-  # so they can make a verdict stricter, never laxer.
+  # Tools that their server marks as destructive. The server controls these annotations, so
+  # they can make a verdict stricter but never more permissive.
   - id: starter-annotations
     kind: tool
     annotations: {destructiveHint: true, readOnlyHint: {ne: true}}
@@ -66,7 +66,7 @@ rules:
     action: approve
     reason: the name says that this tool spends
 
-# Who is asked: here the console in the browser, for five minutes, then the call is denied.
+# Where approval is requested: in the console, for five minutes; then the call is denied.
 approval:
   default: {channel: console, timeout: 5m, on_timeout: deny}
 """

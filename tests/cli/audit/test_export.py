@@ -125,7 +125,7 @@ def test_a_first_line_without_a_time_is_left_out_and_named(
     stamped(path, 0, "yesterday")
     done = command(capsys, "audit", "export", "--record", str(path), "--format", "ocsf")
     assert len(done.out.splitlines()) == 18
-    assert f"{path}:1: its time cannot be read" in done.err
+    assert f"{path}:1: the time cannot be read" in done.err
     assert '"time":0' not in done.out
 
 
@@ -140,7 +140,7 @@ def test_a_last_line_without_its_end_is_left_out_and_named(
         stream.write(verdict)
     done = command(capsys, "audit", "export", "--record", str(path), "--format", form)
     assert [json.loads(line) for line in done.out.splitlines()] == whole
-    assert f"{path}:20: cut short" in done.err
+    assert f"{path}:20: the line is incomplete" in done.err
 
 
 def test_a_file_that_is_no_record_is_refused(
@@ -150,5 +150,5 @@ def test_a_file_that_is_no_record_is_refused(
     path.write_text("a diary\nof somebody\n")
     done = command(capsys, "audit", "export", "--record", str(path), "--format", "flat")
     assert done.code == 2
-    assert f"{path}: this is no record" in done.err
+    assert f"{path} is not a record" in done.err
     assert not done.out

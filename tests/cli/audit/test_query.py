@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.audit_cli import command, sample_record
 
-from thoughtgate.cli.audit.query import printable
+from thoughtgate.cli.output import printable
 
 
 def test_calls_are_listed_newest_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

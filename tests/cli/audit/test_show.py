@@ -17,7 +17,7 @@ def test_the_whole_story_of_a_held_call_is_told(
         "tool delete_file of files",
         '{"path":"/tmp/é"}',
         "HOLD/approved by gate rules, rules[0]",
-        "workflow ops, question a-run-1.2",
+        "workflow ops, approval request a-run-1.2",
         "approved by kim through console after 5.0 s",
         "the call was made: fine",
         "OK after 6000 ms",
@@ -49,7 +49,7 @@ def test_everybody_who_voted_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     writer.close()
     out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
     assert "vote       2025-10-09 08:53:22  approved by terminal:ann: fine by me\n" in out
-    assert "vote       -  refused by slack:U" in out
+    assert "vote       -  denied by slack:U" in out
     assert "\x1b" not in out
     assert "timeout by nobody" in out
     assert "the call was not made: 1 of 2 approved in time" in out
@@ -70,7 +70,7 @@ def test_a_call_without_an_end_is_open(tmp_path: Path, capsys: pytest.CaptureFix
     writer.write([started("run-1.1", truncated=True)])
     writer.close()
     out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
-    assert "ended      not on record" in out
+    assert "ended      not in the record" in out
     assert "(cut)" in out
 
 

@@ -81,7 +81,7 @@ def test_a_ledger_that_cannot_be_kept_is_done_without(
     ledger_path(path).mkdir()
     done = command(capsys, "audit", "query", "--record", str(path), "--json")
     assert len(done.json) == 3
-    assert "answering without it" in done.err
+    assert "using a temporary database instead" in done.err
 
 
 def test_many_faulty_lines_are_summed_up(
@@ -91,7 +91,7 @@ def test_many_faulty_lines_are_summed_up(
     with path.open("ab") as file:
         file.write(b"rubbish\n" * 9)
     done = command(capsys, "audit", "stats", "--record", str(path), "--json")
-    assert "4 more faulty lines" in done.err
+    assert "4 more unreadable lines" in done.err
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_record_is_refused_and_nothing_is_written(
     path.write_bytes(content)
     done = command(capsys, *asked, "--record", str(path))
     assert done.code == 2
-    assert f"{path}: this is no record" in done.err
+    assert f"{path} is not a record" in done.err
     assert done.out == ""
     assert list(tmp_path.iterdir()) == [path]
 

@@ -11,7 +11,7 @@ from tests.support.commands import thoughtgate
 from tests.support.records import RUN, call, write_run
 from tests.support.waiting import PATIENCE_S, wait_for, within
 
-from thoughtgate.cli.audit.tail import Wanted, events_of, told
+from thoughtgate.cli.audit.tail import EventFilter, events_of, render_event
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.record.file import rotated_files
 from thoughtgate.record.ledger import MAX_FAULTS
@@ -57,8 +57,8 @@ def test_filters_apply(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_line_is_coloured_for_a_terminal() -> None:
     event = {"type": "tool_call_decision", "decision": {"action": "BLOCK"}, "call": {}}
-    assert "\x1b[31mBLOCK" in told(event, coloured=True)
-    assert "\x1b" not in told({**event, "server_name": "\x1b[2J"})
+    assert "\x1b[31mBLOCK" in render_event(event, coloured=True)
+    assert "\x1b" not in render_event({**event, "server_name": "\x1b[2J"})
 
 
 def test_a_terminal_is_coloured_unless_the_operator_wants_none(
@@ -105,13 +105,13 @@ def test_a_followed_record_that_is_not_there_yet_is_waited_for_aloud(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "nope.jsonl"
-    wanted = Wanted({}, None, "", "", every=True)
+    wanted = EventFilter({}, None, "", "", every=True)
     events = events_of(path, wanted, 5, follow=True)
     writing = threading.Timer(0.3, write_run, (path, 1))
     writing.start()
     assert within(lambda: next(events))["type"] == "run_start"
     writing.join(PATIENCE_S)
-    assert capsys.readouterr().err == f"waiting for {path}\n"
+    assert capsys.readouterr().err == f"Waiting for {path} to be created.\n"
     next(events_of(path, wanted, 5, follow=True))
     assert capsys.readouterr().err == ""
 
@@ -146,7 +146,7 @@ def test_the_newest_events_come_from_the_files_put_aside_too(
 def test_a_followed_record_begins_with_what_was_put_aside(tmp_path: Path) -> None:
     path = rotated_record(tmp_path)
     every = [entry.event for entry in read_record(path)]
-    wanted = Wanted({}, None, "", "", every=True)
+    wanted = EventFilter({}, None, "", "", every=True)
     events = events_of(path, wanted, 25, follow=True)
     assert [next(events) for _ in range(25)] == every[-25:]
     write_run(path, 1, run=Run("run-2"))
@@ -174,21 +174,23 @@ def test_a_list_is_told_in_words() -> None:
         "entries": {"a": "ab12", "b": "cd34"},
         "enforced": True,
     }
-    line = told({"type": "tools_list", "list": said})
+    line = render_event({"type": "tools_list", "list": said})
     assert line.endswith("tools/list  2 of 9 shown; hidden: t0, t1, t2, t3, t4 and 2 more")
-    observed = told({"type": "tools_list", "list": {**said, "hidden": ["t0"], "enforced": False}})
+    observed = render_event(
+        {"type": "tools_list", "list": {**said, "hidden": ["t0"], "enforced": False}}
+    )
     assert observed.endswith("2 of 9 shown; would hide: t0")
 
 
 def test_facts_are_told_in_words() -> None:
     event = {"type": "policy_changed", "policy": {"loaded": False, "after": {"a": None, "b": [1]}}}
-    assert told(event).endswith("loaded no  after a none, b …")
+    assert render_event(event).endswith("loaded no  after a none, b …")
 
 
 def test_a_verdict_without_a_reason_names_its_rule() -> None:
     decision = {"action": "ALLOW", "rule_id": "reads", "explain": {"summary": ""}}
     event = {"type": "tool_call_decision", "decision": decision, "call": {"tool_name": "read"}}
-    assert told(event).endswith("read  by reads")
+    assert render_event(event).endswith("read  by reads")
 
 
 def test_a_type_that_is_none_of_ours_is_a_usage_error(
@@ -207,5 +209,5 @@ def test_a_file_that_is_no_record_is_refused(
     path.write_text("a diary\nof somebody\n")
     done = command(capsys, "audit", "tail", "--record", str(path))
     assert done.code == 2
-    assert f"{path}: this is no record" in done.err
+    assert f"{path} is not a record" in done.err
     assert not done.out

@@ -205,7 +205,7 @@ def test_an_anchor_that_is_no_chain_is_a_usage_error(
     path = str(sample_record(tmp_path))
     done = command(capsys, "audit", "verify", path, "--anchor", anchor)
     assert (done.code, done.out) == (2, "")
-    assert f"64 hex digits, not {anchor!r:.80}" in done.err
+    assert f"64 hex digits (got {anchor!r:.80})" in done.err
 
 
 def test_an_anchor_may_be_in_capitals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,5 +237,5 @@ def test_no_running_gate_accounts_for_a_current_file_that_is_gone(tmp_path: Path
 
 def test_its_help_says_what_only_an_anchor_finds(capsys: pytest.CaptureFixture[str]) -> None:
     told = " ".join(command(capsys, "audit", "verify", "--help").out.split())
-    assert "except whole runs missing at the end" in told
-    assert "Only an anchor kept elsewhere finds that" in told
+    assert "unless whole runs are missing at the end" in told
+    assert "An anchor that you keep elsewhere detects all of these" in told

@@ -64,14 +64,14 @@ tests:
     assert done.code == 2
     assert done.out == ""
     for key in (
-        "tests[0]: name one of",
+        "tests[0]: give exactly one of",
         "tests[1].expect",
         "tests[2].argumentz",
         "tests[3].arguments",
         "tests[3].server",
         "tests[4]",
         "tests[5].gate: must be one of visibility, rules, default, cedar, internal",
-        "tests[6].gate: must be a text",
+        "tests[6].gate: must be a string",
     ):
         assert key in done.err
     assert "tests.yaml:3" in done.err

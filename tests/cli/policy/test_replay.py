@@ -35,7 +35,7 @@ def test_decisions_that_change_are_listed(
     assert "3 calls replayed, 2 decisions changed" in done.out
     assert "ALLOW -> BLOCK  (tighter)  1 call" in done.out
     assert "BLOCK -> ALLOW  (LOOSER)  1 call" in done.out
-    assert "such as run-1.3" in done.out
+    assert "for example run-1.3" in done.out
 
 
 def test_the_outcome_is_json_too_and_can_fail_a_build(
@@ -90,7 +90,7 @@ def test_what_no_server_offers_is_left_out_and_counted(
     done = command(capsys, "policy", "replay", *flags)
     assert done.code == 0
     assert "1 call replayed, 0 decisions changed" in done.out
-    assert "1 call left out: no server offers what was called" in done.out
+    assert "1 call left out: no server offers the name that was called" in done.out
     listed = command(capsys, "policy", "replay", *flags, "--json")
     assert (listed.json["calls"], listed.json["left_out"]) == (1, 1)
 

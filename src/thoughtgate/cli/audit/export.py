@@ -1,4 +1,4 @@
-"""``thoughtgate audit export``: the record in the forms that other systems read."""
+"""``thoughtgate audit export``: print the record in formats for other systems."""
 
 import json
 import sys
@@ -9,9 +9,6 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from thoughtgate.cli.audit.source import (
-    RecordOption,
-    SinceOption,
-    UntilOption,
     existing_files,
     find_place,
     open_ledger,
@@ -19,9 +16,15 @@ from thoughtgate.cli.audit.source import (
     span,
     write_csv,
 )
-from thoughtgate.cli.options import ConfigOption, examples
+from thoughtgate.cli.options import (
+    ConfigOption,
+    RecordOption,
+    SinceOption,
+    UntilOption,
+    examples,
+    require_choice,
+)
 from thoughtgate.cli.progress import Reading
-from thoughtgate.errors import UsageError
 from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
@@ -34,15 +37,15 @@ EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format csv > calls.csv",
 )
 
-Shape: TypeAlias = Callable[[dict[str, Any], float, Mapping[str, str]], dict[str, Any] | None]
-"""Gives an event in another form; None leaves it out.
+Convert: TypeAlias = Callable[[dict[str, Any], float, Mapping[str, str]], dict[str, Any] | None]
+"""Converts an event to an export format; None leaves it out.
 
-It is told the time of the line before, and what the start of the event's call said.
+The other arguments are the time of the previous line and facts from the start of the call.
 """
 
 _FORMATS: Final = ("jsonl", "flat", "ocsf", "csv")
-_CUT_SHORT: Final = "cut short"
-_NO_TIME: Final = "its time cannot be read, and no line before it has one"
+_INCOMPLETE: Final = "the line is incomplete"
+_NO_TIME: Final = "the time cannot be read, and no earlier line has one"
 
 
 def export_command(
@@ -55,12 +58,11 @@ def export_command(
     record: RecordOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Print the record on stdout, one JSON object a line, or its calls as CSV.
+    """Print the record as one JSON object per line, or its calls as CSV.
 
-    Lines that are no events are left out and named on stderr.
+    Lines that are not events are left out and reported on stderr.
     """
-    if format_ not in _FORMATS:
-        raise UsageError(f"--format is one of jsonl, flat, ocsf and csv, not {format_!r}")
+    require_choice("--format", format_, _FORMATS)
     place = find_place(record, config)
     start, end = span(since, until)
     if format_ == "csv":
@@ -69,10 +71,10 @@ def export_command(
         write_csv(CSV_CALLS, calls)
         return
     require_events(place.record, existing_files(place.record))
-    _export(place.record, _shape(format_, place.record), start, end)
+    _export(place.record, _converter(format_, place.record), start, end)
 
 
-def _shape(format_: str, record: Path) -> Shape:
+def _converter(format_: str, record: Path) -> Convert:
     if format_ == "ocsf":
         return ocsf_event
     if format_ == "jsonl":
@@ -82,44 +84,44 @@ def _shape(format_: str, record: Path) -> Shape:
 
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
-    """Return the held calls that were made: a person may answer long after the verdict."""
+    """Return the held calls that were approved and made, possibly long after their verdict."""
     with Reading(record_files(record)) as progress:
         entries = read_record(record, watch=progress.read)
         found = (approved_call(entry.event) for entry in entries if entry.line.ended)
         return frozenset(call for call in found if call is not None)
 
 
-def _export(record: Path, shape: Shape, since: float, until: float) -> None:
-    """Print the events between two times; one that does not say when stands by the line before."""
+def _export(record: Path, convert: Convert, since: float, until: float) -> None:
+    """Print the events between two times; an event without a time gets that of the line before."""
     before, starts = 0.0, Starts()
-    # On a terminal the events themselves show how far it is.
+    # On a terminal, the events themselves show the progress.
     with Reading(record_files(record), wanted=not sys.stdout.isatty()) as progress:
         for entry in read_record(record, watch=progress.read):
             at = event_time(entry.event)
             at = at if at > 0 else before
-            fault = _fault(entry, timeless=shape is ocsf_event and not at)
+            fault = _fault(entry, timeless=convert is ocsf_event and not at)
             if fault:
                 progress.clear()
                 sys.stderr.write(f"Warning: {entry.line.file}:{entry.line.number}: {fault}\n")
                 continue
             start = starts.said(entry.event)
             if at >= since and (not until or at < until):
-                _write(entry, shape(entry.event, before, start))
+                _write(entry, convert(entry.event, before, start))
             before = at
 
 
 def _fault(entry: Entry, *, timeless: bool) -> str:
-    """Return why a line is left out, if it is."""
+    """Return the reason for leaving out a line, or an empty text."""
     if not entry.line.ended:
-        return _CUT_SHORT
+        return _INCOMPLETE
     return entry.fault or (_NO_TIME if timeless else "")
 
 
-def _write(entry: Entry, shaped: dict[str, Any] | None) -> None:
-    if shaped is entry.event:
-        # As it was written, byte for byte: the chain goes with it.
+def _write(entry: Entry, converted: dict[str, Any] | None) -> None:
+    if converted is entry.event:
+        # Byte for byte as it was written, so that the chain stays valid.
         sys.stdout.write(entry.line.data.decode() + "\n")
-    elif shaped is not None and "class_uid" in shaped:
-        sys.stdout.write(ocsf_line(shaped) + "\n")
-    elif shaped is not None:
-        sys.stdout.write(json.dumps(shaped, separators=(",", ":")) + "\n")
+    elif converted is not None and "class_uid" in converted:
+        sys.stdout.write(ocsf_line(converted) + "\n")
+    elif converted is not None:
+        sys.stdout.write(json.dumps(converted, separators=(",", ":")) + "\n")

@@ -1,4 +1,4 @@
-"""``thoughtgate audit``: the record followed, asked, verified and exported."""
+"""``thoughtgate audit``: follow, query, verify and export the record."""
 
 from thoughtgate.cli.audit.export import EXPORT_EXAMPLES, export_command
 from thoughtgate.cli.audit.query import QUERY_EXAMPLES, query_command

@@ -1,4 +1,4 @@
-"""``thoughtgate audit query``: calls by filter, as a table, JSON or CSV."""
+"""``thoughtgate audit query``: list calls as a table, JSON or CSV."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -6,18 +6,17 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from thoughtgate.cli.audit.source import (
+from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time, span, write_csv
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
     RecordOption,
     SinceOption,
     UntilOption,
-    find_place,
-    open_ledger,
-    shown_time,
-    span,
-    write_csv,
-    write_json,
+    examples,
+    require_choice,
 )
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.output import printable, write_json
 from thoughtgate.errors import UsageError
 from thoughtgate.record.export import CSV_CALLS, call_object
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
@@ -45,10 +44,11 @@ StatusOption: TypeAlias = Annotated[
     str, typer.Option("--status", metavar="WORD", help="ok, error, timeout or cancelled.")
 ]
 TextOption: TypeAlias = Annotated[
-    str, typer.Option("--text", metavar="WORDS", help="Words in name, arguments or reason.")
+    str,
+    typer.Option("--text", metavar="WORDS", help="Words in the name, the arguments or the reason."),
 ]
 LimitOption: TypeAlias = Annotated[
-    int, typer.Option("--limit", metavar="N", min=0, help="At most so many; 0 for all.")
+    int, typer.Option("--limit", metavar="N", min=0, help="Maximum number of calls; 0 for all.")
 ]
 
 
@@ -70,14 +70,14 @@ def query_command(
 ) -> None:
     """List calls, newest first."""
     if json_ and csv_:
-        raise UsageError("--json and --csv exclude each other")
+        raise UsageError("use either --json or --csv, not both")
     start, end = span(since, until)
     wanted = CallFilter(
         run=run,
         server=server,
         tool=tool,
-        decision=chosen("--decision", decision, DECISIONS),
-        status=chosen("--status", status, STATUSES),
+        decision=upper_choice("--decision", decision, DECISIONS),
+        status=upper_choice("--status", status, STATUSES),
         since=start,
         until=end,
         text=text,
@@ -93,19 +93,19 @@ def query_command(
         write_table(calls)
 
 
-def chosen(flag: str, word: str, words: tuple[str, ...]) -> str:
-    """Return one of some words, whatever its case.
+def upper_choice(option: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return the value of an option in upper case, as the record spells it; it may be empty.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: it is not one of the choices, in any case.
     """
-    if word and word.upper() not in words:
-        raise UsageError(f"{flag} is one of {', '.join(words).lower()}, not {word!r}")
-    return word.upper()
+    if value:
+        require_choice(option, value.lower(), [choice.lower() for choice in choices])
+    return value.upper()
 
 
 def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
-    """Print calls as a table that needs no colour."""
+    """Print calls as a table."""
     rows = [("TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL")]
     rows += [
         (
@@ -126,13 +126,8 @@ def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
 
 
 def decision_word(call: Mapping[str, Any]) -> str:
-    """Return what was decided: the verdict, what a person said, whether it was only observed."""
+    """Return the verdict, a person's decision, and whether the verdict was only observed."""
     word = call["decision"] or "-"
     if call["approval"]:
         word = f"{word}/{call['approval']}"
     return f"{word} (observed)" if call["enforced"] == 0 else word
-
-
-def printable(text: str) -> str:
-    """Return a text from a peer with nothing in it that moves a terminal's cursor."""
-    return "".join(char if char.isprintable() else "�" for char in text)

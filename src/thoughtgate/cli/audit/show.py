@@ -1,4 +1,4 @@
-"""``thoughtgate audit show``: the whole story of one call."""
+"""``thoughtgate audit show``: the full history of one call."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -6,15 +6,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.cli.audit.query import decision_word, printable
-from thoughtgate.cli.audit.source import (
-    RecordOption,
-    find_place,
-    open_ledger,
-    shown_time,
-    write_json,
-)
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.audit.query import decision_word
+from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time
+from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples
+from thoughtgate.cli.output import printable, write_json
 from thoughtgate.errors import UsageError
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.export import call_object
@@ -27,30 +22,32 @@ SHOW_EXAMPLES: Final = examples(
 
 
 def show_command(
-    call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id, or how it ends.")],
+    call: Annotated[str, typer.Argument(metavar="CALL", help="Id of the call, or the end of it.")],
     *,
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Tell the whole story of one call: request, gates, approval, end, timings."""
+    """Show the full history of one call: request, verdict, approval, result and timings."""
     if not call.strip():
-        raise UsageError("name a call by its id, or how it ends")
+        raise UsageError("CALL is empty; give the id of a call, or the end of it")
     with open_ledger(find_place(record, config)) as ledger:
         found = find_call(ledger.connection, call)
     if not found:
-        raise UsageError(f"no call {call!r} is on record; `thoughtgate audit query` lists calls")
+        raise UsageError(
+            f"there is no call {call!r} in the record; 'thoughtgate audit query' lists calls"
+        )
     if json_:
         write_json([call_object(one) for one in found])
         return
     for number, one in enumerate(found):
         sys.stdout.write("\n" if number else "")
-        for line in story(one):
+        for line in history(one):
             sys.stdout.write(line + "\n")
 
 
-def story(call: Mapping[str, Any]) -> Iterator[str]:
-    """Tell what happened to a call, in order."""
+def history(call: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what happened to a call, line by line and in order."""
     yield f"call       {call['call_id']}"
     yield f"requested  {shown_time(call['started_at'])}  {call['kind'] or 'tool'} {printable(call['tool'] or '-')} of {call['server'] or '-'}"
     yield f"           by {printable(call['principal'] or 'unknown')}, session {call['session'] or '0'}, run {call['run_id'] or '-'}, {call['method'] or '-'} over {call['transport'] or '-'}, {call['bytes_in'] or 0} bytes"
@@ -71,8 +68,8 @@ def _rule(call: Mapping[str, Any]) -> str:
 
 def _approval(call: Mapping[str, Any]) -> Iterator[str]:
     if call["asked_at"]:
-        question = f", question {call['approval_id']}" if call["approval_id"] else ""
-        yield f"asked      {shown_time(call['asked_at'])}  workflow {call['workflow'] or '-'}{question}"
+        request = f", approval request {call['approval_id']}" if call["approval_id"] else ""
+        yield f"asked      {shown_time(call['asked_at'])}  workflow {call['workflow'] or '-'}{request}"
     for vote in call["votes"]:
         yield f"vote       {_vote(vote)}"
     if call["approval"]:
@@ -91,19 +88,19 @@ def _vote(vote: Mapping[str, Any]) -> str:
     at = parse_time(vote["at"])
     when = shown_time(at) if at is not None else "-"
     why = f": {printable(vote['reason'])}" if vote["reason"] else ""
-    word = "approved" if vote["approve"] else "refused"
+    word = "approved" if vote["approve"] else "denied"
     return f"{when}  {word} by {printable(vote['by'] or 'unknown')}{why}"
 
 
 def _end(call: Mapping[str, Any]) -> Iterator[str]:
     if call["status"] is None:
-        yield "ended      not on record: it is open, or its writer was killed"
+        yield "ended      not in the record: the call is still open, or its gate was killed"
         return
-    isnt = " (the tool says isError)" if call["is_error"] else ""
-    yield f"ended      {shown_time(call['ended_at'])}  {call['status']}{isnt} after {call['latency_ms']} ms, {call['bytes_out']} bytes"
+    tool_error = " (the tool says isError)" if call["is_error"] else ""
+    yield f"ended      {shown_time(call['ended_at'])}  {call['status']}{tool_error} after {call['latency_ms']} ms, {call['bytes_out']} bytes"
     if call["error_class"]:
         code = f" {call['error_code']}" if call["error_code"] is not None else ""
         kind = call["error_kind"] or call["error_class"]
         yield f"           {kind}{code}: {printable(call['error_message'] or '-')}"
-    if call["result_preview"]:  # only a record of an earlier version can have one
+    if call["result_preview"]:  # only in records of an earlier version
         yield f"result     {printable(call['result_preview'])}"

@@ -1,22 +1,21 @@
-"""``thoughtgate audit stats``: sums over the record, with small charts for the terminal."""
+"""``thoughtgate audit stats``: statistics of the record, with small charts for the terminal."""
 
 import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from thoughtgate.cli.audit.query import RunOption, ServerOption, printable
-from thoughtgate.cli.audit.source import (
+from thoughtgate.cli.audit.query import RunOption, ServerOption
+from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time, span
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
     RecordOption,
     SinceOption,
     UntilOption,
-    find_place,
-    open_ledger,
-    shown_time,
-    span,
-    write_json,
+    examples,
 )
-from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.output import counted, printable, write_json
 from thoughtgate.record.export import written_time
 from thoughtgate.record.ledger_queries import (
     CallFilter,
@@ -50,7 +49,7 @@ def stats_command(
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Count calls by decision, tool, server and time; say how long they took."""
+    """Count calls by decision, tool, server and time, and show how long they took."""
     start, end = span(since, until)
     wanted = CallFilter(run=run, server=server, since=start, until=end)
     with open_ledger(find_place(record, config)) as ledger:
@@ -63,8 +62,8 @@ def stats_command(
 
 
 def collect(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, Any]:
-    """Ask the ledger for everything the charts show."""
-    spent = latencies(connection, wanted)
+    """Query the ledger for everything that the charts show."""
+    measured = latencies(connection, wanted)
     step = _step(time_between(connection, wanted))
     return {
         "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
@@ -78,7 +77,7 @@ def collect(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, Any
         "approvals": {
             kind: count for kind, count in count_by(connection, "approval", wanted) if kind
         },
-        "latency_ms": {f"p{share}": percentile(spent, share) for share in _PERCENTILES},
+        "latency_ms": {f"p{share}": percentile(measured, share) for share in _PERCENTILES},
         "step_s": step,
         "over_time": [
             {"at": at, "decision": decision, "calls": count}
@@ -90,20 +89,20 @@ def collect(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, Any
 
 
 def as_json(stats: dict[str, Any]) -> dict[str, Any]:
-    """Return what was collected with times as the record writes them."""
+    """Return the statistics with times in the format of the record."""
     steps = [{**row, "at": written_time(row["at"])} for row in stats["over_time"]]
     return {**stats, "over_time": steps}
 
 
 def percentile(ordered: Sequence[int], share: int) -> int | None:
-    """Return the value below which so many per cent of the values lie."""
+    """Return the value below which the given percentage of the values lies."""
     if not ordered:
         return None
     return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
 
 
 def charts(stats: dict[str, Any]) -> Iterable[str]:
-    """Draw what was collected."""
+    """Yield the statistics as lines of text with bar charts."""
     yield f"{counted(stats['calls'], 'call')}, {counted(stats['messages'], 'other message')}"
     yield from _over_time(stats)
     for title in ("decisions", "statuses", "servers", "tools", "refusals", "approvals"):
@@ -125,7 +124,7 @@ def charts(stats: dict[str, Any]) -> Iterable[str]:
 
 
 def _step(width: float) -> int:
-    """Return the shortest step, in seconds, of which a time has no more than the chart."""
+    """Return the shortest interval, in seconds, that fits the whole time into the chart."""
     return next((step for step in _STEPS_S if width / step < _MAX_BARS), _STEPS_S[-1])
 
 
@@ -142,7 +141,7 @@ def _over_time(stats: dict[str, Any]) -> Iterable[str]:
     top = max(shown)
     line = "".join(_BLOCKS[-(-count * (len(_BLOCKS) - 1) // top)] for count in shown)
     yield f"{shown_time(first * step)}  {line}  {shown_time((last + 1) * step)}"
-    yield f"one block: {step // 60} min; highest: {counted(top, 'call')}"
+    yield f"one block is {step // 60} min; the highest is {counted(top, 'call')}"
 
 
 def _bars(counts: dict[str, int]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""``thoughtgate audit tail``: the record as it grows."""
+"""``thoughtgate audit tail``: show the newest events of the record and follow it."""
 
 import json
 import sys
@@ -16,18 +16,23 @@ from thoughtgate.cli.audit.query import (
     RunOption,
     ServerOption,
     ToolOption,
-    chosen,
-    printable,
+    upper_choice,
 )
 from thoughtgate.cli.audit.source import (
-    RecordOption,
     existing_files,
     find_place,
     require_events,
     shown_time,
     warn_of_faults,
 )
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples, is_without_colour
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    RecordOption,
+    examples,
+    require_choice,
+)
+from thoughtgate.cli.output import is_without_colour, printable
 from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
 from thoughtgate.errors import UsageError
@@ -47,59 +52,65 @@ TAIL_EXAMPLES: Final = examples(
 TYPES: Final = tuple(event.name for event in EVENTS)
 
 _POLL_S: Final = 0.2
-"""How often a followed file is looked at: soon for an eye, idle for a processor."""
+"""How often a followed file is read: fast enough for a person, cheap enough for the CPU."""
 
 _COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
 
 
 def tail_command(
     *,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as it grows.")] = False,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Keep printing new events.")
+    ] = False,
     lines: Annotated[
         int,
-        typer.Option("-n", "--lines", metavar="N", min=0, help="How many events to begin with."),
+        typer.Option(
+            "-n", "--lines", metavar="N", min=0, help="Number of existing events to show first."
+        ),
     ] = 20,
     every: Annotated[
-        bool, typer.Option("--all", help="Messages that no gate judges, too.")
+        bool, typer.Option("--all", help="Include messages that no gate checks.")
     ] = False,
     run: RunOption = "",
     server: ServerOption = "",
     tool: ToolOption = "",
     decision: DecisionOption = "",
-    kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="Only this type.")] = "",
+    kind: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="Only events of this type.")
+    ] = "",
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Show the newest events of the record, and with -f those to come."""
-    if kind and kind not in TYPES:
-        raise UsageError(f"--type is one of {', '.join(TYPES)}, not {kind!r}")
+    """Show the newest events of the record; with -f, keep printing new ones."""
+    if kind:
+        require_choice("--type", kind, TYPES)
     place = find_place(record, config)
     globs = {"run_id": run, "server_name": server}
-    wanted = Wanted(
+    wanted = EventFilter(
         {name: _glob(pattern) for name, pattern in globs.items() if pattern},
         _glob(tool) if tool else None,
-        chosen("--decision", decision, DECISIONS),
+        upper_choice("--decision", decision, DECISIONS),
         kind,
         every=every or kind == MESSAGE,
     )
     coloured = sys.stdout.isatty() and not json_ and not is_without_colour()
     for event in events_of(place.record, wanted, lines, follow=follow):
-        line = json.dumps(event) if json_ else told(event, coloured=coloured)
+        line = json.dumps(event) if json_ else render_event(event, coloured=coloured)
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
 
 def _glob(pattern: str) -> Glob:
-    """Compile a pattern in which only ``*`` and ``?`` are wildcards, as in other commands."""
+    """Compile a pattern in which only ``*`` and ``?`` are wildcards, as in the other commands."""
     try:
         return Glob(pattern.replace("[", "[[]"))
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-class Wanted:
-    """Which events are shown."""
+class EventFilter:
+    """Selects the events to show."""
 
     def __init__(
         self, globs: dict[str, Glob], tool: Glob | None, decision: str, kind: str, *, every: bool
@@ -111,7 +122,7 @@ class Wanted:
         self._every = every
 
     def accepts(self, event: dict[str, Any]) -> bool:
-        """Tell whether an event is to be shown."""
+        """Return whether to show an event."""
         if not self._every and event.get("type") == MESSAGE:
             return False
         if self._kind and event.get("type") != self._kind:
@@ -123,22 +134,24 @@ class Wanted:
         return not self._decision or member(event, "decision").get("action") == self._decision
 
 
-def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterator[dict[str, Any]]:
-    """Give the last events of the record, and when following those that come.
+def events_of(
+    path: Path, wanted: EventFilter, count: int, *, follow: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the last events of the record and, when following, new ones.
 
-    Lines that are no events, and a file that is not there yet, are named on stderr.
+    Lines that are not events, and a file that does not exist yet, are reported on stderr.
 
     Raises:
-        StoreError: there is no such record, or it has lines and none of them is an event.
+        StoreError: there is no such record, or it has lines but none of them is an event.
     """
     if follow and not path.is_file():
-        sys.stderr.write(f"waiting for {path}\n")
+        sys.stderr.write(f"Waiting for {path} to be created.\n")
     files = [] if follow else existing_files(path)
     require_events(path, files)
     current = path if follow or path in files else files[-1]
     reader = Follower(current)
     newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
-    # Listed only now: a file put aside while the current one was read must not be missed.
+    # Listed only now, because the current file may have been rotated while it was read.
     for file in reversed(reader.older() if current == path else files[:-1]):
         if len(newest) == count:
             break
@@ -150,7 +163,7 @@ def events_of(path: Path, wanted: Wanted, count: int, *, follow: bool) -> Iterat
         time.sleep(_POLL_S)
 
 
-def _accepted(lines: Iterable[Line], wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _accepted(lines: Iterable[Line], wanted: EventFilter) -> Iterator[dict[str, Any]]:
     faults = list[tuple[str, int, str]]()
     for line in lines:
         if not line.data:
@@ -164,8 +177,8 @@ def _accepted(lines: Iterable[Line], wanted: Wanted) -> Iterator[dict[str, Any]]
     warn_of_faults(faults)
 
 
-def told(event: dict[str, Any], *, coloured: bool = False) -> str:
-    """Return an event as one line for people."""
+def render_event(event: dict[str, Any], *, coloured: bool = False) -> str:
+    """Return an event as one readable line."""
     kind = text(event, "type") or "-"
     word, rest = _words(kind, event)
     colour = _COLOURS.get(word, _COLOURS.get(kind))
@@ -204,23 +217,23 @@ def _other_words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
         return text(run, "status") or text(run, "mode") or "", f"run {event.get('run_id')}"
     if kind == TOOLS_LIST:
         return "", _list_words(member(event, "list"))
-    said = next((member(event, name) for name in _BODIES if name in event), {})
-    return "", "  ".join(f"{name} {_fact(value)}" for name, value in said.items())
+    body = next((member(event, name) for name in _BODIES if name in event), {})
+    return "", "  ".join(f"{name} {_fact(value)}" for name, value in body.items())
 
 
-def _list_words(said: dict[str, Any]) -> str:
-    """Tell how much of a list was shown, and what was not."""
-    offered, returned = (number(said, name) or 0 for name in ("offered", "returned"))
-    names = said.get("hidden")
+def _list_words(facts: dict[str, Any]) -> str:
+    """Return how much of a list was shown, and which names were hidden."""
+    offered, returned = (number(facts, name) or 0 for name in ("offered", "returned"))
+    names = facts.get("hidden")
     hidden = [_fact(name) for name in names] if type(names) is list else []
-    verb = "would hide" if said.get("enforced") is False else "hidden"
+    verb = "would hide" if facts.get("enforced") is False else "hidden"
     left_out = f"; {verb}: {', '.join(hidden[:_SHOWN_NAMES])}" if hidden else ""
     more = f" and {len(hidden) - _SHOWN_NAMES} more" if len(hidden) > _SHOWN_NAMES else ""
-    return f"{text(said, 'method') or 'list'}  {returned} of {offered} shown{left_out}{more}"
+    return f"{text(facts, 'method') or 'list'}  {returned} of {offered} shown{left_out}{more}"
 
 
 def _fact(value: Any, *, within: bool = False) -> str:
-    """Return a value of an event in words; what is nested deeper than once is left out."""
+    """Return a value of an event as text; values nested more than one level deep are left out."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list) and within:

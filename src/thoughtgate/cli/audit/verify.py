@@ -1,4 +1,4 @@
-"""``thoughtgate audit verify``: prove that the record is what was written, or say where not."""
+"""``thoughtgate audit verify``: check that the record has not been tampered with."""
 
 import os
 import re
@@ -8,8 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
-from thoughtgate.cli.audit.source import Place, find_place, write_json
-from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.audit.source import Place, find_place
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.output import counted, write_json
 from thoughtgate.cli.progress import Reading
 from thoughtgate.core.envelope import GENESIS
 from thoughtgate.errors import EXIT_CONFIG, UsageError
@@ -28,7 +29,7 @@ VERIFY_EXAMPLES: Final = examples(
 _CHAIN: Final = re.compile(rf"[0-9a-fA-F]{{{len(GENESIS)}}}")
 
 _SHOWN: Final = 50
-"""Findings printed for people; ``--json`` has all."""
+"""Maximum number of findings in the readable output; ``--json`` prints all."""
 
 
 def verify_command(
@@ -36,7 +37,7 @@ def verify_command(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="The record. Default: the one that the config, or its absence, says.",
+            help="Record to verify. Default: the one that the config names, or the one in the state directory.",
             show_default=False,
         ),
     ] = None,
@@ -44,33 +45,40 @@ def verify_command(
     config: ConfigOption = None,
     key_env: Annotated[
         str,
-        typer.Option("--key-env", metavar="NAME", help="Variable with the key of the checkpoints."),
+        typer.Option(
+            "--key-env",
+            metavar="NAME",
+            help="Environment variable that holds the key of the checkpoints.",
+        ),
     ] = "",
     anchor: Annotated[
         str | None,
         typer.Option(
             "--anchor",
             metavar="CHAIN",
-            help="A chain noted earlier that must be there.",
+            help="Head of an earlier verification; the record must still contain it.",
             show_default=False,
         ),
     ] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Leave the files put aside out of it.")
+        bool, typer.Option("--alone", help="Verify only this file, without rotated ones.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Check that no line of the record was edited, removed, moved, put in or cut off.
+    """Check that no line of the record was edited, removed, moved, inserted or cut off.
 
-    Exit code 0 when it is sound, 1 when it is not, 2 when it cannot be read. Without a key
-    a rewriter of the whole file and a tail cut off after its gate ended go unnoticed; signed
-    checkpoints find both, except whole runs missing at the end: a record cut right behind an
-    earlier closing checkpoint looks like one that ended there. Only an anchor kept elsewhere
-    finds that, and it finds the others too. What a gate that runs here has not signed yet is
-    a note.
+    The exit code is 0 if the record is sound, 1 if it is not, and 2 if it cannot be read.
+
+    Without a key, this does not detect a file that was rewritten as a whole, or an end that
+    was cut off after the gate had stopped. Signed checkpoints detect both, unless whole runs
+    are missing at the end: a record that was cut right after a closing checkpoint looks like
+    one that ended there. An anchor that you keep elsewhere detects all of these, up to
+    the line where it was taken.
+
+    Lines that a running gate has not signed yet are reported as a note.
     """
     if anchor is not None and not _CHAIN.fullmatch(anchor):
-        raise UsageError(f"--anchor takes a chain, {len(GENESIS)} hex digits, not {anchor!r:.80}")
+        raise UsageError(f"--anchor must be {len(GENESIS)} hex digits (got {anchor!r:.80})")
     place = find_place(file, config)
     if key_env:
         place = place._replace(key=_key(key_env))
@@ -78,7 +86,7 @@ def verify_command(
     if json_:
         write_json(_as_json(place, report))
     else:
-        _tell(place, report)
+        _print_report(place, report)
     if not report.is_sound:
         raise typer.Exit(EXIT_CONFIG)
 
@@ -86,12 +94,12 @@ def verify_command(
 def _key(name: str) -> bytes:
     value = os.environ.get(name)
     if not value:
-        raise UsageError(f"the variable {name} is not set")
+        raise UsageError(f"--key-env: the environment variable {name} is not set")
     return value.encode()
 
 
 def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
-    """Verify a record, knowing of a gate that writes it, though it may begin meanwhile."""
+    """Verify a record, taking into account a gate that is writing it or starts to meanwhile."""
     written = bool(place.key) and _is_being_written(place.record)
     while True:
         with Reading(record_files(place.record, rotated=rotated)) as progress:
@@ -110,12 +118,12 @@ def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
 
 
 def _is_being_written(record: Path) -> bool:
-    """Tell whether a gate of this state directory writes this record now."""
+    """Return whether a gate with this state directory is writing the record now."""
     named = record.resolve()
     return any(
         type(gate.get("record")) is str
         and Path(gate["record"]).resolve() == named
-        # One that only cannot be told to be gone, as on another machine, is no excuse.
+        # Only a gate that is certainly alive counts; one on another machine might be gone.
         and name_of(gate["pid"]) == gate["owner"]
         for gate in list_gates(state_directory(os.environ))
     )
@@ -136,14 +144,14 @@ def _as_json(place: Place, report: Verification) -> dict[str, object]:
     }
 
 
-def _tell(place: Place, report: Verification) -> None:
+def _print_report(place: Place, report: Verification) -> None:
     open_runs = sum(finding.kind == OPEN_RUN for finding in report.findings)
-    told = [finding for finding in report.findings if finding.kind != OPEN_RUN]
-    for finding in told[:_SHOWN]:
+    findings = [finding for finding in report.findings if finding.kind != OPEN_RUN]
+    for finding in findings[:_SHOWN]:
         word = "FAULT" if finding.is_fault else "note"
         sys.stdout.write(f"{word}: {_where(finding)}: {finding.kind}: {finding.message}\n")
-    if len(told) > _SHOWN:
-        sys.stdout.write(f"… and {len(told) - _SHOWN} more; --json lists them\n")
+    if len(findings) > _SHOWN:
+        sys.stdout.write(f"… and {len(findings) - _SHOWN} more; --json lists all\n")
     verdict = "sound" if report.is_sound else "NOT sound"
     lines, runs = counted(report.lines, "line"), counted(report.runs, "run")
     facts = f"{lines}, {runs}, {open_runs} without an end"

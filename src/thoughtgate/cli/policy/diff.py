@@ -1,11 +1,9 @@
-"""``thoughtgate policy diff``: what a change of config loosens or tightens."""
+"""``thoughtgate policy diff``: show what a changed config loosens or tightens."""
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -13,12 +11,11 @@ import typer
 from thoughtgate.analysis.comparison import Target, compare
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
 from thoughtgate.analysis.setting_changes import compare_settings
-from thoughtgate.cli.audit.query import printable
-from thoughtgate.cli.audit.source import RecordOption, write_json
-from thoughtgate.cli.options import JsonOption, examples
+from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
+from thoughtgate.cli.output import printable, write_json
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded
 
 DIFF_EXAMPLES: Final = examples(
     "thoughtgate policy diff thoughtgate.yaml candidate.yaml",
@@ -27,24 +24,25 @@ DIFF_EXAMPLES: Final = examples(
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The config that applies.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The config that shall apply.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Current config.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New config.")],
     *,
     record: RecordOption = None,
     fail: Annotated[
         bool,
         typer.Option(
             "--fail-on-loosen",
-            help="Exit 1 when anything is loosened, or when that cannot be told.",
+            help="Exit with 1 if anything is loosened, or if that cannot be told.",
         ),
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Say what a change of config loosens and what it tightens.
+    """Show what a changed config loosens and what it tightens.
 
-    Tools are probed that either config names and, with --record, that were ever called.
+    This compares the decisions about all tools that either config names and, with --record,
+    about all tools that were ever called.
     """
-    before, after = _load(old), _load(new)
+    before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [Target(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
     changes = compare(before.policy, after.policy, observed, time.time())
@@ -61,43 +59,41 @@ def diff_command(
     if json_:
         write_json([change._asdict() for change in changes])
     else:
-        for line in _told(changes):
+        for line in _lines(changes):
             sys.stdout.write(line + "\n")
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
-        sys.stderr.write("it cannot be told whether this loosens anything; look at it yourself\n")
+        sys.stderr.write(
+            "Cannot tell whether some changes loosen anything; review those under CANNOT BE TOLD.\n"
+        )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
         raise typer.Exit(1)
 
 
-def _load(path: str) -> Loaded:
-    return load_configuration(path, os.environ, str(Path.cwd()))
-
-
 def _masked(value: Any, *loaded: Loaded) -> Any:
-    """Return the value of a setting without the secrets that either config knows."""
+    """Return the value of a setting with the secrets of both configs masked."""
     if isinstance(value, dict):
-        # Names such as token_env name no secret here, but the variable of one.
+        # Keys such as token_env are not masked: they name a variable, not a secret.
         return {name: _masked(inner, *loaded) for name, inner in value.items()}
     for one in loaded:
         value = one.policy.redactor.mask_value(value)
     return value
 
 
-def _told(changes: list[Change]) -> Iterable[str]:
+def _lines(changes: list[Change]) -> Iterable[str]:
     if not changes:
-        yield "no change of what is let through, asked for or refused, nor of any other setting"
+        yield "No changes: both configs make the same decisions and have the same settings."
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):
         found = [change for change in changes if change.effect == effect]
         if found:
             yield f"{effect.upper().replace('_', ' ')} ({len(found)})"
             for change in found:
-                told = f"{change.subject}: {_words(change.before)} -> {_words(change.after)}"
-                yield f"  {printable(told)}"
+                line = f"{change.subject}: {_words(change.before)} -> {_words(change.after)}"
+                yield f"  {printable(line)}"
 
 
 def _words(value: Any) -> str:
-    """Return a value for people: text as it is, anything else as in the config."""
+    """Return a value as text: strings unchanged, anything else as JSON."""
     if value is None or value == "":
         return "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,5 @@
-"""``thoughtgate policy test``: does the policy do what a file of expectations says."""
+"""``thoughtgate policy test``: check the policy against a file of expectations."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -9,12 +8,11 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from thoughtgate.cli.audit.source import write_json
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
+from thoughtgate.cli.output import write_json
 from thoughtgate.config.document import Document
 from thoughtgate.config.parse import parse
 from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
-from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TOOL, Call, Verdict
 from thoughtgate.policy.policy import Policy, evaluate
 
@@ -29,47 +27,47 @@ _KEYS: Final = frozenset(
 )
 _ACTIONS: Final = (FORWARD, DENY, APPROVE)
 _GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
-"""What a verdict may name as its gate where nothing is counted and nobody is asked."""
+"""Gates that can decide here; limits and approvals are not evaluated."""
 _EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
 _METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 
 
 class ExpectationsError(ConfigError):
-    """A file of expectations is wrong, which says nothing about the policy."""
+    """A file of expectations is invalid, which says nothing about the policy."""
 
     exit_code = EXIT_FAILURE
 
 
 class Expectation(NamedTuple):
-    """One call and what must become of it."""
+    """One call and its expected verdict."""
 
     name: str
     call: Call
     expected: dict[str, str]
-    """``action``, and as far as given ``gate``, ``rule`` and ``workflow``."""
+    """``action`` and, if given, ``gate``, ``rule`` and ``workflow``."""
     line: int
 
 
 class Result(NamedTuple):
-    """What became of one expectation."""
+    """The result of checking one expectation."""
 
     expectation: Expectation
     verdict: Verdict
     differs: tuple[str, ...]
-    """What is not as expected, in words."""
+    """The differences from the expected verdict, as text."""
 
 
 def expectations_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The expectations, in YAML.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file with the expectations.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Judge the calls in a file and compare with what the file expects.
+    """Evaluate the calls in a file and compare the verdicts with the expected ones.
 
-    Exit code 0 when all is as expected, 1 when not, 2 when the file is wrong.
+    The exit code is 0 if all verdicts are as expected, 1 if not, and 2 if the file is invalid.
     """
-    loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    loaded = read_config(config)
     expectations = load_expectations(file)
     results = [check(one, loaded.policy, time.time()) for one in expectations]
     failed = [result for result in results if result.differs]
@@ -90,7 +88,7 @@ def load_expectations(file: Path) -> list[Expectation]:
     """Read a file of expectations.
 
     Raises:
-        ExpectationsError: it cannot be read, or is wrong; every problem is listed.
+        ExpectationsError: it cannot be read or is invalid; every problem is listed.
     """
     try:
         text = file.read_text("utf-8")
@@ -107,9 +105,7 @@ def load_expectations(file: Path) -> list[Expectation]:
         raise ExpectationsError(error.problems) from None
     entries = document.data.get("tests")
     if not isinstance(entries, list) or not entries or document.data.keys() != {"tests"}:
-        message = (
-            "must hold one key, tests, with a list such as [{server: s, tool: t, expect: deny}]"
-        )
+        message = "the file must have one key, tests, with a list such as [{server: s, tool: t, expect: deny}]"
         raise ExpectationsError([Problem("tests", message, str(file))])
     problems: list[Problem] = []
     found = [_read(entry, at, document, str(file), problems) for at, entry in enumerate(entries)]
@@ -119,7 +115,7 @@ def load_expectations(file: Path) -> list[Expectation]:
 
 
 def check(expectation: Expectation, policy: Policy, now: float) -> Result:
-    """Judge one call."""
+    """Evaluate one call and compare the verdict with the expected one."""
     verdict = evaluate(expectation.call, policy, now)
     differs = tuple(
         f"{name} is {getattr(verdict, name) or 'none'}, not {wanted}"
@@ -142,14 +138,14 @@ def _read(
 
 
 def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
-    """Give what is wrong with an entry: the member and what would be right."""
+    """Yield the problems of an entry: the key and what is wrong with it."""
     if not isinstance(entry, dict):
         yield "", "must be an object such as {server: s, tool: t, expect: deny}"
         return
     for name in sorted(map(str, entry.keys() - _KEYS)):
-        yield name, f"unknown; known are {', '.join(sorted(_KEYS))}"
+        yield name, f"unknown key; use one of {', '.join(sorted(_KEYS))}"
     if len(_kinds(entry)) != 1:
-        yield "", "name one of tool, resource and prompt"
+        yield "", "give exactly one of tool, resource and prompt"
     if entry.get("expect") not in _ACTIONS:
         yield "expect", f"must be one of {', '.join(_ACTIONS)}"
     gate = entry.get("gate", _GATES[0])
@@ -160,7 +156,7 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
             yield name, "must be an object"
     for name in ("server", "name", "gate", "rule", "workflow", "principal"):
         if not isinstance(entry.get(name, ""), str):
-            yield name, "must be a text"
+            yield name, "must be a string"
 
 
 def _kinds(entry: dict[str, Any]) -> list[str]:

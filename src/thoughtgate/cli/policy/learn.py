@@ -1,4 +1,4 @@
-"""``thoughtgate policy learn``: a tight config proposed from what was observed."""
+"""``thoughtgate policy learn``: propose a strict config based on recorded calls."""
 
 import os
 import sys
@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from thoughtgate.analysis.learning import observe, propose
-from thoughtgate.cli.audit.source import RecordOption, SinceOption, UntilOption, write_json
-from thoughtgate.cli.options import JsonOption, examples
+from thoughtgate.cli.options import JsonOption, RecordOption, SinceOption, UntilOption, examples
+from thoughtgate.cli.output import write_json
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
@@ -30,16 +30,20 @@ def learn_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write to a new file.", show_default=False
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the config to this new file.",
+            show_default=False,
         ),
     ] = None,
     record: RecordOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Propose a config that lets through what was observed and denies the rest, to be reviewed."""
-    seen = observe(recorded_calls(record, since, until), _cautious())
+    """Propose a config that allows the recorded calls and denies all others, for review."""
+    seen = observe(recorded_calls(record, since, until), _starter_policy())
     if not seen:
-        raise UsageError("no calls are on record for that time; nothing can be learned")
+        raise UsageError("the record has no calls in that time; choose another --since or --record")
     if json_:
         write_json([one._asdict() for one in seen])
         return
@@ -50,15 +54,17 @@ def learn_command(
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise UsageError(f"{output} is there already; name another file") from None
+        raise UsageError(f"{output} already exists; choose another file") from None
     except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
-    sys.stderr.write(f"Wrote {output}. Review it, then: thoughtgate policy replay -c {output}\n")
+    sys.stderr.write(
+        f"Wrote {output}. Review it, then run: thoughtgate policy replay -c {output}\n"
+    )
 
 
-def _cautious() -> Policy:
-    """Return the starter policy: it knows which names say that a tool changes things."""
+def _starter_policy() -> Policy:
+    """Return the starter policy, which knows names of tools that change something."""
     settings = load_settings(STARTER_TEXT, file="starter", env={}, read_text=lambda _: "")
     return build_policy(settings, starter=True)

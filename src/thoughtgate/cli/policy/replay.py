@@ -1,6 +1,5 @@
-"""``thoughtgate policy replay``: what another policy would have said of the calls on record."""
+"""``thoughtgate policy replay``: evaluate recorded calls with a different policy."""
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,20 +8,19 @@ from typing import Annotated, Any, Final
 import typer
 
 from thoughtgate.analysis.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
-from thoughtgate.cli.audit.query import printable
-from thoughtgate.cli.audit.source import (
+from thoughtgate.cli.audit.source import find_place, open_ledger, span
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
     RecordOption,
     SinceOption,
     UntilOption,
-    find_place,
-    open_ledger,
-    span,
-    write_json,
+    examples,
+    read_config,
 )
-from thoughtgate.cli.options import ConfigOption, JsonOption, counted, examples
+from thoughtgate.cli.output import counted, printable, write_json
 from thoughtgate.cli.progress import Progress
 from thoughtgate.core.record_events import NOWHERE
-from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 
 REPLAY_EXAMPLES: Final = examples(
@@ -31,8 +29,8 @@ REPLAY_EXAMPLES: Final = examples(
 )
 
 REDACTED_NOTE: Final = (
-    "arguments on record are masked and cut, and annotations are not on record; verdicts that "
-    "could hang on them are marked uncertain"
+    "the record contains masked and shortened arguments and no annotations; verdicts that could "
+    "depend on them are marked uncertain"
 )
 
 
@@ -42,23 +40,24 @@ def replay_command(
     until: UntilOption = "",
     config: ConfigOption = None,
     record: RecordOption = None,
-    all_: Annotated[
-        bool, typer.Option("--fail-on-flip", help="Exit 1 when a decision changes.")
+    fail: Annotated[
+        bool, typer.Option("--fail-on-flip", help="Exit with 1 if any decision changes.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Judge recorded calls by a config and show which decisions change. Nothing is called.
+    """Evaluate recorded calls with a config and show which decisions change.
 
-    The record is the one of the default config, or --record; -c names the candidate.
+    Nothing is called. -c names the config to try; the record is that of the default config,
+    unless you choose another with --record.
     """
-    loaded = load_configuration(config, os.environ, str(Path.cwd()))
+    loaded = read_config(config)
     start, end = span(since, until)
     with Progress() as progress:
         calls = _whole_runs(record, start, end, progress)
         replayed = replay(
             calls,
             loaded.policy,
-            lambda found: progress.count(found, len(calls), "replaying the calls"),
+            lambda found: progress.count(found, len(calls), "replaying calls"),
         )
     outcomes = [one for one in replayed if one.recorded.at >= start]
     unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
@@ -66,14 +65,14 @@ def replay_command(
     if json_:
         write_json(_as_json(outcomes, flips, unowned, loaded.policy.version))
     else:
-        for line in _told(outcomes, flips, unowned):
+        for line in _lines(outcomes, flips, unowned):
             sys.stdout.write(line + "\n")
-    if all_ and flips:
+    if fail and flips:
         raise typer.Exit(1)
 
 
 def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[RecordedCall]:
-    """Give the calls on record, oldest first."""
+    """Yield the recorded calls, oldest first."""
     start, end = span(since, until)
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
@@ -84,7 +83,7 @@ def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[Reco
 def _whole_runs(
     record: Path | None, start: float, end: float, progress: Progress
 ) -> list[RecordedCall]:
-    """Return the calls of a time, and those before it in the same runs: limits counted these too."""
+    """Return the calls in a time span, and earlier ones of the same runs, which limits counted."""
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         if start:
@@ -94,7 +93,7 @@ def _whole_runs(
 
 
 def _calls_of(rows: list[dict[str, Any]], progress: Progress) -> Iterator[RecordedCall]:
-    for row in progress.count(reversed(rows), len(rows), "reading the calls"):
+    for row in progress.count(reversed(rows), len(rows), "reading calls"):
         recorded = recorded_call(row)
         if recorded is not None:
             yield recorded
@@ -119,24 +118,24 @@ def _as_json(
     }
 
 
-def _told(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
+def _lines(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
     flipped = sum(flip.calls for flip in flips)
     yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
     if unowned:
-        yield f"{counted(unowned, 'call')} left out: no server offers what was called"
+        yield f"{counted(unowned, 'call')} left out: no server offers the name that was called"
     for flip in flips:
         word = "tighter" if flip.tightens else "LOOSER"
         doubt = f", {flip.uncertain} uncertain" if flip.uncertain else ""
         yield ""
         yield f"{flip.before} -> {flip.after}  ({word})  {counted(flip.calls, 'call')}{doubt}"
         yield f"  {flip.kind} {printable(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
-        yield f"  such as {', '.join(flip.examples)}"
+        yield f"  for example {', '.join(flip.examples)}"
     doubts: dict[str, int] = {}
     for outcome in outcomes:
         if outcome.uncertain:
             doubts[outcome.uncertain] = doubts.get(outcome.uncertain, 0) + 1
     if doubts:
         yield ""
-        yield "uncertain, because the record does not hold everything:"
+        yield "uncertain, because the record does not contain everything:"
         for why, count in sorted(doubts.items(), key=lambda item: -item[1]):
             yield f"  {counted(count, 'call')}: {why}"

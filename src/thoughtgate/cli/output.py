@@ -1,0 +1,34 @@
+"""How commands print: JSON on stdout, messages on stderr, text that is safe for a terminal."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from thoughtgate.errors import visible
+
+
+def write_json(value: Any) -> None:
+    """Print a value as JSON on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a message of a running gate on stderr, because stdout may carry MCP or the record."""
+    sys.stderr.write(f"thoughtgate: {visible(text)}\n")
+    sys.stderr.flush()
+
+
+def printable(text: str) -> str:
+    """Replace characters that could control the terminal; agents and servers choose names."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 call, 2 calls."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def is_without_colour() -> bool:
+    """Return whether the user has turned colours off (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR"))

@@ -1,0 +1,167 @@
+"""``thoughtgate policy explain``: show what the policy decides about a call, and why."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, NoReturn, TypeAlias
+
+import typer
+
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
+from thoughtgate.cli.output import write_json
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
+from thoughtgate.policy.policy import Policy, Step, explain
+
+EXPLAIN_EXAMPLES: Final = examples(
+    "thoughtgate policy explain --server github --tool delete_repo",
+    "thoughtgate policy explain --server bank --tool transfer --args '{\"amount\": 250}' --json",
+    "thoughtgate policy explain --server files --resource file:///etc/passwd",
+)
+
+ServerOption: TypeAlias = Annotated[
+    str, typer.Option("--server", metavar="ID", help="Server of the call.")
+]
+ToolOption: TypeAlias = Annotated[
+    str | None, typer.Option("--tool", metavar="NAME", help="Tool to call.")
+]
+ResourceOption: TypeAlias = Annotated[
+    str | None, typer.Option("--resource", metavar="URI", help="Resource to read.")
+]
+PromptOption: TypeAlias = Annotated[
+    str | None, typer.Option("--prompt", metavar="NAME", help="Prompt to get.")
+]
+ArgumentsOption: TypeAlias = Annotated[
+    str, typer.Option("--args", metavar="JSON", help="Arguments of the call, as a JSON object.")
+]
+AnnotationsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--annotations", metavar="JSON", help="Annotations of the tool, as a JSON object."
+    ),
+]
+PrincipalOption: TypeAlias = Annotated[
+    str, typer.Option("--principal", metavar="NAME", help="Caller, as Cedar policies see it.")
+]
+
+_METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+
+
+def explain_command(
+    *,
+    server: ServerOption,
+    tool: ToolOption = None,
+    resource: ResourceOption = None,
+    prompt: PromptOption = None,
+    args: ArgumentsOption = "{}",
+    annotations: AnnotationsOption = "{}",
+    principal: PrincipalOption = "local",
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Show what would happen to a call, gate by gate, and why. Nothing is called."""
+    named = {TOOL: tool, RESOURCE: resource, PROMPT: prompt}
+    given = [(kind, name) for kind, name in named.items() if name is not None]
+    if len(given) != 1:
+        raise UsageError("give exactly one of --tool, --resource and --prompt")
+    kind, name = given[0]
+    call = Call(
+        server,
+        kind,
+        name,
+        _object("--args", args),
+        method=_METHODS[kind],
+        annotations=_object("--annotations", annotations) or None,
+        principal=principal,
+    )
+    loaded = read_config(config)
+    for warning in loaded.warnings:
+        sys.stderr.write(f"Warning: {warning}\n")
+    steps = explain(call, loaded.policy, time.time())
+    limits = [
+        limit.id for limit in loaded.policy.limits if limit.selector.covers(server, kind, name)
+    ]
+    if json_:
+        write_json(_as_json(call, loaded, steps, limits))
+    else:
+        sys.stdout.write("\n".join(_lines(call, loaded, steps, limits)) + "\n")
+
+
+def _object(option: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        _refuse(option, str(error))
+    if not isinstance(value, dict):
+        _refuse(option, "this is not an object")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Reject duplicate keys, because the gate rejects such a call too."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key appears twice")
+    return members
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refuse(option: str, why: str) -> NoReturn:
+    raise UsageError(f"{option} must be a JSON object such as '{{\"amount\": 5}}': {why}")
+
+
+def _action(verdict: Verdict | None) -> str:
+    return "passes" if verdict is None else verdict.action
+
+
+def _lines(call: Call, loaded: Loaded, steps: Iterable[Step], limits: list[str]) -> Iterable[str]:
+    policy_: Policy = loaded.policy
+    yield f"call        {call.kind} {call.name} of server {call.server}"
+    yield f"policy      {loaded.path or 'built-in starter policy'} (version {policy_.version}, {policy_.profile})"
+    for step in steps:
+        yield f"{step.gate:<10}  {_action(step.verdict):<8}  {step.looked_at}"
+        if step.verdict is not None:
+            yield f"verdict     {_sentence(step.verdict)}"
+    if limits:
+        yield f"limits      counted by {', '.join(limits)} if it is forwarded"
+
+
+def _sentence(verdict: Verdict) -> str:
+    parts = [verdict.action]
+    if verdict.action == APPROVE:
+        parts.append(f"approval through workflow {verdict.workflow}")
+    if verdict.kind:
+        parts.append(f"the agent gets {verdict.kind}")
+    if verdict.rule:
+        parts.append(f"by {verdict.rule}")
+    if verdict.reason:
+        parts.append(verdict.reason)
+    return "; ".join(parts)
+
+
+def _as_json(call: Call, loaded: Loaded, steps: list[Step], limits: list[str]) -> dict[str, Any]:
+    verdict = steps[-1].verdict
+    return {
+        "call": {
+            "server": call.server,
+            "kind": call.kind,
+            "name": call.name,
+            "arguments": call.arguments,
+        },
+        "policy": {
+            "file": loaded.path,
+            "version": loaded.policy.version,
+            "profile": loaded.policy.profile,
+        },
+        "steps": [
+            {"gate": step.gate, "said": _action(step.verdict), "looked_at": step.looked_at}
+            for step in steps
+        ],
+        "verdict": verdict._asdict() if verdict else None,
+        "limits": limits,
+    }
