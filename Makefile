@@ -39,7 +39,7 @@ AGENT_HOME := $(NODE_HOME)/agents
 AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
-.PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
+.PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
 	audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
@@ -69,7 +69,12 @@ types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
 
 test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is pytest's
 	@echo "== tests"
-	@$(RUN) -m pytest $(PARALLEL) $(PYTEST_ARGS)
+	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
+
+# The tests of properties run again here, because here they look for new examples.
+test-long: $(READY) $(PEERS) ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+	@echo "== long tests"
+	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo

@@ -76,7 +76,7 @@ class Machine:
         told = ["--agent-type", "custom", "--config-path", str(self.config), *flags]
         return WrappedAgent(self, thoughtgate("wrap", *told, "--", *(agent or self.agent())))
 
-    def run(self, *args: str, timeout: float = 20.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *args: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command of ours to its end."""
         return subprocess.run(
             thoughtgate(*args),
@@ -149,7 +149,7 @@ class WrappedAgent:
 
     def wait_until_ready(self) -> Self:
         """Wait until the agent runs."""
-        self.agent_pid = self.peer.receive(20.0)["ready"]
+        self.agent_pid = self.peer.receive()["ready"]
         return self
 
     def open(self, **order: Any) -> Self:
@@ -162,7 +162,7 @@ class WrappedAgent:
     def order(self, what: str, **order: Any) -> Any:
         """Have the agent do something and return what came of it."""
         self.tell(what, **order)
-        return self.peer.receive(20.0)
+        return self.peer.receive()
 
     def tell(self, what: str, **order: Any) -> None:
         """Have the agent do something without waiting."""
@@ -180,7 +180,7 @@ class WrappedAgent:
         params = {"name": tool, "arguments": arguments or {}}
         self.tell("ask", method="tools/call", params=params)
 
-    def finish(self, timeout: float = 20.0) -> int:
+    def finish(self, timeout: float = PATIENCE_S) -> int:
         """Let the agent end, and return wrap's exit code."""
         return self.peer.finish(timeout)
 
@@ -188,7 +188,7 @@ class WrappedAgent:
         """Send wrap a signal."""
         self.peer.signal(number)
 
-    def wait(self, timeout: float = 20.0) -> int:
+    def wait(self, timeout: float = PATIENCE_S) -> int:
         """Wait for the end of wrap without ending the agent."""
         return self.peer.wait(timeout)
 
@@ -197,7 +197,7 @@ class WrappedAgent:
         return int(self.machine.wait_for_event("server_started")["server"]["pid"])
 
     def assert_nothing_left(self) -> None:
-        """Fail unless every process of this run is gone within ten seconds."""
+        """Fail unless every process of this run is gone."""
         self.peer.assert_nothing_left(PATIENCE_S)
 
 
