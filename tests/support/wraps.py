@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from tests.support.commands import ROOT, sample_server, thoughtgate
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S, wait_for
+from tests.support.warm_command import run_warm
 
 ALLOW: Final = "schema: 1\ndefault: forward\n"
 HOLD: Final = """\
@@ -78,6 +79,9 @@ class Machine:
 
     def run(self, *args: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command of ours to its end."""
+        env = {**os.environ, **self.env}
+        if args[0] != "wrap":  # which starts processes of its own
+            return run_warm(*args, env=env, cwd=self.project, timeout=timeout)
         return subprocess.run(
             thoughtgate(*args),
             capture_output=True,
@@ -85,7 +89,7 @@ class Machine:
             timeout=timeout,
             check=False,
             cwd=self.project,
-            env={**os.environ, **self.env},
+            env=env,
         )
 
     def wrap_once(
