@@ -88,3 +88,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith(_GATE_VARIABLES):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one process more than there are cores: many tests wait for processes of their own."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) + 1
