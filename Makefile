@@ -55,18 +55,20 @@ help: ## Print the targets
 
 setup: $(READY) ## Create .venv with everything the other targets need
 
-$(INSTALLED): pyproject.toml
+$(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@$(call phase,set-up: virtual environment,test -x $(RUN) || $(PYTHON) -m venv $(VENV))
+	@$(call phase,set-up: virtual environment,$(PYTHON) -m venv $(VENV))
+
+$(INSTALLED): pyproject.toml | $(RUN)
 	@$(call phase,set-up: ThoughtGate and what it needs,$(PIP) install --editable .)
 	@touch $@
 
 # Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
-$(READY): $(INSTALLED)
-	@$(call phase,set-up: tools for development,\
+$(READY): pyproject.toml | $(RUN)
+	@$(call phase,set-up: ThoughtGate and the tools for development,\
 		$(PIP) install --upgrade 'pip>=25.1' && $(PIP) install --group dev --editable .)
-	@touch $@
+	@touch $(INSTALLED) $@
 
 lint: $(READY) ## ruff: rules and format
 	@$(call phase,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
