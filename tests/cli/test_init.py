@@ -2,15 +2,15 @@
 
 import stat
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.support.warm_command import run_warm
 
 from thoughtgate.policy.starter import STARTER_TEXT
 
 
 def thoughtgate(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "thoughtgate", *args]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
+    return run_warm(*args, cwd=cwd)
 
 
 def test_it_writes_a_config_that_is_valid_and_private(tmp_path: Path) -> None:

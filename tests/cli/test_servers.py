@@ -5,25 +5,22 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.commands import thoughtgate
+from tests.support.warm_command import run_warm
 
 TEXT = "# mine\nschema: 1\ndefault: deny\nservers:\n  files: {command: files-server}  # keep\n"
 
 
 def run(tmp_path: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        thoughtgate("servers", *words),
-        input=stdin,
-        capture_output=True,
-        text=True,
+    return run_warm(
+        "servers",
+        *words,
+        stdin=stdin,
         env={
             "PATH": "/usr/bin:/bin",
             "HOME": str(tmp_path),
             "THOUGHTGATE_STATE_DIR": str(tmp_path),
         },
         cwd=tmp_path,
-        timeout=20,
-        check=False,
     )
 
 

@@ -1,30 +1,27 @@
 """The ``status`` command."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.support.commands import thoughtgate
 from tests.support.frames import call
 from tests.support.hub import sample, serving
 from tests.support.waiting import wait_for
+from tests.support.warm_command import run_warm
 
 
 def run(state: Path, *words: str) -> str:
-    done = subprocess.run(
-        thoughtgate("status", *words),
-        capture_output=True,
-        text=True,
+    done = run_warm(
+        "status",
+        *words,
         env={
             "THOUGHTGATE_STATE_DIR": str(state),
             "PATH": "/usr/bin:/bin",
             "HOME": str(state),
             "COLUMNS": "160",
         },
-        timeout=20,
-        check=True,
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -2,17 +2,16 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.warm_command import run_warm
 
 GOOD = "schema: 1\ndefault: deny\n"
 
 
 def validate(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "thoughtgate", "validate-config", *args]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
+    return run_warm("validate-config", *args, cwd=cwd)
 
 
 @pytest.mark.requirement("FR27", "FR29")

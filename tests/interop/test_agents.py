@@ -12,6 +12,8 @@ from tests.support.real_agents import wrap_agent
 from tests.support.stdio_peer import StdioPeer
 from tests.support.wraps import Machine, entry
 
+pytestmark = pytest.mark.long
+
 SLOW_S = 60.0
 """Real agents start in seconds; on a busy machine it may be many."""
 

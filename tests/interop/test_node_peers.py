@@ -65,13 +65,13 @@ ADD = ("--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "--t
 @pytest.mark.parametrize(
     ("server", "era", "question", "code"),
     [
-        (EVERYTHING, "legacy", LIST, 0),
-        (EVERYTHING, "auto", ECHO, 0),
+        pytest.param(EVERYTHING, "legacy", LIST, 0, marks=pytest.mark.long),
+        pytest.param(EVERYTHING, "auto", ECHO, 0, marks=pytest.mark.long),
         (EVERYTHING, "modern", LIST, 1),
         (sample_server(), "legacy", SAMPLE_ECHO, 0),
         (sample_server(), "modern", SAMPLE_ECHO, 0),
-        (SDK, "auto", ADD, 0),
-        (SDK, "modern", LIST, 0),
+        pytest.param(SDK, "auto", ADD, 0, marks=pytest.mark.long),
+        pytest.param(SDK, "modern", LIST, 0, marks=pytest.mark.long),
     ],
     ids=[
         "everything legacy", "everything auto", "everything modern fails alike", "sample legacy",

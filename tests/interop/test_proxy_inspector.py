@@ -14,7 +14,11 @@ from tests.support.proxy_process import ProxyProcess, environment, proxy_command
 
 ROOT: Final = Path(__file__).parent.parent.parent
 INSPECTOR: Final = ROOT / ".node" / "node_modules" / ".bin" / "mcp-inspector"
-ERAS: Final = ("legacy", "auto", "modern")
+ERAS: Final = (
+    pytest.param("legacy", marks=pytest.mark.long),
+    "auto",
+    pytest.param("modern", marks=pytest.mark.long),
+)
 
 pytestmark = pytest.mark.skipif(
     not INSPECTOR.exists(), reason="the Inspector is not installed: run make node"

@@ -153,6 +153,7 @@ def test_the_official_client_over_http(tmp_path: Path, mode: str) -> None:
 
 
 @needs_node
+@pytest.mark.long
 @pytest.mark.parametrize("era", ["legacy", "auto", "modern"])
 def test_the_inspector_lists_and_calls_through_the_hub(tmp_path: Path, era: str) -> None:
     servers = {**_servers(tmp_path), "old": sample("--era", "legacy")}

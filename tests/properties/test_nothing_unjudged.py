@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 from tests.support.frames import error, notification, request, result
 from tests.support.frames import line as frame
@@ -117,6 +117,7 @@ class Play:
         self.asked: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
+        self.early: set[str] = set()
 
     def agent(self, line: bytes) -> None:
         """Let the agent send a frame."""
@@ -159,13 +160,18 @@ class Play:
     def do_answer(self, ident: Any, good: bool) -> None:
         """Answer the oldest open request of this id, as a server does that ignores cancellations.
 
-        Only the answer to a list has hidden entries in it.
+        Only the answer to a list has hidden entries in it. An answer that comes before its
+        request was sent may still be taken for the answer to it: from then on the server does
+        not know which request of this id is open, and lists nothing by it.
         """
         sent = [body for body in map(json.loads, self.bench.ledger.of(SENT)) if "id" in body]
         mine = [body for body in sent if body.get("method") and _is_same(body["id"], ident)]
         done = self.answered[json.dumps(ident)]
-        self.answered[json.dumps(ident)] += len(mine) > done
-        listed = len(mine) > done and mine[done]["method"] == "tools/list"
+        is_open = len(mine) > done
+        self.answered[json.dumps(ident)] += is_open
+        self.early |= set() if is_open else {json.dumps(ident)}
+        is_known = is_open and json.dumps(ident) not in self.early
+        listed = is_known and mine[done]["method"] == "tools/list"
         tools = {"tools": [{"name": "hide-x"}, {"name": "go-x"}]}
         self.server(frame(result(ident, tools if listed else {}) if good else error(ident, -1)))
 
@@ -293,6 +299,7 @@ def _check(play: Play) -> None:
 
 @pytest.mark.requirement("S000-F-012", "S000-F-014", "S000-F-015")
 @given(st.lists(steps, min_size=5, max_size=50))
+@example([("list", ""), ("answer", "", False), ("turn",), ("plain", ""), ("answer", "", True)])
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_unjudged_or_unrecorded_reaches_the_server(script: list[tuple[Any, ...]]) -> None:
     play = Play()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.records import write_run
 
+from thoughtgate.record import follower as record_follower
 from thoughtgate.record import reader as record_reader
 from thoughtgate.record.follower import Follower
 
@@ -122,3 +123,27 @@ def test_what_was_put_aside_is_no_news_when_the_current_file_is_removed(tmp_path
     assert list(follower.read())
     path.unlink()
     assert list(follower.read()) == []
+
+
+@pytest.mark.parametrize("step", ["record_files", "read_lines"])
+def test_a_file_put_aside_while_it_is_being_found_is_neither_lost_nor_read_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    record = tmp_path / "audit.jsonl"
+    follower = Follower(record)
+    record.write_text(line(1))
+    assert numbers(follower.read()) == [1]
+    with record.open("a") as stream:
+        stream.write(line(2))
+    real = getattr(record_follower, step)
+
+    def rotate_meanwhile(*args: Any, **options: Any) -> Any:
+        """Put the file aside after it was listed, or before it is opened."""
+        monkeypatch.undo()
+        found = real(*args) if step == "record_files" else None
+        record.rename(tmp_path / "audit.jsonl.000001")
+        record.write_text(line(3, size=500))
+        return found or real(*args, **options)
+
+    monkeypatch.setattr(record_follower, step, rotate_meanwhile)
+    assert numbers([*follower.read(), *follower.read()]) == [2, 3]

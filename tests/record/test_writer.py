@@ -513,14 +513,15 @@ def _kill_while_it_works(command: list[str], generation: int) -> None:
     victim.stdout.close()
 
 
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.long)])
 def test_every_call_that_reached_a_server_has_its_decision_though_shims_are_killed(
-    tmp_path: Path,
+    tmp_path: Path, kills: int
 ) -> None:
     path, log, config = tmp_path / "audit.jsonl", tmp_path / "log", tmp_path / "thoughtgate.yaml"
     config.write_text(f"schema: 1\ndefault: forward\naudit: {{file: {path}}}\n")
     command = shim(sample_server("--log", str(log)), "-c", str(config))
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda generation: _kill_while_it_works(command, generation), range(200)))
+        list(pool.map(lambda generation: _kill_while_it_works(command, generation), range(kills)))
     reached = set(re.findall(rb"\d+-\d+", log.read_bytes()))
     events = [entry.event for entry in read_record(path)]
     judged = {e["call"]["call_id"] for e in events if e.get("type") == "tool_call_decision"}

@@ -74,6 +74,7 @@ def test_a_server_that_ignores_the_end_of_its_input_is_terminated_after_five_sec
 
 
 @pytest.mark.requirement("S000-F-018")
+@pytest.mark.long
 def test_a_server_that_ignores_everything_is_killed(tmp_path: Path) -> None:
     options = ["--ignore-eof", "--ignore-sigterm", "--spawn-grandchild"]
     with ShimPeer(tmp_path, options=options) as peer:

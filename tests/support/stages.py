@@ -246,7 +246,7 @@ class StdioStage(Stage):
     def leave(self, ident: Any) -> None:
         """On stdio there is one caller: the agent itself."""
         del ident
-        self.gate.finish(20.0)
+        self.gate.finish()
 
     @property
     def notices(self) -> list[dict[str, Any]]:
@@ -414,7 +414,7 @@ def port_of(gate: StdioPeer) -> int:
         assert gate.process.poll() is None, gate.stderr
         return pattern.search(gate.stderr)
 
-    return int(wait_for(said, 20.0, what="a listening gate").group(1))
+    return int(wait_for(said, what="a listening gate").group(1))
 
 
 def kind_of(answer: dict[str, Any]) -> str:

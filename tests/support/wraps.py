@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from tests.support.commands import ROOT, sample_server, thoughtgate
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S, wait_for
+from tests.support.warm_command import run_warm
 
 ALLOW: Final = "schema: 1\ndefault: forward\n"
 HOLD: Final = """\
@@ -76,8 +77,11 @@ class Machine:
         told = ["--agent-type", "custom", "--config-path", str(self.config), *flags]
         return WrappedAgent(self, thoughtgate("wrap", *told, "--", *(agent or self.agent())))
 
-    def run(self, *args: str, timeout: float = 20.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *args: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command of ours to its end."""
+        env = {**os.environ, **self.env}
+        if args[0] != "wrap":  # which starts processes of its own
+            return run_warm(*args, env=env, cwd=self.project, timeout=timeout)
         return subprocess.run(
             thoughtgate(*args),
             capture_output=True,
@@ -85,7 +89,7 @@ class Machine:
             timeout=timeout,
             check=False,
             cwd=self.project,
-            env={**os.environ, **self.env},
+            env=env,
         )
 
     def wrap_once(
@@ -149,7 +153,7 @@ class WrappedAgent:
 
     def wait_until_ready(self) -> Self:
         """Wait until the agent runs."""
-        self.agent_pid = self.peer.receive(20.0)["ready"]
+        self.agent_pid = self.peer.receive()["ready"]
         return self
 
     def open(self, **order: Any) -> Self:
@@ -162,7 +166,7 @@ class WrappedAgent:
     def order(self, what: str, **order: Any) -> Any:
         """Have the agent do something and return what came of it."""
         self.tell(what, **order)
-        return self.peer.receive(20.0)
+        return self.peer.receive()
 
     def tell(self, what: str, **order: Any) -> None:
         """Have the agent do something without waiting."""
@@ -180,7 +184,7 @@ class WrappedAgent:
         params = {"name": tool, "arguments": arguments or {}}
         self.tell("ask", method="tools/call", params=params)
 
-    def finish(self, timeout: float = 20.0) -> int:
+    def finish(self, timeout: float = PATIENCE_S) -> int:
         """Let the agent end, and return wrap's exit code."""
         return self.peer.finish(timeout)
 
@@ -188,7 +192,7 @@ class WrappedAgent:
         """Send wrap a signal."""
         self.peer.signal(number)
 
-    def wait(self, timeout: float = 20.0) -> int:
+    def wait(self, timeout: float = PATIENCE_S) -> int:
         """Wait for the end of wrap without ending the agent."""
         return self.peer.wait(timeout)
 
@@ -197,7 +201,7 @@ class WrappedAgent:
         return int(self.machine.wait_for_event("server_started")["server"]["pid"])
 
     def assert_nothing_left(self) -> None:
-        """Fail unless every process of this run is gone within ten seconds."""
+        """Fail unless every process of this run is gone."""
         self.peer.assert_nothing_left(PATIENCE_S)
 
 

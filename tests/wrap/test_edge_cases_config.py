@@ -407,7 +407,7 @@ def test_a_signal_at_any_moment_of_the_start_restores_the_config(
     with StdioPeer(command, env=machine.env, cwd=machine.project) as peer:
         peer.wait_for_stderr("agent ")
         peer.signal(signal_number)
-        peer.wait(20.0)
+        peer.wait()
         peer.assert_nothing_left()
 
     wait_for(lambda: machine.config.read_bytes() == original, what="the config to be put back")

@@ -67,6 +67,7 @@ def test_ec_stdio_011_an_agent_that_crashes_takes_its_servers_along(machine: Mac
     assert machine.events()[-1]["run"]["status"] == "FAILED"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "ident"),
     [

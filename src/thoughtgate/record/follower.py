@@ -1,12 +1,16 @@
 """Reading a record on while it is being written, through every file that is put aside."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from thoughtgate.errors import StoreError
 from thoughtgate.record.reader import read_entry, read_lines, record_files
 from thoughtgate.record.verification import Line
+
+_LOOKS: Final = 5
+"""How often the files are listed until a list holds; a rotation takes far less than a look."""
 
 
 class Follower:
@@ -33,8 +37,7 @@ class Follower:
 
     def lines(self) -> Iterator[Line]:
         """Give the whole lines that came since the last time."""
-        for file in self._files():
-            status = file.stat()
+        for file, status in self._files():
             cut = False
             self._first_inode = self._first_inode or status.st_ino
             if status.st_ino != self._inode:
@@ -42,7 +45,8 @@ class Follower:
                 if self._tail_bytes and status.st_size > self._tail_bytes:
                     self._offset, cut = status.st_size - self._tail_bytes, True
                 self._tail_bytes = 0
-            for line in read_lines(file, self._offset, self._number):
+            # Put aside since it was listed, it is found under its new name the next time.
+            for line in read_lines(file, self._offset, self._number, inode=status.st_ino):
                 if line.ended:
                     self._offset += line.size
                     self._number = line.number
@@ -52,21 +56,32 @@ class Follower:
 
     def older(self) -> list[Path]:
         """Return the files that were put aside before the first one it read, oldest first."""
-        files, known = self._known()
-        return files[: known.index(self._first_inode)] if self._first_inode in known else []
+        known = self._known()
+        inodes = [status.st_ino for _, status in known]
+        at = inodes.index(self._first_inode) if self._first_inode in inodes else 0
+        return [file for file, _ in known[:at]]
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[tuple[Path, os.stat_result]]:
         if not self._path.is_file():
             return []  # not there yet, or gone: what was put aside is no news
-        files, known = self._known()
-        if self._inode in known:
-            return files[known.index(self._inode) :]
-        return files if self._from_start else files[-1:]
+        known = self._known()
+        inodes = [status.st_ino for _, status in known]
+        if self._inode in inodes:
+            return known[inodes.index(self._inode) :]
+        return known if self._from_start else known[-1:]
 
-    def _known(self) -> tuple[list[Path], list[int]]:
-        """Return the files of the record that are there now, and what tells them apart."""
-        try:
-            files = record_files(self._path)
-            return files, [file.stat().st_ino for file in files]
-        except (StoreError, FileNotFoundError):
-            return [], []  # removed at this very moment
+    def _known(self) -> list[tuple[Path, os.stat_result]]:
+        """Return the files of the record that are there now, with what tells them apart.
+
+        A file put aside between listing the names and looking at the files would be missing:
+        the list counts only if it is the same afterwards.
+        """
+        for _ in range(_LOOKS):
+            try:
+                files = record_files(self._path)
+                known = [(file, file.stat()) for file in files]
+                if record_files(self._path) == files:
+                    return known
+            except (StoreError, FileNotFoundError):
+                return []  # removed at this very moment
+        return []  # there is always a next time

@@ -4,6 +4,7 @@ A truncated, corrupted, foreign or mixed file is read as far as it is sound; wha
 is an entry with a fault and its place, never an exception.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -68,9 +69,11 @@ def unwatched(_file: Path, _lines: int, _size: int) -> None:
 
 
 def read_lines(
-    file: Path, offset: int = 0, number: int = 0, watch: Watch = unwatched
+    file: Path, offset: int = 0, number: int = 0, watch: Watch = unwatched, *, inode: int = 0
 ) -> Iterator[Line]:
     """Give the lines of one file from an offset on; ``number`` lines stand before it.
+
+    With ``inode``, nothing is read when the name has come to mean another file or none.
 
     Raises:
         StoreError: the file cannot be read.
@@ -78,6 +81,8 @@ def read_lines(
     name = str(file)
     try:
         with file.open("rb") as stream:
+            if inode and os.fstat(stream.fileno()).st_ino != inode:
+                return
             stream.seek(offset)
             rest, left_out = b"", 0
             while chunk := stream.read(_CHUNK):
@@ -94,6 +99,8 @@ def read_lines(
             if rest:
                 yield Line(name, number + 1, rest, ended=False, left_out=left_out)
     except OSError as error:
+        if inode and isinstance(error, FileNotFoundError):
+            return
         raise StoreError(f"{file}: the record cannot be read: {error.strerror}") from error
 
 

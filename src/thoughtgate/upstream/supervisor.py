@@ -207,6 +207,7 @@ class Supervisor:
 
     def _came_up(self, upstream: Upstream) -> None:
         self.capabilities = upstream.capabilities
+        self.used_at = monotonic()  # whoever waited for the start has not called yet
         self._move(CAME_UP)
         self._stale |= set(self._offers)
         self._hear_changes(upstream)

@@ -2,11 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.warm_command import run_warm
 
 CONFIG = """\
 schema: 1
@@ -35,8 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def policy(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "thoughtgate", "policy", *args]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
+    return run_warm("policy", *args, cwd=cwd)
 
 
 def explained(cwd: Path, *args: str) -> dict[str, Any]:

@@ -1,0 +1,152 @@
+"""The command line in a new process, without the time that Python and the imports take.
+
+A process that has imported everything forks a child for each command. The child has its own
+environment, directory and streams, and its exit code is the command's, as with a process
+started in the usual way. Tests of how the command itself starts do not use this.
+"""
+
+import atexit
+import contextlib
+import functools
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE_S, read_some
+
+import thoughtgate
+
+_MESSAGE: Final = 1 << 20
+
+
+def run_warm(
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: str = "",
+    timeout: float = PATIENCE_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, as ``subprocess.run`` would.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended in time, and was killed.
+    """
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(stdin.encode())
+        files[0].seek(0)
+        wanted = {
+            "argv": arguments,
+            "env": dict(os.environ if env is None else env),
+            "cwd": str(cwd or Path.cwd()),
+        }
+        code = _nursery().run(wanted, [one.fileno() for one in files], timeout)
+        for one in files[1:]:
+            one.seek(0)
+        out, err = (one.read().decode() for one in files[1:])
+    return subprocess.CompletedProcess(["thoughtgate", *arguments], code, out, err)
+
+
+class _Nursery:
+    """The process that forks the commands."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._lock = threading.Lock()
+        with theirs:
+            # It forks once more at its start: nobody who counts his children meets it.
+            subprocess.run(
+                [sys.executable, "-m", "tests.support.warm_command", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=ROOT,
+                check=True,
+                timeout=PATIENCE_S,
+            )
+
+    def run(self, wanted: dict[str, Any], streams: list[int], timeout: float) -> int:
+        """Have a command run on these streams and return its exit code."""
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(wanted).encode()], streams)
+            pid = int(read_some(self._socket.fileno()))
+            try:
+                return int(read_some(self._socket.fileno(), timeout=timeout))
+            except AssertionError:
+                os.kill(pid, signal.SIGKILL)
+                read_some(self._socket.fileno())
+                raise subprocess.TimeoutExpired(wanted["argv"], timeout) from None
+
+    def close(self) -> None:
+        """Let the process end."""
+        self._socket.close()
+
+
+@functools.cache
+def _nursery() -> _Nursery:
+    made = _Nursery()
+    atexit.register(made.close)
+    return made
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork a child for each request until the tests have ended."""
+    while True:
+        message, streams, _, _ = socket.recv_fds(requests, _MESSAGE, 3)
+        if not message:
+            return
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            os._exit(_run(json.loads(message), streams))
+        for stream in streams:
+            os.close(stream)
+        requests.send(b"%d" % child)
+        requests.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def _run(wanted: dict[str, Any], streams: list[int]) -> int:
+    """Become the command."""
+    from thoughtgate.cli import app
+
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(wanted["env"])
+    time.tzset()
+    os.chdir(wanted["cwd"])
+    sys.argv = ["thoughtgate", *wanted["argv"]]
+    try:
+        return app.run(wanted["argv"])
+    finally:
+        for stream_object in (sys.stdout, sys.stderr):
+            if stream_object is not None:
+                stream_object.flush()
+
+
+def _main() -> None:
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    for module in pkgutil.walk_packages(thoughtgate.__path__, "thoughtgate."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    if os.fork() == 0:
+        os.setsid()
+        _serve(requests)
+
+
+if __name__ == "__main__":
+    _main()
