@@ -79,6 +79,26 @@ class Setup:
     """Further flags of the gate."""
 
 
+class JsonLines:
+    """A file of JSON lines that another process appends to, read from where it was left."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._lines: list[dict[str, Any]] = []
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return every whole line so far."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._at += len(whole)
+            self._lines += map(json.loads, whole.splitlines())
+        return self._lines
+
+
 class Gate:
     """A running gate and its server."""
 
@@ -89,6 +109,8 @@ class Gate:
         self.setup = setup
         self.state = root / "state"
         self.log = root / "server.jsonl"
+        self._received = JsonLines(self.log)
+        self._records = JsonLines(self.state / "audit.jsonl")
         self.config = root / "thoughtgate.yaml"
         self.patience_s = PATIENCE_S
         self.is_modern = False
@@ -266,11 +288,8 @@ class Gate:
 
     def received_entries(self) -> list[dict[str, Any]]:
         """Return what reached the server, with HTTP headers where there were any."""
-        text = self.log.read_text("utf-8") if self.log.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        return self._received.read()
 
     def records(self) -> list[dict[str, Any]]:
         """Return the events on record so far."""
-        path = self.state / "audit.jsonl"
-        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        return [json.loads(line) for line in lines]
+        return self._records.read()
