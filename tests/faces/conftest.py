@@ -10,12 +10,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.faces.agents import PATIENCE_S
 from tests.faces.face import FACES, Face, Gate, Setup
-from tests.faces.known_drift import drift_of
+from tests.faces.known_drift import DRIFT_PATIENCE_S, drift_of
 from tests.faces.policies import DEVELOPMENT, MAIN
-
-DRIFT_PATIENCE_S = 3.0
-"""How long a scenario waits where it is known to fail."""
 
 Start = Callable[..., Gate]
 
@@ -67,6 +65,8 @@ class WarmGates:
             root = self._root / f"{face.name}-{name}-{next(self._numbers)}"
             gate = self._gates[face.name, name] = Gate(face, root, setup)
             gate.start()
+            if name == "main":
+                gate.call_early(asked_briefly="echo", asked_lenient="echo", extra="hang")
         return gate
 
     def lend(self, face: Face, name: str, setup: Setup, patience_s: float) -> Iterator[Gate]:
@@ -92,12 +92,22 @@ def warm_gates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmGates]:
 @pytest.fixture
 def patience_s(request: pytest.FixtureRequest, face: Face) -> float:
     function = request.node.function.__name__.removeprefix("test_")
-    return DRIFT_PATIENCE_S if drift_of(function, face.name) else 10.0
+    return DRIFT_PATIENCE_S if drift_of(function, face.name) else PATIENCE_S
 
 
 @pytest.fixture
-def gate(face: Face, warm_gates: WarmGates, patience_s: float) -> Iterator[Gate]:
-    yield from warm_gates.lend(face, "main", MAIN, patience_s)
+def gate(
+    request: pytest.FixtureRequest, face: Face, warm_gates: WarmGates, patience_s: float
+) -> Iterator[Gate]:
+    """Lend a warm gate; a scenario with the parameter ``modern`` speaks 2026-07-28 alone.
+
+    On stdio a connection keeps to one era, so that era has a gate of its own there.
+    """
+    modern = request.node.callspec.params.get("modern", False)
+    name = "modern" if modern and face.agent == "stdio" else "main"
+    for lent in warm_gates.lend(face, name, MAIN, patience_s):
+        lent.is_modern = modern
+        yield lent
 
 
 @pytest.fixture

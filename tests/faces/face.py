@@ -79,6 +79,26 @@ class Setup:
     """Further flags of the gate."""
 
 
+class JsonLines:
+    """A file of JSON lines that another process appends to, read from where it was left."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._lines: list[dict[str, Any]] = []
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return every whole line so far."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            self._at += len(whole)
+            self._lines += map(json.loads, whole.splitlines())
+        return self._lines
+
+
 class Gate:
     """A running gate and its server."""
 
@@ -89,12 +109,18 @@ class Gate:
         self.setup = setup
         self.state = root / "state"
         self.log = root / "server.jsonl"
+        self._received = JsonLines(self.log)
+        self._records = JsonLines(self.state / "audit.jsonl")
         self.config = root / "thoughtgate.yaml"
         self.patience_s = PATIENCE_S
+        self.is_modern = False
+        """Whether the scenario at hand speaks revision 2026-07-28, which opens no session."""
         self.behind: StdioPeer | None = None
         self.port = 0
         self._started: list[StdioPeer] = []
         self._agents: list[Agent] = []
+        self._early_agent: Agent | None = None
+        self._early: dict[str, tuple[int, dict[str, str]]] = {}
         for name, text in setup.files.items():
             (root / name).write_text(text, "utf-8")
 
@@ -203,8 +229,8 @@ class Gate:
 
     # Its agents.
 
-    def agent(self, version: str | None = "2025-11-25") -> Agent:
-        """Return a connection; on stdio there is one. None for ``version`` opens no session."""
+    def agent(self, version: str = "2025-11-25") -> Agent:
+        """Return a connection with an open session, where the era has sessions; stdio has one."""
         if self.face.agent == "http":
             agent: Agent = HttpAgent(self.port, self.face.prefix, self.describe, self.setup.host)
         elif self._agents and self.process is getattr(self._agents[-1], "peer", None):
@@ -214,16 +240,34 @@ class Gate:
             agent = PipeAgent(self.process, self.face.prefix, self.describe)
         self._agents.append(agent)
         agent.inbox.patience_s = self.patience_s
-        if version is not None:
+        if not self.is_modern:
             agent.open(version)
         return agent
+
+    def agent_without_session(self) -> Agent:
+        """Return a connection that only ever speaks revision 2026-07-28."""
+        self.is_modern = True
+        return self.agent()
 
     def close_sessions(self) -> None:
         """End the sessions of agents over HTTP; the agent on stdio stays."""
         if self.face.agent == "http":
             for agent in self._agents:
-                agent.close()
-            self._agents.clear()
+                if agent is not self._early_agent:
+                    agent.close()
+            self._agents = [agent for agent in self._agents if agent is self._early_agent]
+
+    def call_early(self, **tools: str) -> None:
+        """Make calls whose outcome takes its time, for a scenario that comes later."""
+        self._early_agent = self.agent()
+        for tool, do in tools.items():
+            arguments = {"mark": f"early-{tool}", "do": do}
+            self._early[tool] = (self._early_agent.start_call(tool, arguments), arguments)
+
+    def early(self, tool: str) -> tuple[Agent, int, dict[str, str]]:
+        """Return the agent, the id and the arguments of a call that was made early."""
+        assert self._early_agent is not None
+        return (self._early_agent, *self._early[tool])
 
     # What came of it.
 
@@ -244,11 +288,8 @@ class Gate:
 
     def received_entries(self) -> list[dict[str, Any]]:
         """Return what reached the server, with HTTP headers where there were any."""
-        text = self.log.read_text("utf-8") if self.log.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        return self._received.read()
 
     def records(self) -> list[dict[str, Any]]:
         """Return the events on record so far."""
-        path = self.state / "audit.jsonl"
-        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        return [json.loads(line) for line in lines]
+        return self._records.read()

@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import queue
+import select
+import socket
 import sys
 import threading
 import uuid
@@ -83,8 +85,8 @@ class Handler(BaseHTTPRequestHandler):
         session = self._session()
         self._start_stream()
         with contextlib.suppress(OSError):
-            # A comment that cannot be written shows that the client has left.
-            self._chunk(b": open\n\n")
+            # An id lets the client resume, as servers of 2025-11-25 do it.
+            self._chunk(f"id: {uuid.uuid4().hex}\nretry: 50\ndata:\n\n".encode())
             while True:
                 try:
                     body = session.unasked_queue.get(timeout=PATIENCE_S)
@@ -121,8 +123,12 @@ class Handler(BaseHTTPRequestHandler):
                 self._event(message)
 
         with contextlib.suppress(OSError):
-            self.server.behind.answer(body, self._session(), say)
+            self.server.behind.answer(body, self._session(), say, self._is_gone)
             self._chunk(b"")
+
+    def _is_gone(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
     def _start_stream(self) -> None:
         self.send_response(200)

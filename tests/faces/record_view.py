@@ -138,9 +138,11 @@ class CallRecord:
         """The call ends with an error of the gate's own."""
         return self.ended("ERROR", {"class": "policy_block", "kind": kind, "message": message})
 
-    def held(self, rule: str | None, workflow: str = "default", gate: str = "rules") -> Self:
+    def held(
+        self, rule: str, workflow: str = "default", gate: str = "rules", summary: str = ""
+    ) -> Self:
         """A person is asked."""
-        self.decided("HOLD", gate, rule, "APPROVAL_REQUIRED", "", workflow=workflow)
+        self.decided("HOLD", gate, rule, "APPROVE", summary, workflow=workflow)
         approval = {"workflow": workflow, "rule_id": rule, "channel": "console", "required": 1}
         return self._add("approval_requested", approval=approval)
 
@@ -158,6 +160,11 @@ class CallRecord:
             **more,
         }
         return self._add("approval_decided", approval=approval)
+
+    def withdrawn(self, reason: str, **more: Any) -> Self:
+        """Nobody waits for the answer any more."""
+        kind = "approval_withdrawn"
+        return self.answered("withdrawn", executes=False, kind=kind, reason=reason, **more)
 
     def ended(self, status: str, error: Any = None, **more: Any) -> Self:
         """The call is over."""

@@ -63,8 +63,9 @@ class Client:
 class Server:
     """The state that all connections share."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, *, legacy: bool = False) -> None:
         self.log = log
+        self._legacy = legacy
         self.tools = list(TOOLS)
         self._asked: dict[str, tuple[threading.Event, list[Body]]] = {}
         self._cancelled: set[Any] = set()
@@ -83,12 +84,14 @@ class Server:
         elif body["method"] == "notifications/cancelled":
             self._cancelled.add((body.get("params") or {}).get("requestId"))
 
-    def answer(self, body: Body, client: Client, say: Say) -> None:
+    def answer(
+        self, body: Body, client: Client, say: Say, is_gone: Callable[[], bool] = lambda: False
+    ) -> None:
         """Take a request; everything about it, its response included, goes to ``say``."""
         params = body.get("params") or {}
         method = body["method"]
         if method == "tools/call":
-            Work(self, client, say, body).run()
+            Work(self, client, say, body, is_gone).run()
             return
         if method == "subscriptions/listen":
             self._listen(body["id"], params, client, say)
@@ -106,6 +109,8 @@ class Server:
             "prompts/get": _prompt,
             "logging/setLevel": lambda _: {},
         }
+        if self._legacy:
+            del known["server/discover"]
         if method in known:
             say(_result(body, known[method](params)))
         else:
@@ -125,9 +130,8 @@ class Server:
         client.listens[ident] = (wanted, say)
         meta = {"_meta": {f"{SPEC}subscriptionId": ident}}
         say(_notice("notifications/subscriptions/acknowledged", notifications=wanted, **meta))
-        end = time.monotonic() + PATIENCE_S
-        while not self.is_cancelled(ident) and time.monotonic() < end:
-            time.sleep(0.02)
+        while not self.is_cancelled(ident):
+            time.sleep(0.05)
 
     # For the work of tools.
 
@@ -150,8 +154,11 @@ class Server:
 class Work:
     """One call of a tool: the argument ``do`` names the method that runs."""
 
-    def __init__(self, server: Server, client: Client, say: Say, body: Body) -> None:
+    def __init__(
+        self, server: Server, client: Client, say: Say, body: Body, is_gone: Callable[[], bool]
+    ) -> None:
         self.server, self.client, self.say, self.body = server, client, say, body
+        self._is_gone = is_gone
         self.params = body.get("params") or {}
         self.arguments = self.params.get("arguments") or {}
         self.is_modern = _revision(self.params) is not None
@@ -184,6 +191,13 @@ class Work:
         end = time.monotonic() + PATIENCE_S
         while not Path(self.arguments["until"]).exists() and time.monotonic() < end:
             if self.server.is_cancelled(self.body["id"]):
+                # Its stream stays open, as that of a server which is slow to stop.
+                self.do_hang()
+                return
+            if self._is_gone():
+                # Over HTTP the newest revision cancels by leaving.
+                params = {"requestId": self.body["id"]}
+                self.server.log.note({"method": "notifications/cancelled", "params": params})
                 return
             time.sleep(0.01)
         self.do_echo()
@@ -191,8 +205,8 @@ class Work:
     def do_hang(self) -> None:
         """Never answer."""
         end = time.monotonic() + PATIENCE_S
-        while not self.server.is_cancelled(self.body["id"]) and time.monotonic() < end:
-            time.sleep(0.02)
+        while not self._is_gone() and time.monotonic() < end:
+            time.sleep(0.05)
 
     def do_die(self) -> None:
         """End the process in the middle of the call."""
@@ -212,9 +226,9 @@ class Work:
         self.do_echo()
 
     def do_result_notice(self) -> None:
-        """Send a notification whose params hold a member called ``result``, then answer."""
+        """Send a notification whose params hold a member called ``result``; answer later."""
         self.say(_notice("notifications/message", level="info", data={"id": 1, "result": "none"}))
-        self.do_echo()
+        self.do_wait()
 
     def do_stray(self) -> None:
         """Send a response to a request that was never made, then answer."""
@@ -346,10 +360,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--fail-starts", type=int, default=0)
     parser.add_argument("--fail-counter", default="")
+    parser.add_argument("--era", choices=("both", "legacy"), default="both")
     parser.add_argument("--start-delay", type=float, default=0.0)
     options = parser.parse_args()
     prepare(options)
-    server = Server(Log(options.log))
+    server = Server(Log(options.log), legacy=options.era == "legacy")
     if options.http:
         # The stdio server starts often and must start fast, so it does not load HTTP.
         sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -1,0 +1,107 @@
+"""What only HTTP has: mirrored headers, sessions, hosts, origins, addresses."""
+
+from typing import Any
+
+import pytest
+from tests.faces.agents import HttpAgent
+from tests.faces.conftest import Start
+from tests.faces.face import HTTP_SERVER, STDIO_AGENT, Gate, Setup
+from tests.faces.known_drift import part
+from tests.faces.outcomes import text_of
+from tests.faces.record_view import events_since
+
+pytestmark = pytest.mark.not_for("the agent does not use HTTP", *STDIO_AGENT)
+
+MODERN = pytest.mark.parametrize("modern", [True], ids=["2026-07-28"])
+MISMATCHES = {
+    "mcp-method": "tools/list",
+    "mcp-name": "denied",
+    "mcp-protocol-version": "2025-11-25",
+}
+
+
+def connect(gate: Gate) -> HttpAgent:
+    """Return an agent over HTTP."""
+    agent = gate.agent()
+    assert isinstance(agent, HttpAgent)
+    return agent
+
+
+def modern_call(agent: HttpAgent, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a call of revision 2026-07-28."""
+    return agent.message("h-1", "tools/call", {"name": tool, "arguments": arguments}, modern=True)
+
+
+@MODERN
+@pytest.mark.parametrize("header", MISMATCHES)
+def test_header_contradicts_the_body(gate: Gate, header: str, *, modern: bool) -> None:
+    agent = connect(gate)
+    start = len(gate.records())
+    mark = f"header-{header}"
+    body = modern_call(agent, "echo", {"mark": mark})
+    posted = agent.post(body, {header: MISMATCHES[header]})
+    assert posted.status == 400
+    assert posted.messages[0]["error"]["code"] == -32020
+    assert gate.received(mark) == []
+    with part("header_mismatch_on_record", gate):
+        gate.wait(lambda: events_since(gate, start, "frame_refused"), "the refusal on record")
+
+
+@MODERN
+def test_mirrored_argument(gate: Gate, *, modern: bool) -> None:
+    agent = connect(gate)
+    agent.ask("tools/list", modern=True)
+    posted = agent.post(modern_call(agent, "regional", {"region": "eu", "mark": "region-same"}))
+    assert posted.status == 200
+    assert text_of(posted.messages[-1]) == "done"
+    if gate.face.name in HTTP_SERVER:
+        (entry,) = [one for one in gate.received_entries() if "region-same" in str(one["body"])]
+        assert entry["headers"]["mcp-param-region"] == "eu"
+        assert entry["headers"]["mcp-name"] == "regional"
+
+
+@MODERN
+def test_mirrored_argument_contradicts_the_body(gate: Gate, *, modern: bool) -> None:
+    agent = connect(gate)
+    agent.ask("tools/list", modern=True)
+    body = modern_call(agent, "regional", {"region": "eu", "mark": "region-other"})
+    posted = agent.post(body, {"mcp-param-region": "us"})
+    assert posted.status == 400
+    assert posted.messages[0]["error"]["code"] == -32020
+    assert gate.received("region-other") == []
+
+
+def test_unknown_session(gate: Gate) -> None:
+    agent = connect(gate)
+    start = len(gate.records())
+    body = agent.message("u-1", "tools/call", {"name": "echo", "arguments": {"mark": "no-session"}})
+    posted = agent.post(body, {"mcp-session-id": "there-is-no-such-session"})
+    assert posted.status == 404
+    assert gate.received("no-session") == []
+    with part("unknown_session_on_record", gate):
+        gate.wait(lambda: events_since(gate, start, "frame_refused"), "the refusal on record")
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [("host", "example.com", 421), ("origin", "https://example.com", 403)],
+    ids=["host", "origin"],
+)
+def test_foreign_web_page(gate: Gate, header: str, value: str, status: int) -> None:
+    agent = connect(gate)
+    start = len(gate.records())
+    body = agent.message("w-1", "tools/call", {"name": "echo", "arguments": {"mark": "foreign"}})
+    assert agent.post(body, {header: value}).status == status
+    assert gate.received("foreign") == []
+    gate.wait(
+        lambda: [
+            one for one in events_since(gate, start, "agent_auth_rejected")
+            if one["agent"]["method"] == header
+        ],
+        "the rejection on record",
+    )  # fmt: skip
+
+
+def test_another_loopback_address(start: Start) -> None:
+    gate = start(Setup({"default": "forward"}, host="127.0.0.2"))
+    assert text_of(gate.agent().call("echo", {"mark": "loopback"})) == "done"
