@@ -39,7 +39,7 @@ def validate_config(
     connected to.
     """
     if schema:
-        from thoughtgate.config.models import json_schema  # only this option needs it
+        from thoughtgate.config.json_schema import json_schema  # only this option needs it
 
         sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
         return

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from thoughtgate.config.complaints import EMPTY
 from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.policy.globs import is_glob
@@ -56,7 +57,7 @@ def check(data: dict[str, Any]) -> Found:
 def _empty(value: Any, path: Path) -> Found:
     """Refuse a key without a value: ``tool:`` left blank would mean every tool."""
     if value is None:
-        yield path, "is empty; give it a value or remove the key"
+        yield path, EMPTY
     elif isinstance(value, dict):
         for key, member in value.items():
             if key not in _MAY_BE_NULL or path[:1] != ("rules",):

@@ -6,17 +6,14 @@ module opens nothing.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from thoughtgate.config.checks import check
-from thoughtgate.config.complaints import complaints
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.environment import apply_environment
-from thoughtgate.config.freeze import freeze
-from thoughtgate.config.models import ConfigModel
 from thoughtgate.config.parse import parse
+from thoughtgate.config.read_keys import read_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.config.substitution import references, substitute
 from thoughtgate.errors import ConfigError, Problem
@@ -53,12 +50,13 @@ def load_settings(
     report.add(unfilled)
     data, wrong = apply_environment(data, env)
     report.problems += wrong
-    model = _validate(data, report)
+    settings, unread = read_settings(data)
+    report.add(unread)
     report.add(check(data))
     cedar = _read_cedar(data, read_text, report)
-    if report.problems or model is None:
+    if report.problems or settings is None:
         raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))
-    return freeze(model, cedar)
+    return replace(settings, cedar=cedar)
 
 
 class _Report:
@@ -108,14 +106,6 @@ def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
     data.setdefault("servers", data.pop(SERVERS_ALIAS))
     data.pop(SERVERS_ALIAS, None)
     return data
-
-
-def _validate(data: dict[str, Any], report: _Report) -> ConfigModel | None:
-    try:
-        return ConfigModel.model_validate(data)
-    except ValidationError as error:
-        report.add(complaints(error, ConfigModel))
-        return None
 
 
 def _read_cedar(

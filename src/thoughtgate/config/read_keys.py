@@ -1,0 +1,146 @@
+"""Plain data to settings, by the types that ``settings`` declares, with every problem at once."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from thoughtgate.config.complaints import EMPTY, MISSING, shown, unknown_key
+from thoughtgate.config.document import Path
+from thoughtgate.config.key_types import NOT_A_KEY, Checked, FileKey, Parsed
+from thoughtgate.config.settings import Section, Settings
+
+REQUIRED: Final = object()
+"""The default of a key that has none."""
+
+_T = TypeVar("_T")
+
+_MUST_BE: Final[dict[type, str]] = {
+    str: "must be a text; put it in quotes",
+    int: "must be a whole number",
+    float: "must be a number",
+    bool: "must be true or false",
+    list: "must be a list",
+    dict: "must hold keys and values",
+}
+
+
+class Key(NamedTuple):
+    """One key of a section."""
+
+    field: str
+    """What ``from_keys`` gets it as."""
+    type: Any
+    default: Any
+
+
+class Reading(NamedTuple):
+    """What became of some data."""
+
+    settings: Settings | None
+    """None when there are problems."""
+    problems: list[tuple[Path, str]]
+
+
+def read_settings(data: dict[str, Any]) -> Reading:
+    """Return the settings that plain data describes, or everything that is wrong with it."""
+    reader = _Reader()
+    settings = reader.read(Settings, data, ())
+    return Reading(None if reader.problems else settings, reader.problems)
+
+
+@cache
+def keys_of(section: Any) -> dict[str, Key]:
+    """Return the keys that a section may hold in the file."""
+    found = {}
+    for ancestor in reversed(section.__mro__):
+        for name, value in vars(ancestor).items():
+            if isinstance(value, FileKey):
+                found[name] = Key(name, value.type, value.options.get("default", REQUIRED))
+    for field in dataclasses.fields(section):
+        if NOT_A_KEY not in split_type(field.type)[1]:
+            found[field.name] = Key(field.name, field.type, _default(field))
+    return {name.removesuffix("_").removesuffix("_s"): key for name, key in found.items()}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return REQUIRED if field.default is dataclasses.MISSING else field.default
+
+
+def split_type(type_: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type without ``None`` and without its marks, and the marks."""
+    if get_origin(type_) in {Union, UnionType}:
+        type_ = next(one for one in get_args(type_) if one is not type(None))
+    if get_origin(type_) is Annotated:
+        return type_.__origin__, type_.__metadata__
+    return type_, ()
+
+
+class _Reader:
+    """Reads values, and collects what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.problems: list[tuple[Path, str]] = []
+
+    def read(self, type_: Any, value: Any, path: Path, *, required: bool = False) -> Any:
+        """Return a value as its type has it; after a problem, what is returned has no meaning."""
+        if value is None and type_ is not Any and not required:
+            self.problems.append((path, EMPTY))
+            return None
+        base, marks = split_type(type_)
+        try:
+            parsed = value
+            for mark in marks:
+                if isinstance(mark, Parsed):
+                    parsed = mark.parse(parsed)
+            result = self._of_type(base, parsed, path)
+            for mark in marks:
+                if isinstance(mark, Checked):
+                    mark.check(result)
+        except ValueError as error:
+            self.problems.append((path, f"{error} (got {shown(path, value)})"))
+            return None
+        return result
+
+    def _of_type(self, type_: Any, value: Any, path: Path) -> Any:
+        origin = get_origin(type_)
+        if origin is tuple:
+            inner = get_args(type_)[0]
+            members = enumerate(_required(list, value))
+            return tuple(self.read(inner, one, (*path, at)) for at, one in members)
+        if origin is Mapping:
+            inner = get_args(type_)[1]
+            entries = _required(dict, value).items()
+            return {key: self.read(inner, one, (*path, key)) for key, one in entries}
+        if issubclass(type_, Section):
+            return self._section(type_, _required(dict, value), path)
+        if type_ is float and type(value) is int:
+            return float(value)
+        return _required(type_, value) if type_ in _MUST_BE else value
+
+    def _section(self, section: Any, value: dict[str, Any], path: Path) -> Any:
+        before = len(self.problems)
+        keys = keys_of(section)
+        found = {}
+        for name, key in keys.items():
+            required = key.default is REQUIRED
+            if name in value:
+                found[key.field] = self.read(
+                    key.type, value[name], (*path, name), required=required
+                )
+            elif required:
+                self.problems.append(((*path, name), MISSING))
+        self.problems += [
+            ((*path, name), unknown_key(name, keys)) for name in value if name not in keys
+        ]
+        return section.from_keys(found, path) if len(self.problems) == before else None
+
+
+def _required(type_: type[_T], value: Any) -> _T:
+    # Exactly this type: true is no whole number, and nothing is converted silently.
+    if type(value) is not type_:
+        raise ValueError(_MUST_BE[type_])
+    return value
