@@ -1,12 +1,13 @@
 """Reading keys: exact types, every problem, and its path."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pytest
 
 from thoughtgate.config.document import dotted
-from thoughtgate.config.key_types import Checked
-from thoughtgate.config.read_keys import REQUIRED, keys_of, read_settings, split_type
+from thoughtgate.config.key_types import Checked, Parsed
+from thoughtgate.config.read_keys import REQUIRED, keys_of, read_settings, shape_of
 from thoughtgate.config.settings import AuditSettings, RuleSettings, ServerSettings, Settings
 
 LEAST: dict[str, Any] = {"schema": 1, "default": "deny"}
@@ -80,8 +81,11 @@ def test_the_keys_of_a_server_named_like_a_key_are_those_of_a_server() -> None:
     assert "command" in said(servers={"auth": {"zzz": 1}})["servers.auth.zzz"]
 
 
-def test_a_type_is_split_from_its_marks() -> None:
-    mark = Checked(len)
-    assert split_type(int) == (int, ())
-    assert split_type(int | None) == (int, ())
-    assert split_type(Annotated[int, mark] | None) == (int, (mark,))
+def test_a_shape_is_a_type_taken_apart() -> None:
+    mark, parser = Checked(len), Parsed(str)
+    shape = shape_of(Annotated[tuple[Annotated[str, mark], ...], parser] | None)
+    assert (shape.base, shape.parsers, shape.checks) == (tuple, (parser,), ())
+    assert shape.member is not None
+    assert (shape.member.base, shape.member.checks) == (str, (mark,))
+    assert shape_of(Mapping[str, Any]).member == shape_of(Any)
+    assert shape_of(int | None) == shape_of(int)

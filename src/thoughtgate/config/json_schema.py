@@ -2,13 +2,12 @@
 
 import ast
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_args, get_origin
+from collections.abc import Iterator
+from typing import Any, Final
 
 from thoughtgate.config import settings
 from thoughtgate.config.durations import render_duration
-from thoughtgate.config.key_types import Checked, Parsed
-from thoughtgate.config.read_keys import REQUIRED, Key, keys_of, split_type
+from thoughtgate.config.read_keys import REQUIRED, Key, Shape, keys_of
 
 _TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -51,7 +50,7 @@ class _Writer:
 
     def _property(self, key: Key) -> dict[str, Any]:
         """Describe a key; defaults are as one would write them, and those of sections are left out."""
-        schema = self._type(key.type)
+        schema = self._shape(key.shape)
         if schema.get("examples") == ["30s", "10m"]:
             return {**schema, "default": render_duration(key.default)}
         default = list(key.default) if isinstance(key.default, tuple) else key.default
@@ -60,30 +59,25 @@ class _Writer:
             return {**schema, "default": default}
         return schema
 
-    def _type(self, type_: Any) -> dict[str, Any]:
-        base, marks = split_type(type_)
-        written = next((mark.schema for mark in marks if isinstance(mark, Parsed)), None)
-        schema = self._base(base) if written is None else dict(written)
-        for mark in marks:
-            if isinstance(mark, Checked):
-                schema |= mark.schema
+    def _shape(self, shape: Shape) -> dict[str, Any]:
+        written = next((parser.schema for parser in shape.parsers), None)
+        schema = self._base(shape) if written is None else dict(written)
+        for check in shape.checks:
+            schema |= check.schema
         return schema
 
-    def _base(self, type_: Any) -> dict[str, Any]:
-        origin = get_origin(type_)
-        if origin is tuple:
-            return {"type": "array", "items": self._type(get_args(type_)[0])}
-        if origin is Mapping:
-            inner = get_args(type_)[1]
-            return {
-                "type": "object",
-                "additionalProperties": True if inner is Any else self._type(inner),
-            }
-        if type_ in _TYPES:
-            return {"type": _TYPES[type_]}
-        if type_.__name__ not in self.sections:
-            self.sections[type_.__name__] = self.section(type_)
-        return {"$ref": f"#/$defs/{type_.__name__}"}
+    def _base(self, shape: Shape) -> dict[str, Any]:
+        base, member = shape.base, shape.member
+        if member is not None and base is tuple:
+            return {"type": "array", "items": self._shape(member)}
+        if member is not None:
+            allowed = True if member.base is Any else self._shape(member)
+            return {"type": "object", "additionalProperties": allowed}
+        if base in _TYPES:
+            return {"type": _TYPES[base]}
+        if base.__name__ not in self.sections:
+            self.sections[base.__name__] = self.section(base)
+        return {"$ref": f"#/$defs/{base.__name__}"}
 
 
 def _meanings(tree: ast.Module) -> Iterator[tuple[str, dict[str, str]]]:

@@ -26,12 +26,24 @@ _MUST_BE: Final[dict[type, str]] = {
 }
 
 
+class Shape(NamedTuple):
+    """A type, taken apart once: taking it apart for each value would take longer than reading it."""
+
+    base: Any
+    """``tuple``, ``Mapping``, ``Any``, a section or a plain type."""
+    member: "Shape | None"
+    """The shape of the members of a tuple or mapping."""
+    marks: tuple[Any, ...]
+    parsers: tuple[Parsed, ...]
+    checks: tuple[Checked, ...]
+
+
 class Key(NamedTuple):
     """One key of a section."""
 
     field: str
     """What ``from_keys`` gets it as."""
-    type: Any
+    shape: Shape
     default: Any
 
 
@@ -46,7 +58,7 @@ class Reading(NamedTuple):
 def read_settings(data: dict[str, Any]) -> Reading:
     """Return the settings that plain data describes, or everything that is wrong with it."""
     reader = _Reader()
-    settings = reader.read(Settings, data, ())
+    settings = reader.read(shape_of(Settings), data, ())
     return Reading(None if reader.problems else settings, reader.problems)
 
 
@@ -57,10 +69,12 @@ def keys_of(section: Any) -> dict[str, Key]:
     for ancestor in reversed(section.__mro__):
         for name, value in vars(ancestor).items():
             if isinstance(value, FileKey):
-                found[name] = Key(name, value.type, value.options.get("default", REQUIRED))
+                default = value.options.get("default", REQUIRED)
+                found[name] = Key(name, shape_of(value.type), default)
     for field in dataclasses.fields(section):
-        if NOT_A_KEY not in split_type(field.type)[1]:
-            found[field.name] = Key(field.name, field.type, _default(field))
+        shape = shape_of(field.type)
+        if NOT_A_KEY not in shape.marks:
+            found[field.name] = Key(field.name, shape, _default(field))
     return {name.removesuffix("_").removesuffix("_s"): key for name, key in found.items()}
 
 
@@ -70,13 +84,22 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return REQUIRED if field.default is dataclasses.MISSING else field.default
 
 
-def split_type(type_: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without ``None`` and without its marks, and the marks."""
+def shape_of(type_: Any) -> Shape:
+    """Take a type apart; ``X | None`` has the shape of ``X``, since no key may be null."""
     if get_origin(type_) in {Union, UnionType}:
         type_ = next(one for one in get_args(type_) if one is not type(None))
+    marks: tuple[Any, ...] = ()
     if get_origin(type_) is Annotated:
-        return type_.__origin__, type_.__metadata__
-    return type_, ()
+        type_, marks = type_.__origin__, type_.__metadata__
+    base = get_origin(type_) or type_
+    member = shape_of(get_args(type_)[base is Mapping]) if base in {tuple, Mapping} else None
+    return Shape(
+        base,
+        member,
+        marks,
+        tuple(mark for mark in marks if isinstance(mark, Parsed)),
+        tuple(mark for mark in marks if isinstance(mark, Checked)),
+    )
 
 
 class _Reader:
@@ -85,41 +108,35 @@ class _Reader:
     def __init__(self) -> None:
         self.problems: list[tuple[Path, str]] = []
 
-    def read(self, type_: Any, value: Any, path: Path, *, required: bool = False) -> Any:
+    def read(self, shape: Shape, value: Any, path: Path, *, required: bool = False) -> Any:
         """Return a value as its type has it; after a problem, what is returned has no meaning."""
-        if value is None and type_ is not Any and not required:
+        if value is None and shape.base is not Any and not required:
             self.problems.append((path, EMPTY))
             return None
-        base, marks = split_type(type_)
         try:
             parsed = value
-            for mark in marks:
-                if isinstance(mark, Parsed):
-                    parsed = mark.parse(parsed)
-            result = self._of_type(base, parsed, path)
-            for mark in marks:
-                if isinstance(mark, Checked):
-                    mark.check(result)
+            for parser in shape.parsers:
+                parsed = parser.parse(parsed)
+            result = self._of_base(shape.base, shape.member, parsed, path)
+            for check in shape.checks:
+                check.check(result)
         except ValueError as error:
             self.problems.append((path, f"{error} (got {shown(path, value)})"))
             return None
         return result
 
-    def _of_type(self, type_: Any, value: Any, path: Path) -> Any:
-        origin = get_origin(type_)
-        if origin is tuple:
-            inner = get_args(type_)[0]
+    def _of_base(self, base: Any, member: Shape | None, value: Any, path: Path) -> Any:
+        if base in _MUST_BE:
+            is_whole = base is float and type(value) is int
+            return float(value) if is_whole else _required(base, value)
+        if member is None:
+            is_section = issubclass(base, Section)
+            return self._section(base, _required(dict, value), path) if is_section else value
+        if base is tuple:
             members = enumerate(_required(list, value))
-            return tuple(self.read(inner, one, (*path, at)) for at, one in members)
-        if origin is Mapping:
-            inner = get_args(type_)[1]
-            entries = _required(dict, value).items()
-            return {key: self.read(inner, one, (*path, key)) for key, one in entries}
-        if issubclass(type_, Section):
-            return self._section(type_, _required(dict, value), path)
-        if type_ is float and type(value) is int:
-            return float(value)
-        return _required(type_, value) if type_ in _MUST_BE else value
+            return tuple([self.read(member, one, (*path, at)) for at, one in members])
+        entries = _required(dict, value).items()
+        return {key: self.read(member, one, (*path, key)) for key, one in entries}
 
     def _section(self, section: Any, value: dict[str, Any], path: Path) -> Any:
         before = len(self.problems)
@@ -129,7 +146,7 @@ class _Reader:
             required = key.default is REQUIRED
             if name in value:
                 found[key.field] = self.read(
-                    key.type, value[name], (*path, name), required=required
+                    key.shape, value[name], (*path, name), required=required
                 )
             elif required:
                 self.problems.append(((*path, name), MISSING))
