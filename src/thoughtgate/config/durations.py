@@ -4,27 +4,29 @@ A bare number has no unit, so it is no duration.
 """
 
 import re
-from fractions import Fraction
 from typing import Final
 
 MAX_SECONDS: Final = 366 * 86_400
 """A year: longer waits are mistakes, and arithmetic on them stays exact."""
 
 _UNITS: Final = {
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86_400),
-    "w": Fraction(604_800),
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
 }
+"""Milliseconds."""
 _PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|w)")
 _PLAIN: Final = re.compile(rf"(?:{_PART.pattern} ?)+")
 _NUMBER: Final = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _ISO: Final = re.compile(
     rf"P(?=.)(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
 )
-_ISO_UNITS: Final = (604_800, 86_400, 3600, 60, 1)
+_ISO_UNITS: Final = ("w", "d", "h", "m", "s")
+_SECOND: Final = 10**9
+"""Durations are added up as whole nanoseconds, so that ``0.1s`` and ``100ms`` are the same."""
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s?(B|KiB|MiB|GiB|KB|MB|GB)?")
 _SIZE_UNITS: Final = {
     "B": 1,
@@ -43,26 +45,31 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: the text is no duration, or is longer than a year.
     """
-    seconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
-    if seconds is None:
+    nanoseconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
+    if nanoseconds is None:
         raise ValueError(
             "must be a duration with its unit, such as 500ms, 30s, 10m, 1h30m or PT10M"
         )
-    if seconds > MAX_SECONDS:
+    if nanoseconds > MAX_SECONDS * _SECOND:
         raise ValueError("must be at most a year")
-    return float(seconds)
+    return nanoseconds / _SECOND
 
 
-def _plain(text: str) -> Fraction:
-    return sum((Fraction(count) * _UNITS[unit] for count, unit in _PART.findall(text)), Fraction())
+def _plain(text: str) -> int:
+    return sum(_nanoseconds(count, unit) for count, unit in _PART.findall(text))
 
 
-def _iso(text: str) -> Fraction | None:
+def _iso(text: str) -> int | None:
     match = _ISO.fullmatch(text)
     if match is None:
         return None
     counts = zip(match.groups(), _ISO_UNITS, strict=True)
-    return sum((Fraction(count) * unit for count, unit in counts if count), Fraction())
+    return sum(_nanoseconds(count, unit) for count, unit in counts if count)
+
+
+def _nanoseconds(count: str, unit: str) -> int:
+    whole, _, decimals = count.partition(".")
+    return int(whole + decimals.ljust(6, "0")) * _UNITS[unit]
 
 
 def render_duration(seconds: float) -> str:
