@@ -1,6 +1,5 @@
 """The words for a wrong key or value: what is wrong, what would be right, and never a secret."""
 
-import difflib
 import json
 from collections.abc import Iterable
 from typing import Any, Final
@@ -36,6 +35,8 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     """Return what to say about a key that its section does not have."""
     if key in _HINTS:
         return _HINTS[key]
+    import difflib  # a config without a mistake loads sooner without it
+
     names = sorted(known)
     close = difflib.get_close_matches(key, names, n=1)
     if close:

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import tomllib
 from typing import Any, Final
 
 from thoughtgate.config.document import MAX_DEPTH, Document, Path, syntax_error
@@ -20,6 +19,8 @@ def parse_toml(text: str, file: str) -> Document:
     Raises:
         ConfigError: the text is not TOML.
     """
+    import tomllib  # most configs are YAML, and start sooner without it
+
     try:
         data = _plain(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
