@@ -28,8 +28,8 @@ def test_keys_without_a_default_are_required() -> None:
     required = {name for name, key in keys_of(Settings).items() if key.default is REQUIRED}
     assert required == {"schema", "default"}
     assert read_settings({}).problems == [
-        (("schema",), "required, and missing"),
-        (("default",), "required, and missing"),
+        (("schema",), "required, but missing"),
+        (("default",), "required, but missing"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The words for a wrong key or value: what is wrong, what would be right, and never a secret."""
+"""The wording of complaints: what is wrong, what would be right, and never a secret."""
 
 import json
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ from thoughtgate.config.document import Path
 from thoughtgate.policy.redaction import MASK, Redactor
 
 MAX_SHOWN: Final = 60
-"""Characters of a wrong value that are quoted."""
+"""How many characters of a wrong value are quoted."""
 
 EMPTY: Final = "is empty; give it a value or remove the key"
-MISSING: Final = "required, and missing"
+MISSING: Final = "required, but missing"
 
 _REDACTOR: Final = Redactor()
 
 _HINTS: Final = {
-    "token": "never write a secret into the file: put it into an environment variable and name that in token_env",
-    "secret": "never write a secret into the file: put it into an environment variable and name that in secret_env",
+    "token": "do not write a secret in the file: put it in an environment variable and name the variable in token_env",
+    "secret": "do not write a secret in the file: put it in an environment variable and name the variable in secret_env",
 }
 
 
@@ -32,7 +32,7 @@ def shown(path: Path, value: Any) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """Return what to say about a key that its section does not have."""
+    """Return the complaint about a key that its section does not have."""
     if key in _HINTS:
         return _HINTS[key]
     import difflib  # a config without a mistake loads sooner without it
@@ -41,4 +41,4 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(key, names, n=1)
     if close:
         return f"unknown key; did you mean {close[0]}?"
-    return f"unknown key; known here are {', '.join(names)}"
+    return f"unknown key; the keys here are {', '.join(names)}"

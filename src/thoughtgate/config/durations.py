@@ -1,13 +1,13 @@
 """Durations, rates and sizes as people write them: ``1h30m``, ``PT10M``, ``30/m``, ``64MiB``.
 
-A bare number has no unit, so it is no duration.
+A bare number is not a duration, because it has no unit.
 """
 
 import re
 from typing import Final
 
 MAX_SECONDS: Final = 366 * 86_400
-"""A year: longer waits are mistakes, and arithmetic on them stays exact."""
+"""A year; a longer duration is a mistake."""
 
 _UNITS: Final = {
     "ms": 1,
@@ -43,13 +43,11 @@ def parse_duration(text: str) -> float:
     """Return the seconds of ``500ms``, ``10m``, ``1h30m``, ``1h 30m`` or ISO 8601 ``PT10M``.
 
     Raises:
-        ValueError: the text is no duration, or is longer than a year.
+        ValueError: the text is not a duration, or is longer than a year.
     """
     nanoseconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
     if nanoseconds is None:
-        raise ValueError(
-            "must be a duration with its unit, such as 500ms, 30s, 10m, 1h30m or PT10M"
-        )
+        raise ValueError("must be a duration with a unit, such as 500ms, 30s, 10m, 1h30m or PT10M")
     if nanoseconds > MAX_SECONDS * _SECOND:
         raise ValueError("must be at most a year")
     return nanoseconds / _SECOND
@@ -86,7 +84,7 @@ def parse_rate(text: str) -> tuple[int, float]:
     """Return count and seconds of ``30/m``, ``5/s``, ``100/h`` or ``10/30s``.
 
     Raises:
-        ValueError: the text is no rate.
+        ValueError: the text is not a rate.
     """
     count, slash, period = text.partition("/")
     period = period if period[:1].isdigit() else f"1{period}"
@@ -95,7 +93,7 @@ def parse_rate(text: str) -> tuple[int, float]:
     except ValueError:
         seconds = 0.0
     if not slash or not re.fullmatch(r"[0-9]{1,9}", count) or int(count) == 0 or not seconds:
-        raise ValueError("must be a count in a time, such as 30/m, 5/s, 100/h or 10/30s")
+        raise ValueError("must be a number of calls per period, such as 30/m, 5/s, 100/h or 10/30s")
     return int(count), seconds
 
 
@@ -103,7 +101,7 @@ def parse_size(text: str) -> int:
     """Return the bytes of ``1048576``, ``64KB`` or ``10MiB``.
 
     Raises:
-        ValueError: the text is no size.
+        ValueError: the text is not a size.
     """
     match = _SIZE.fullmatch(text)
     if match is None:

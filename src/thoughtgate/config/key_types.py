@@ -18,7 +18,7 @@ from thoughtgate.policy.words import split_words
 class Parsed:
     """Marks a type whose values are written in another form, and parses that form.
 
-    ``parse`` raises ValueError with words for the user; ``schema`` describes the written form.
+    ``parse`` raises ValueError with a message for the user; ``schema`` describes the written form.
     """
 
     def __init__(
@@ -32,11 +32,11 @@ class Parsed:
 class Checked:
     """Marks a type of which only some values are allowed.
 
-    ``check`` raises ValueError with words for the user; ``schema`` is added to the type's own.
+    ``check`` raises ValueError with a message for the user; ``schema`` is added to the type's own.
     """
 
     def __init__(self, check: Callable[[Any], object], **schema: Any) -> None:
-        """Keep the check and what JSON Schema can say about it."""
+        """Keep the check, and how JSON Schema expresses it."""
         self.check = check
         self.schema = schema
 
@@ -111,7 +111,9 @@ def _one_or_more(value: Any) -> Any:
 
 def _word(value: str) -> None:
     if split_words(value) != {value.lower()}:
-        raise ValueError("must be a single word: names are split at punctuation and at camel case")
+        raise ValueError(
+            "must be a single word, because names are split at punctuation and camel case"
+        )
 
 
 Text = Annotated[str, Checked(not_empty, minLength=1)]

@@ -1,7 +1,7 @@
-"""Text in, settings out, or every problem at once.
+"""Config text to settings, or a report of every problem.
 
-The caller gives the environment and a way to read the files that the config names; this
-module opens nothing.
+The caller provides the environment and a function that reads the files named in the
+config; this module opens nothing.
 """
 
 import re
@@ -60,7 +60,7 @@ def load_settings(
 
 
 class _Report:
-    """Collects problems; the first about a key counts."""
+    """Collects problems; only the first one about a key is kept."""
 
     def __init__(self, document: Document, file: str) -> None:
         self.problems: list[Problem] = []
@@ -70,7 +70,7 @@ class _Report:
         self._hidden: tuple[Path, ...] = ()
 
     def hide(self, paths: Iterable[Path]) -> None:
-        """Never quote these values: they come from the environment, as secrets do."""
+        """Never quote these values: they come from the environment and may be secrets."""
         self._hidden = tuple(paths)
 
     def add(self, found: Iterable[tuple[Path, str]]) -> None:
@@ -86,7 +86,7 @@ class _Report:
         return message
 
     def _line(self, path: Path) -> int:
-        """Return the line of the value, or of the nearest thing around it."""
+        """Return the line of the value, or of the nearest section around it."""
         for length in range(len(path), 0, -1):
             if line := self._lines.get(path[:length]):
                 return line
@@ -94,12 +94,12 @@ class _Report:
 
 
 def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
-    """Return the data with ``mcpServers`` renamed, so that agents' entries can be pasted."""
+    """Return the data with ``mcpServers`` renamed, so that entries of agents can be pasted."""
     data: dict[str, Any] = dict(document.data)
     if SERVERS_ALIAS not in data:
         return data
     if "servers" in data:
-        report.add([((SERVERS_ALIAS,), "servers is there too; keep one of the two")])
+        report.add([((SERVERS_ALIAS,), "servers is set too; keep one of them")])
     for path, line in list(document.lines.items()):
         if path[:1] == (SERVERS_ALIAS,):
             document.lines.setdefault(("servers", *path[1:]), line)
@@ -111,7 +111,7 @@ def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
 def _read_cedar(
     data: Mapping[str, Any], read_text: Callable[[str], str], report: _Report
 ) -> tuple[CedarSource, ...]:
-    """Read and parse the Cedar files, and check the workflows that they name."""
+    """Read and parse the Cedar files, and check the workflows they name."""
     sources = []
     section = data.get("cedar")
     paths = section.get("policies") if isinstance(section, dict) else None
@@ -134,6 +134,6 @@ def _read_cedar(
     known = {"", "default", *(approval if isinstance(approval, dict) else ())}
     for workflow in sorted(engine.workflows - known):
         report.add(
-            [(("approval", workflow), "a Cedar policy asks this workflow, which does not exist")]
+            [(("approval", workflow), "a Cedar policy uses this workflow, but it does not exist")]
         )
     return tuple(sources)

@@ -1,4 +1,4 @@
-"""Plain data to settings, by the types that ``settings`` declares, with every problem at once."""
+"""Plain data to settings, by the types declared in ``settings``; reports every problem at once."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ REQUIRED: Final = object()
 _T = TypeVar("_T")
 
 _MUST_BE: Final[dict[type, str]] = {
-    str: "must be a text; put it in quotes",
+    str: "must be text; put it in quotes",
     int: "must be a whole number",
     float: "must be a number",
     bool: "must be true or false",
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What became of some data."""
+    """The result of reading data."""
 
     settings: Settings | None
     """None when there are problems."""
@@ -109,7 +109,7 @@ class _Reader:
         self.problems: list[tuple[Path, str]] = []
 
     def read(self, shape: Shape, value: Any, path: Path, *, required: bool = False) -> Any:
-        """Return a value as its type has it; after a problem, what is returned has no meaning."""
+        """Return the value converted to its type; after a problem, the result is meaningless."""
         if value is None and shape.base is not Any and not required:
             self.problems.append((path, EMPTY))
             return None
@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _required(type_: type[_T], value: Any) -> _T:
-    # Exactly this type: true is no whole number, and nothing is converted silently.
+    # Exactly this type: to isinstance, true would be a whole number.
     if type(value) is not type_:
         raise ValueError(_MUST_BE[type_])
     return value

@@ -67,7 +67,7 @@ class Expose(Section):
     allow = FileKey(tuple[GlobText, ...], default=())
     """Only these names; an empty list shows nothing."""
     block = FileKey(tuple[GlobText, ...], default=())
-    """All but these names."""
+    """All names except these."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
@@ -116,19 +116,19 @@ class ServerSettings(Section):
 
     id: Annotated[str, NOT_A_KEY]
     name: str = ""
-    """Name for people."""
+    """Display name."""
     type = FileKey(Annotated[str, one_of("stdio", "http", "sse", "streamable-http")], default="")
-    """Accepted from pasted entries; what counts is ``command`` or ``url``."""
+    """Accepted in pasted entries and ignored; ``command`` or ``url`` decides."""
     command: str = ""
-    """Program of a stdio server; never run by a shell."""
+    """Program of a stdio server; it is never run through a shell."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """Arguments of the program."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables added to its environment."""
+    """Variables added to the environment of the program."""
     cwd: str = ""
-    """Directory it starts in."""
+    """Working directory of the program."""
     url: str = ""
-    """Address of an HTTP server."""
+    """URL of an HTTP server."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers sent to an HTTP server."""
     auth: ServerAuth | None = None
@@ -138,19 +138,19 @@ class ServerSettings(Section):
     timeout_s: Duration = 30.0
     """How long a call may take."""
     start_timeout_s: Duration = 10.0
-    """How long the start may take."""
+    """How long the server may take to start."""
     connect_timeout_s: Duration = 5.0
     """How long connecting to an HTTP server may take."""
     eager: bool = False
-    """Start with the gate instead of at the first call."""
+    """Start the server with the gate instead of at the first call."""
     idle_s: Duration = 0.0
-    """Stop a server that was not called for so long; by default it stays."""
+    """Stop a server that has not been called for this long; by default it keeps running."""
     enabled: bool = True
-    """False hides everything of the server and never starts it."""
+    """False hides everything the server offers and never starts it."""
     disabled = FileKey(bool, default=False)
-    """Accepted from pasted entries: the opposite of ``enabled``."""
+    """Accepted in pasted entries: the opposite of ``enabled``."""
     isolation: Annotated[str, one_of("shared", "session")] = "shared"
-    """One child for all HTTP clients, or one a session."""
+    """``shared``: one process for all HTTP clients; ``session``: one process per session."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
@@ -173,13 +173,13 @@ class SelectorSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedSettings(Section):
-    """What rules and limits have in common: an id, and which calls are meant."""
+    """What rules and limits have in common: an id and the calls they apply to."""
 
     id: Annotated[str, NOT_A_KEY]
     selector: Annotated[SelectorSettings, NOT_A_KEY] = SelectorSettings()
 
     id_ = FileKey(str, default="")
-    """Name in the record; by default its place in the list."""
+    """Name in the record; by default the position in the list."""
     tool = FileKey(Globs, default=None)
     """Tool names; globs, one or a list."""
     resource = FileKey(Globs, default=None)
@@ -189,13 +189,13 @@ class SelectedSettings(Section):
     server = FileKey(Globs, default=None)
     """Server ids; globs, one or a list."""
     kind = FileKey(Annotated[str, one_of("tool", "resource", "prompt")], default=None)
-    """Everything of a kind, when no name is given."""
+    """Applies to everything of this kind when no name is given."""
     words = FileKey(Words, default=None)
-    """Words of which the name must hold one: ``delete`` fits ``delete_file`` and ``fileDelete``."""
+    """Words, one of which must occur in the name: ``delete`` matches ``delete_file`` and ``fileDelete``."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
-        """Gather the keys that say which calls are meant into a selector."""
+        """Combine the keys that select calls into a selector."""
         named = {kind: keys.pop(kind, ()) for kind in ("tool", "resource", "prompt")}
         kind = keys.pop("kind", "")
         kinds = tuple(one for one, names in named.items() if names)
@@ -215,20 +215,20 @@ class RuleSettings(SelectedSettings):
     when: When = field(default_factory=dict)
     """Conditions on the arguments."""
     annotations: When = field(default_factory=dict)
-    """Conditions on what the server says of the tool; only with ``deny`` and ``approve``."""
+    """Conditions on the tool's annotations, which the server writes; only with ``deny`` and ``approve``."""
     action: Action
     """``forward``, ``deny``, ``approve`` (ask a person) or ``policy`` (ask Cedar)."""
     approval: str = ""
-    """Workflow that asks; only with ``approve``."""
+    """Approval workflow to use; only with ``approve``."""
     reason: str = ""
-    """Why; shown to approvers and recorded, never sent to the agent."""
+    """Reason for the rule; shown to approvers and recorded, never sent to the agent."""
     redact: bool = False
-    """Mask secrets in the result too."""
+    """Also mask secrets in the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """Calls in a time."""
+    """A number of calls per period."""
 
     count: int
     period_s: float
@@ -240,14 +240,14 @@ def _rate(value: Any) -> RateSettings:
 
 @dataclass(frozen=True, slots=True)
 class BreakerSettings(Section):
-    """Leave a failing tool alone for a while."""
+    """A circuit breaker: refuse calls to a failing tool for a while."""
 
     failures: Count
-    """Failures that open the breaker."""
+    """Number of failures that opens the breaker."""
     within_s: Duration = 60.0
-    """Time in which they are counted."""
+    """Period in which failures are counted."""
     cooldown_s: Duration = 30.0
-    """How long calls are refused before one may try again."""
+    """How long calls are refused before one is let through as a test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,15 +257,15 @@ class LimitSettings(SelectedSettings):
     rate: (
         Annotated[RateSettings, Parsed(_rate, {"type": "string", "examples": ["30/m"]})] | None
     ) = None
-    """Calls in a time: ``30/m``."""
+    """Calls per period: ``30/m``."""
     budget: Annotated[int, between(0)] | None = None
-    """Calls in all."""
+    """Total number of calls."""
     duplicate_s: Duration = 0.0
     """Refuse the same call with the same arguments within this time."""
     breaker: BreakerSettings | None = None
-    """Refuse calls to what keeps failing."""
+    """Refuse calls to a tool that keeps failing."""
     scope: Annotated[str, one_of("run", "session", "principal", "server", "tool")] = ""
-    """What is counted together; by default the run, for breakers and duplicates the tool."""
+    """What calls are counted by; the default is ``run``, or ``tool`` for breakers and duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,15 +285,15 @@ class SlackSettings(Section):
     token_env: VariableName = "SLACK_BOT_TOKEN"  # noqa: S105  the name of a variable, not a secret
     """Environment variable that holds the bot token."""
     mention: Texts = ()
-    """User ids that are mentioned."""
+    """Ids of the users to mention."""
     approve_reaction: Text = "+1"
     """Reaction that approves."""
     deny_reaction: Text = "-1"
     """Reaction that denies."""
     poll_s: Duration = 5.0
-    """How often the message is looked at."""
+    """How often reactions are checked."""
     api_url: Text = "https://slack.com/api/"
-    """Address of Slack's API."""
+    """URL of the Slack API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class WebhookSettings(Section):
     """A webhook."""
 
     url: Text
-    """Where requests are sent."""
+    """URL that approval requests are sent to."""
     secret_env: VariableName
     """Environment variable that holds the signing secret."""
 
@@ -314,23 +314,23 @@ class WorkflowSettings(Section):
     channel: Annotated[str, one_of("console", "terminal", "slack", "webhook", "elicitation")] = (
         "console"
     )
-    """Where people are asked."""
+    """Where reviewers are asked."""
     slack: SlackSettings | None = None
-    """Needed for the channel ``slack``."""
+    """Required for the channel ``slack``."""
     webhook: WebhookSettings | None = None
-    """Needed for the channel ``webhook``."""
+    """Required for the channel ``webhook``."""
     approvers: Texts = ()
-    """Who may decide; by default anyone who can reach the channel."""
+    """Reviewers who may decide; by default anyone who can reach the channel."""
     required: Count = 1
-    """How many people must approve."""
+    """Number of approvals needed."""
     timeout_s: Duration = 300.0
-    """How long a call waits."""
+    """How long a call waits for a decision."""
     on_timeout: Annotated[str, one_of("deny", "approve")] = "deny"
-    """What happens then."""
+    """What happens when nobody decides in time."""
     allow_elicitation: bool = False
-    """Let the agent's own prompt ask as well."""
+    """Also ask through the agent's own prompt."""
     remember: bool = True
-    """Let an approver make a decision stand for later calls."""
+    """Let reviewers apply a decision to later calls as well."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
@@ -340,74 +340,74 @@ class WorkflowSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class ListenAuth(Section):
-    """Who may connect to the HTTP side."""
+    """Who may connect to the HTTP listener."""
 
     type: Annotated[str, one_of("bearer", "ip_allowlist", "both", "jwt")]
-    """How clients are known."""
+    """How clients are authenticated."""
     token_env: VariableName = ""
     """For ``bearer`` and ``both``: environment variable that holds the token."""
     allow: Texts = ()
     """For ``ip_allowlist`` and ``both``: address ranges such as ``10.0.0.0/8``."""
     jwks_url: str = ""
-    """For ``jwt``: where the keys are."""
+    """For ``jwt``: URL of the key set."""
     issuer: str = ""
-    """For ``jwt``: the issuer that must have signed."""
+    """For ``jwt``: the required issuer."""
     audience: str = ""
-    """For ``jwt``: the audience the token must be for."""
+    """For ``jwt``: the required audience."""
     principal_claim: Text = "sub"
     """For ``jwt``: the claim that names the principal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenSettings(Section):
-    """The agent side."""
+    """The listener that agents connect to."""
 
     transport: Annotated[str, one_of("stdio", "http")] = "stdio"
     """``stdio`` or ``http``."""
     host: Text = "127.0.0.1"
-    """Address to listen on; another than loopback needs ``auth``."""
+    """Address to listen on; any address other than loopback requires ``auth``."""
     port: Port = 8080
     """Port to listen on."""
     auth: ListenAuth | None = None
     """Who may connect."""
     origins: Texts = ()
-    """Origins of web pages that may call."""
+    """Origins of web pages that may connect."""
     hosts: Texts = ()
-    """Further host names the listener answers to."""
+    """Additional host names that the listener accepts."""
     public_url: str = ""
-    """Address clients use, when it is another."""
+    """URL that clients use, if it differs from the address to listen on."""
     request_timeout_s: Duration = 30.0
-    """How long a request may take, approvals not counted."""
+    """How long a request may take, not counting approvals."""
     keep_alive_s: Duration = 60.0
     """How long an idle connection is kept."""
     max_body: Size = MIB
     """Largest request body."""
     max_concurrent: Count = 10_000
-    """Requests at once; one more gets 503."""
+    """Maximum number of concurrent requests; further requests get 503."""
     max_batch: Count = 100
-    """Messages in a batch."""
+    """Maximum number of messages in a batch."""
     max_sessions: Count = 10_000
-    """Sessions at once."""
+    """Maximum number of open sessions."""
     session_idle_s: Duration = 1800.0
-    """How long a silent session is kept."""
+    """How long an idle session is kept."""
     drain_s: Duration = 25.0
-    """How long calls in flight may take when the gate stops."""
+    """How long calls in progress may take to finish when the gate stops."""
     admin_host: Text = "127.0.0.1"
     """Address of the admin port."""
     admin_port: PortOrZero = 0
     """Separate port for health and metrics; 0 for none."""
     workers: Annotated[int, between(1, 64)] = 1
-    """Processes that share the port."""
+    """Number of processes that share the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotateSettings(Section):
-    """When a new record file is begun."""
+    """When a new record file is started."""
 
     size: Size = 64 * MIB
-    """Size of a file."""
+    """Size at which a new file is started."""
     keep: Count = 10
-    """Files that are kept."""
+    """Number of files to keep."""
 
 
 _ROTATE: Final = RotateSettings()
@@ -418,21 +418,21 @@ class AuditSettings(Section):
     """The record."""
 
     sink: Annotated[str, one_of("file", "stderr", "stdout")] = "file"
-    """Where records go; ``stdout`` only when the agent side is HTTP."""
+    """Where records are written; ``stdout`` only if ``listen.transport`` is ``http``."""
     file: str = ""
     """Record file, relative to the state directory."""
     ledger: bool = True
-    """Keep the database behind ``audit query``."""
+    """Keep the database that ``audit query`` reads."""
     on_failure: Annotated[str, one_of("refuse", "continue")] = "refuse"
     """What happens to calls when the record cannot be written."""
     preview: Size = 16_384
-    """Bytes of a call's arguments that are kept, secrets masked; results are counted, never kept."""
+    """Bytes of a call's arguments to keep, with secrets masked; results are counted but never kept."""
     rotate = FileKey(RotateSettings, default=_ROTATE)
-    """When a new file is begun."""
+    """When a new file is started."""
     rotate_size: Annotated[int, NOT_A_KEY] = _ROTATE.size
     rotate_keep: Annotated[int, NOT_A_KEY] = _ROTATE.keep
     fsync: bool = False
-    """Wait for the disk at every write: the record survives a loss of power, and calls are slower."""
+    """Wait for the disk at every write: the record survives a power failure, but calls are slower."""
     sign_key_env: VariableName = ""
     """Environment variable that holds the key for signed checkpoints."""
 
@@ -446,14 +446,14 @@ class AuditSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class HoldSettings(Section):
-    """How many calls may wait for a person at once."""
+    """How many calls may wait for approval at once."""
 
     connection: Count = 32
-    """On one connection."""
+    """Per connection."""
     principal: Count = 100
-    """Of one principal."""
+    """Per principal."""
     total: Count = 1000
-    """In all."""
+    """In total."""
 
 
 def _holds(value: Any) -> Any:
@@ -462,28 +462,28 @@ def _holds(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings(Section):
-    """Tasks that the gate answers for."""
+    """Tasks that the gate itself manages."""
 
     ttl_s: Duration = 3600.0
-    """How long a task is kept when the caller does not say."""
+    """How long a task is kept if the caller does not ask for a time."""
     max_ttl_s: Duration = 86_400.0
-    """How long a caller may ask for."""
+    """Longest time a caller may ask for."""
     per_principal: Count = 100
-    """Tasks of one principal."""
+    """Maximum number of tasks per principal."""
     total: Count = 10_000
-    """Tasks in all."""
+    """Maximum number of tasks in total."""
     poll_s: Duration = 5.0
-    """How often a caller should look."""
+    """How often callers are told to poll."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings(Section):
-    """The console in the browser, on loopback."""
+    """The web console, on loopback."""
 
     enabled: bool = True
-    """Serve it beside the gate."""
+    """Serve the console together with the gate."""
     port: PortOrZero = 0
-    """Its port; 0 for a free one."""
+    """Port of the console; 0 picks a free one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,11 +491,11 @@ class OtlpSettings(Section):
     """Where traces and logs are sent."""
 
     endpoint: Text
-    """Address of the OTLP receiver."""
+    """URL of the OTLP receiver."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers sent with every export."""
     sample_rate: Annotated[float, between(0.0, 1.0)] = 1.0
-    """Share of calls that are traced."""
+    """Fraction of calls that are traced."""
     resource: Mapping[str, str] = field(default_factory=dict)
     """Resource attributes."""
     service_name: Text = "thoughtgate"
@@ -507,9 +507,9 @@ class TelemetrySettings(Section):
     """Logs, metrics and traces."""
 
     log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = "info"
-    """Least severe log line that is written."""
+    """Lowest severity that is logged."""
     log_format: Annotated[str, one_of("human", "json")] = "human"
-    """Form of log lines."""
+    """Format of log lines."""
     metrics: bool = True
     """Serve metrics."""
     otlp: OtlpSettings | None = None
@@ -518,12 +518,12 @@ class TelemetrySettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class RedactSettings(Section):
-    """What is masked beside the built-in names and forms."""
+    """What is masked in addition to the built-in names and patterns."""
 
     names: Texts = ()
     """Argument names whose values are masked."""
     patterns: tuple[Regex, ...] = ()
-    """Expressions whose matches are masked."""
+    """Regular expressions whose matches are masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,11 +535,11 @@ class Settings(Section):
     profile: Annotated[str, one_of("production", "development")] = field(
         default=PRODUCTION, kw_only=True
     )
-    """``production`` enforces, ``development`` only reports."""
+    """``production`` enforces the policy, ``development`` only reports what it would do."""
     default: Action
     """What happens to a call that no rule matches."""
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
-    """Servers by id; ``mcpServers`` is accepted as the key."""
+    """Servers by id; the key may also be written ``mcpServers``."""
     rules: tuple[RuleSettings, ...] = ()
     """Rules; the first match wins."""
     cedar_ = FileKey(CedarFiles, default=None)
@@ -550,21 +550,21 @@ class Settings(Section):
     approval: Mapping[str, WorkflowSettings] = field(
         default_factory=lambda: {"default": WorkflowSettings("default")}
     )
-    """Approval workflows by name; ``default`` exists without being written."""
+    """Approval workflows by name; ``default`` always exists."""
     listen: ListenSettings = ListenSettings()
-    """The agent side of ``proxy`` and ``serve``."""
+    """The listener of ``proxy`` and ``serve``."""
     namespaces: Mapping[str, Texts] = field(default_factory=dict)
     """Sets of server ids for ``serve``."""
     default_namespace: str = ""
-    """The namespace used when none is asked for."""
+    """The namespace used when a client asks for none."""
     audit: AuditSettings = AuditSettings()
     """The record."""
     store: Text = "sqlite"
-    """``sqlite``, in the state directory. A ``redis://`` URL is reserved, and refused for now."""
+    """``sqlite``, in the state directory. ``redis://`` URLs are reserved and not supported yet."""
     holds: Annotated[HoldSettings, Parsed(_holds)] = HoldSettings()
-    """Calls that may wait for a person; a number is for one connection."""
+    """How many calls may wait for approval; a plain number sets the limit per connection."""
     tasks: TaskSettings = TaskSettings()
-    """Tasks that the gate answers for."""
+    """Tasks that the gate itself manages."""
     console: ConsoleSettings = ConsoleSettings()
     """The console."""
     telemetry: TelemetrySettings = TelemetrySettings()
@@ -572,13 +572,13 @@ class Settings(Section):
     redact: RedactSettings = RedactSettings()
     """What is masked."""
     manager_tools: bool = True
-    """Offer ``thoughtgate.*`` tools in ``serve``."""
+    """Offer the ``thoughtgate.*`` tools in ``serve``."""
     separator: Annotated[
-        str, matching(r"^[._/:-]{1,3}$|^__$", "must be . _ __ / : or -, at most three of them")
+        str, matching(r"^[._/:-]{1,3}$|^__$", "must be one to three of the characters . _ / : -")
     ] = "."
-    """Between server and tool in the names of ``serve``."""
+    """Separator between server and tool in the names that ``serve`` lists."""
     reload: bool = True
-    """Read the file again when it changes."""
+    """Reload the file when it changes."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
