@@ -1,4 +1,4 @@
-"""Print ``docs/reference/config.md``: the config's keys, from the models that read them.
+"""Print ``docs/reference/config.md``: the config's keys, from the settings that declare them.
 
 python -m tools.docs_config > docs/reference/config.md
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from thoughtgate.config.environment import VARIABLES
-from thoughtgate.config.models import json_schema
+from thoughtgate.config.json_schema import json_schema
 from thoughtgate.policy.conditions import OPERATORS
 from thoughtgate.policy.redaction import SECRET_NAMES
 
@@ -162,31 +162,31 @@ def _sections() -> Iterator[str]:
     yield "## Keys\n"
     yield _table(schema, schema, skip=("mcpServers",))
     for title, name, text in (
-        ("`servers.<id>`", "ServerModel", "You can paste an entry from an agent's `mcpServers`.\nWith `wrap` and `shim`, the command is in the agent's own config, so an entry may consist of `expose` alone.\n"),
-        ("`servers.<id>.auth`", "ServerAuthModel", ""),
-        ("`rules[]`", "RuleModel", "A rule names at most one of `tool`, `resource` and `prompt`; without them it applies to everything that matches its `kind` and `server`.\n"),
-        ("`limits[]`", "LimitModel", LIMITS),
-        ("`limits[].breaker`", "BreakerModel", ""),
-        ("`cedar`", "CedarModel", CEDAR),
-        ("`approval.<name>`", "WorkflowModel", ""),
-        ("`approval.<name>.slack`", "SlackModel", ""),
-        ("`approval.<name>.webhook`", "WebhookModel", ""),
-        ("`listen`", "ListenModel", ""),
-        ("`listen.auth`", "ListenAuthModel", ""),
-        ("`audit`", "AuditModel", ""),
-        ("`audit.rotate`", "RotateModel", ""),
-        ("`holds`", "HoldsModel", ""),
-        ("`tasks`", "TasksModel", ""),
-        ("`console`", "ConsoleModel", ""),
-        ("`telemetry`", "TelemetryModel", ""),
-        ("`telemetry.otlp`", "OtlpModel", ""),
-        ("`redact`", "RedactModel", f"These names are always masked: {', '.join(f'`{name}`' for name in SECRET_NAMES)}. Text in the format of well-known tokens is masked too.\n"),
+        ("`servers.<id>`", "ServerSettings", "You can paste an entry from an agent's `mcpServers`.\nWith `wrap` and `shim`, the command is in the agent's own config, so an entry may consist of `expose` alone.\n"),
+        ("`servers.<id>.auth`", "ServerAuth", ""),
+        ("`rules[]`", "RuleSettings", "A rule names at most one of `tool`, `resource` and `prompt`; without them it applies to everything that matches its `kind` and `server`.\n"),
+        ("`limits[]`", "LimitSettings", LIMITS),
+        ("`limits[].breaker`", "BreakerSettings", ""),
+        ("`cedar`", "CedarFiles", CEDAR),
+        ("`approval.<name>`", "WorkflowSettings", ""),
+        ("`approval.<name>.slack`", "SlackSettings", ""),
+        ("`approval.<name>.webhook`", "WebhookSettings", ""),
+        ("`listen`", "ListenSettings", ""),
+        ("`listen.auth`", "ListenAuth", ""),
+        ("`audit`", "AuditSettings", ""),
+        ("`audit.rotate`", "RotateSettings", ""),
+        ("`holds`", "HoldSettings", ""),
+        ("`tasks`", "TaskSettings", ""),
+        ("`console`", "ConsoleSettings", ""),
+        ("`telemetry`", "TelemetrySettings", ""),
+        ("`telemetry.otlp`", "OtlpSettings", ""),
+        ("`redact`", "RedactSettings", f"These names are always masked: {', '.join(f'`{name}`' for name in SECRET_NAMES)}. Text in the format of well-known tokens is masked too.\n"),
     ):  # fmt: skip
         yield f"### {title}\n"
         if text:
             yield text
         yield _table(schema["$defs"][name], schema)
-        if name == "RuleModel":
+        if name == "RuleSettings":
             yield from _operators()
 
 

@@ -230,4 +230,4 @@ def test_a_limit_over_no_time_is_refused(limit: dict[str, Any], key: str) -> Non
 def test_where_a_password_in_an_address_belongs_is_said(
     data: dict[str, Any], key: str, instead: str
 ) -> None:
-    assert found(data)[key] == f"must not hold a user name or password{instead}"
+    assert found(data)[key] == f"must not contain a user name or password{instead}"

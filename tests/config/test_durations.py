@@ -102,7 +102,7 @@ def test_a_rate_is_a_count_in_a_time(text: str, rate: tuple[int, float]) -> None
     "text", ["", "30", "30/", "/m", "0/m", "-1/m", "1.5/m", "30/q", "30/0s", "30/m/s"]
 )
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="count in a time"):
+    with pytest.raises(ValueError, match="calls per period"):
         parse_rate(text)
 
 

@@ -79,10 +79,10 @@ def test_anchors_and_aliases_repeat_a_value() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("a: 1\na: 2\n", 2, "stands here twice"),
-        ("a: {b: 1, b: 2}\n", 1, "stands here twice"),
-        ("a: &x [*x]\n", 1, "names no anchor"),
-        ("a: &x {b: &y [*x]}\n", 1, "names no anchor"),
+        ("a: 1\na: 2\n", 2, "duplicate key"),
+        ("a: {b: 1, b: 2}\n", 1, "duplicate key"),
+        ("a: &x [*x]\n", 1, "has no anchor"),
+        ("a: &x {b: &y [*x]}\n", 1, "has no anchor"),
         ("a: *missing\n", 1, "anchor"),
         ("a: 1\nb: [1, 2\n", 3, "not valid YAML"),
         ("a: !!python/object:os.system x\n", 1, "tags"),

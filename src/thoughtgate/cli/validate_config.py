@@ -39,7 +39,7 @@ def validate_config(
     connections are made. The exit code is 0 if the config is valid, 1 if it is not.
     """
     if schema:
-        from thoughtgate.config.models import json_schema  # only this option needs it
+        from thoughtgate.config.json_schema import json_schema  # only this option needs it
 
         write_json(json_schema())
         return

@@ -1,1 +1,1 @@
-"""Pure: text in, frozen settings out. Every complaint names its key."""
+"""Config text to frozen settings, without I/O; every complaint names its key."""

@@ -1,4 +1,4 @@
-"""From settings to the policy the gates judge by."""
+"""Settings to the policy that decides on calls."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from thoughtgate.policy.visibility import Exposure, Visibility
 def build_policy(
     settings: Settings, *, starter: bool = False, secrets: Iterable[str] = ()
 ) -> Policy:
-    """Compile the settings; ``secrets`` are literal values to mask wherever they turn up.
+    """Compile the settings; ``secrets`` are literal values to mask wherever they occur.
 
     Raises:
         ConfigError: a Cedar file does not parse.
@@ -46,7 +46,7 @@ def build_policy(
 
 
 def policy_version(settings: Settings) -> str:
-    """Return a short digest over everything that can change a verdict."""
+    """Return a short digest of everything that can change a verdict."""
     judged_by = {
         "profile": settings.profile,
         "default": settings.default,

@@ -1,7 +1,7 @@
-"""What keys must agree on with one another, checked on the plain data.
+"""Checks of keys that depend on each other, on the plain data.
 
-The checks run whether or not the models were content, so that one look at the report is
-enough; hence they take nothing for granted about types.
+The checks run even if ``read_keys`` found problems, so that one report lists everything.
+They therefore assume nothing about types.
 """
 
 import ipaddress
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from thoughtgate.config.complaints import EMPTY
 from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.policy.globs import is_glob
@@ -20,16 +21,16 @@ RESERVED_ID: Final = "thoughtgate"
 """The server id of the manager tools."""
 
 MIN_APPROVAL_S: Final = 5.0
-"""Nobody reads and answers in less."""
+"""Nobody can read and answer an approval request faster."""
 
 MIN_TIMEOUT_S: Final = 0.1
-"""Less than a process needs to answer at all."""
+"""No process can answer faster."""
 
 MIN_WINDOW_S: Final = 0.001
 """A limit over no time at all limits nothing."""
 
 _MAY_BE_NULL: Final = ("when", "annotations")
-"""Conditions compare with null as with any other value."""
+"""Conditions may compare with null."""
 
 _NAMED: Final = ("tool", "resource", "prompt")
 _LIMITS: Final = ("rate", "budget", "duplicate", "breaker")
@@ -40,7 +41,7 @@ _URL: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 def check(data: dict[str, Any]) -> Found:
-    """Yield path and words for everything that does not fit together."""
+    """Yield the path and a message for everything that does not fit together."""
     yield from _empty(data, ())
     yield from _servers(_map(data, "servers"))
     yield from _told_apart(_map(data, "servers"), data.get("separator", "."))
@@ -56,7 +57,7 @@ def check(data: dict[str, Any]) -> Found:
 def _empty(value: Any, path: Path) -> Found:
     """Refuse a key without a value: ``tool:`` left blank would mean every tool."""
     if value is None:
-        yield path, "is empty; give it a value or remove the key"
+        yield path, EMPTY
     elif isinstance(value, dict):
         for key, member in value.items():
             if key not in _MAY_BE_NULL or path[:1] != ("rules",):
@@ -100,24 +101,24 @@ def _servers(servers: dict[str, Any]) -> Found:
 
 
 def _told_apart(servers: dict[str, Any], separator: Any) -> Found:
-    """Refuse ids with which one server could list a tool under the name of another's."""
+    """Refuse ids that let one server list a tool under the name of another server's tool."""
     if not isinstance(separator, str):
         return
     ids = [key for key in servers if isinstance(key, str)]
     for one in ids:
         for other in (*ids, RESERVED_ID):
             if one != other and (one + separator).startswith(other + separator):
-                words = f"its tools would be taken for tools of {other!r} with this separator"
-                yield ("servers", one), f"{words}; give it another id, or set another separator"
+                words = f"with this separator, its tools could be mistaken for tools of {other!r}"
+                yield ("servers", one), f"{words}; choose another id or separator"
 
 
 def _server_id(path: Path, key: str, seen: dict[str, str]) -> Found:
     if not key or "." in key or "/" in key or not key.isprintable() or key != key.strip():
-        yield path, "a server id is a printable word without dots and slashes"
+        yield path, "a server id must be a printable word without dots and slashes"
     if key.startswith("_"):
-        yield path, "a server id must not begin with _"
+        yield path, "a server id must not start with _"
     if key.lower() == RESERVED_ID:
-        yield path, f"{RESERVED_ID} is the id of the gate's own tools; choose another"
+        yield path, f"{RESERVED_ID} is reserved for the gate's own tools; choose another id"
     if other := seen.get(key.lower()):
         yield path, f"differs from {other} only in case; choose another id"
     seen.setdefault(key.lower(), key)
@@ -126,9 +127,12 @@ def _server_id(path: Path, key: str, seen: dict[str, str]) -> Found:
 def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
     command, url = server.get("command"), server.get("url")
     if key == "*" and (command or url):
-        yield path, "'*' stands for servers that are not named, so it has no command and no url"
+        yield (
+            path,
+            "'*' stands for all servers that are not listed, so it cannot have a command or url",
+        )
     if command and url:
-        yield (*path, "command"), "url is there too; keep one of the two"
+        yield (*path, "command"), "url is set too; keep one of them"
     for field, needs, present in (
         ("args", "command", command),
         ("cwd", "command", command),
@@ -136,7 +140,7 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
         ("auth", "url", url),
     ):
         if server.get(field) and not present:
-            yield (*path, field), f"needs {needs}"
+            yield (*path, field), f"requires {needs}"
     if isinstance(url, str) and url:
         secret = bool(server.get("auth")) or "authorization" in map(
             str.lower, _map(server, "headers")
@@ -148,19 +152,25 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
 
 
 def _handed_over(path: Path, server: dict[str, Any]) -> Found:
-    """Check what goes into a process or a request: no value may run over into the next."""
+    """Check what is passed to a process or request: no value may spill over into the next."""
     for field in ("command", "cwd"):
         if "\0" in str(server.get(field, "")):
-            yield (*path, field), "must not hold a NUL character"
+            yield (*path, field), "must not contain a NUL character"
     for at, text in enumerate(_texts(server.get("args") or [])):
         if "\0" in text:
-            yield (*path, "args", at), "must not hold a NUL character"
+            yield (*path, "args", at), "must not contain a NUL character"
     for name, value in _map(server, "env").items():
         if not name or "=" in name or "\0" in f"{name}{value}":
-            yield (*path, "env", name), "a variable has a name without =, and no NUL character"
+            yield (
+                (*path, "env", name),
+                "the name must not be empty or contain =, and neither part may contain a NUL character",
+            )
     for name, value in _map(server, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(str(value)):
-            yield (*path, "headers", name), "must be a header's name and a value on one line"
+            yield (
+                (*path, "headers", name),
+                "must be a valid header name with a value on a single line",
+            )
 
 
 def _at_least(path: Path, value: Any, least_s: float) -> Found:
@@ -170,9 +180,9 @@ def _at_least(path: Path, value: Any, least_s: float) -> Found:
 
 
 def _address(path: Path, url: str, *, secure: bool, credentials: str = "") -> Found:
-    """Check a URL; one that carries a secret must be https, but for loopback.
+    """Check a URL; one that a secret is sent to must be https, except on loopback.
 
-    ``credentials`` names the setting that a user name and password belong in, if there is one.
+    ``credentials`` names the key for a user name and password, if there is one.
     """
     try:
         parts = urlsplit(url)
@@ -183,13 +193,13 @@ def _address(path: Path, url: str, *, secure: bool, credentials: str = "") -> Fo
         yield path, "must be an http:// or https:// URL with a host"
     elif parts.username is not None or parts.password is not None:
         instead = f"; use {credentials}" if credentials else ""
-        yield path, f"must not hold a user name or password{instead}"
+        yield path, f"must not contain a user name or password{instead}"
     elif secure and parts.scheme == "http" and not is_loopback(host):
-        yield path, "must be https:// where a secret is sent to another machine"
+        yield path, "must be https://, because a secret is sent to another machine"
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host can only be this machine."""
+    """Return whether a host can only be this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -201,16 +211,16 @@ def is_loopback(host: str) -> bool:
 def _selector(path: Path, entry: dict[str, Any], data: dict[str, Any]) -> Found:
     named = [key for key in _NAMED if entry.get(key) is not None]
     if len(named) > 1:
-        yield path, f"names {' and '.join(named)}; write one rule for each"
+        yield path, f"has both {' and '.join(named)}; write one entry for each"
     kind = entry.get("kind")
     if named and isinstance(kind, str) and kind != named[0]:
-        yield (*path, "kind"), f"must be {named[0]}, or be left out, beside {named[0]}:"
+        yield (*path, "kind"), f"must be {named[0]} or be left out, because {named[0]}: is set"
     servers = _map(data, "servers")
     if not servers or "*" in servers:
         return
     for server in _texts(entry.get("server")):
         if server not in {*servers, RESERVED_ID} and not is_glob(server):
-            yield (*path, "server"), f"no server {server!r}; known are {', '.join(servers)}"
+            yield (*path, "server"), f"no server {server!r}; the servers are {', '.join(servers)}"
 
 
 def _unique_ids(section: str, entries: list[tuple[int, dict[str, Any]]]) -> Found:
@@ -219,7 +229,7 @@ def _unique_ids(section: str, entries: list[tuple[int, dict[str, Any]]]) -> Foun
         name = entry.get("id")
         if isinstance(name, str) and name:
             if name in seen:
-                yield (section, at, "id"), f"{name!r} is the id of {section}[{seen[name]}] already"
+                yield (section, at, "id"), f"{name!r} is already the id of {section}[{seen[name]}]"
             seen.setdefault(name, at)
 
 
@@ -237,15 +247,15 @@ def _rules(data: dict[str, Any]) -> Found:
         if rule.get("annotations") and action not in ("deny", "approve"):
             yield (
                 (*path, "annotations"),
-                "the server writes annotations, so they may only deny or approve",
+                "only for deny and approve: the server writes annotations, so they cannot grant access",
             )
         if approval and action != "approve":
-            yield (*path, "approval"), "only a rule with action: approve asks a workflow"
+            yield (*path, "approval"), "only for rules with action: approve"
         known = {"default", *_map(data, "approval")}
         if isinstance(approval, str) and approval and approval not in known:
             yield (
                 (*path, "approval"),
-                f"no workflow {approval!r} under approval; known are {', '.join(sorted(known))}",
+                f"no workflow {approval!r} under approval; the workflows are {', '.join(sorted(known))}",
             )
 
 
@@ -255,7 +265,7 @@ def _limits(data: dict[str, Any]) -> Found:
     for at, limit in entries:
         yield from _selector(("limits", at), limit, data)
         if all(limit.get(key) is None for key in _LIMITS):
-            yield ("limits", at), f"limits nothing; give it one of {', '.join(_LIMITS)}"
+            yield ("limits", at), f"limits nothing; add one of {', '.join(_LIMITS)}"
         yield from _at_least(("limits", at, "duplicate"), limit.get("duplicate"), MIN_WINDOW_S)
         for key in ("within", "cooldown"):
             value = _map(limit, "breaker").get(key)
@@ -279,7 +289,7 @@ def _workflow(path: Path, workflow: Any) -> Found:
         and isinstance(required, int)
         and required > len(set(map(str, approvers)))
     ):
-        yield (*path, "required"), f"asks for {required} approvals, but there are fewer approvers"
+        yield (*path, "required"), f"requires {required} approvals, but lists fewer approvers"
     for section, key in (("webhook", "url"), ("slack", "api_url")):
         url = _map(workflow, section).get(key)
         if isinstance(url, str) and url:
@@ -291,7 +301,7 @@ def _listen(listen: dict[str, Any]) -> Found:
     if transport == "stdio" and auth:
         yield (
             ("listen", "auth"),
-            "is for transport: http; over stdio the agent is who started the gate",
+            "only for transport: http; over stdio, the agent itself starts the gate",
         )
     if (
         transport == "http"
@@ -310,7 +320,7 @@ def _listen(listen: dict[str, Any]) -> Found:
     if isinstance(public, str) and public:
         yield from _address(("listen", "public_url"), public, secure=False)
     if listen.get("admin_port") and listen.get("admin_port") == listen.get("port"):
-        yield ("listen", "admin_port"), "must be another port than port"
+        yield ("listen", "admin_port"), "must differ from port"
 
 
 _AUTH_NEEDS: Final = {
@@ -334,7 +344,7 @@ def _listen_auth(auth: dict[str, Any]) -> Found:
     others = {key for keys in (*_AUTH_NEEDS.values(), *_AUTH_MAY.values()) for key in keys}
     for key in sorted(others - needs - _AUTH_MAY.get(str(kind), set())):
         if auth.get(key) is not None:
-            yield (*path, key), f"has no meaning when type is {kind}"
+            yield (*path, key), f"has no effect when type is {kind}; remove it"
     for at, text in enumerate(_texts(auth.get("allow") or [])):
         try:
             ipaddress.ip_network(text, strict=False)
@@ -357,11 +367,11 @@ def _namespaces(data: dict[str, Any]) -> Found:
     default = data.get("default_namespace")
     if isinstance(default, str) and default and default not in namespaces:
         known = ", ".join(namespaces) or "none"
-        yield ("default_namespace",), f"no namespace {default!r}; known are {known}"
+        yield ("default_namespace",), f"no namespace {default!r}; the namespaces are {known}"
 
 
 def _places(data: dict[str, Any]) -> Found:
-    """Check where things are written to and kept."""
+    """Check where data is written and stored."""
     audit = _map(data, "audit")
     if audit.get("sink") == "stdout" and _map(data, "listen").get("transport", "stdio") == "stdio":
         yield (
@@ -369,7 +379,7 @@ def _places(data: dict[str, Any]) -> Found:
             "stdout carries MCP while listen.transport is stdio; use file or stderr",
         )
     if audit.get("file") and audit.get("sink", "file") != "file":
-        yield ("audit", "file"), f"has no meaning when sink is {audit.get('sink')}"
+        yield ("audit", "file"), f"has no effect when sink is {audit.get('sink')}; remove it"
     store = data.get("store", "sqlite")
     if (
         isinstance(store, str)

@@ -1,4 +1,4 @@
-"""A parsed config text: plain data, and the line each key stands in."""
+"""A parsed config text: plain data, and the line of each key."""
 
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ MAX_DEPTH: Final = 32
 """Deepest nesting; the format itself needs seven levels, arguments in ``when`` a few more."""
 
 MAX_VALUES: Final = 500_000
-"""Most values in a document, aliases counted as often as they are used."""
+"""Most values in a document; an alias counts each time it is used."""
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -22,11 +22,11 @@ class Document(NamedTuple):
     data: Any
     """Mappings, lists, texts, numbers, booleans and None."""
     lines: dict[Path, int]
-    """One-based line of each value, as far as the format tells."""
+    """One-based line of each value, where the format provides it."""
 
 
 def dotted(path: Path) -> str:
-    """Return a path as people write it: ``servers.search.args[0]``."""
+    """Return a path in dotted form: ``servers.search.args[0]``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"

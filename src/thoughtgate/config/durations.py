@@ -1,30 +1,32 @@
 """Durations, rates and sizes as people write them: ``1h30m``, ``PT10M``, ``30/m``, ``64MiB``.
 
-A bare number has no unit, so it is no duration.
+A bare number is not a duration, because it has no unit.
 """
 
 import re
-from fractions import Fraction
 from typing import Final
 
 MAX_SECONDS: Final = 366 * 86_400
-"""A year: longer waits are mistakes, and arithmetic on them stays exact."""
+"""A year; a longer duration is a mistake."""
 
 _UNITS: Final = {
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86_400),
-    "w": Fraction(604_800),
+    "ms": 1,
+    "s": 1000,
+    "m": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+    "w": 604_800_000,
 }
+"""Milliseconds."""
 _PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|w)")
 _PLAIN: Final = re.compile(rf"(?:{_PART.pattern} ?)+")
 _NUMBER: Final = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _ISO: Final = re.compile(
     rf"P(?=.)(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=.)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?"
 )
-_ISO_UNITS: Final = (604_800, 86_400, 3600, 60, 1)
+_ISO_UNITS: Final = ("w", "d", "h", "m", "s")
+_SECOND: Final = 10**9
+"""Durations are added up as whole nanoseconds, so that ``0.1s`` and ``100ms`` are the same."""
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s?(B|KiB|MiB|GiB|KB|MB|GB)?")
 _SIZE_UNITS: Final = {
     "B": 1,
@@ -41,28 +43,31 @@ def parse_duration(text: str) -> float:
     """Return the seconds of ``500ms``, ``10m``, ``1h30m``, ``1h 30m`` or ISO 8601 ``PT10M``.
 
     Raises:
-        ValueError: the text is no duration, or is longer than a year.
+        ValueError: the text is not a duration, or is longer than a year.
     """
-    seconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
-    if seconds is None:
-        raise ValueError(
-            "must be a duration with its unit, such as 500ms, 30s, 10m, 1h30m or PT10M"
-        )
-    if seconds > MAX_SECONDS:
+    nanoseconds = _plain(text) if _PLAIN.fullmatch(text) else _iso(text)
+    if nanoseconds is None:
+        raise ValueError("must be a duration with a unit, such as 500ms, 30s, 10m, 1h30m or PT10M")
+    if nanoseconds > MAX_SECONDS * _SECOND:
         raise ValueError("must be at most a year")
-    return float(seconds)
+    return nanoseconds / _SECOND
 
 
-def _plain(text: str) -> Fraction:
-    return sum((Fraction(count) * _UNITS[unit] for count, unit in _PART.findall(text)), Fraction())
+def _plain(text: str) -> int:
+    return sum(_nanoseconds(count, unit) for count, unit in _PART.findall(text))
 
 
-def _iso(text: str) -> Fraction | None:
+def _iso(text: str) -> int | None:
     match = _ISO.fullmatch(text)
     if match is None:
         return None
     counts = zip(match.groups(), _ISO_UNITS, strict=True)
-    return sum((Fraction(count) * unit for count, unit in counts if count), Fraction())
+    return sum(_nanoseconds(count, unit) for count, unit in counts if count)
+
+
+def _nanoseconds(count: str, unit: str) -> int:
+    whole, _, decimals = count.partition(".")
+    return int(whole + decimals.ljust(6, "0")) * _UNITS[unit]
 
 
 def render_duration(seconds: float) -> str:
@@ -79,7 +84,7 @@ def parse_rate(text: str) -> tuple[int, float]:
     """Return count and seconds of ``30/m``, ``5/s``, ``100/h`` or ``10/30s``.
 
     Raises:
-        ValueError: the text is no rate.
+        ValueError: the text is not a rate.
     """
     count, slash, period = text.partition("/")
     period = period if period[:1].isdigit() else f"1{period}"
@@ -88,7 +93,7 @@ def parse_rate(text: str) -> tuple[int, float]:
     except ValueError:
         seconds = 0.0
     if not slash or not re.fullmatch(r"[0-9]{1,9}", count) or int(count) == 0 or not seconds:
-        raise ValueError("must be a count in a time, such as 30/m, 5/s, 100/h or 10/30s")
+        raise ValueError("must be a number of calls per period, such as 30/m, 5/s, 100/h or 10/30s")
     return int(count), seconds
 
 
@@ -96,7 +101,7 @@ def parse_size(text: str) -> int:
     """Return the bytes of ``1048576``, ``64KB`` or ``10MiB``.
 
     Raises:
-        ValueError: the text is no size.
+        ValueError: the text is not a size.
     """
     match = _SIZE.fullmatch(text)
     if match is None:

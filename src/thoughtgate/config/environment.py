@@ -1,7 +1,7 @@
-"""The environment variables of the gate, as one table: what each sets and what it means.
+"""The environment variables of ThoughtGate, in one table.
 
-Those with a key override the file; the others are read where they are used. The same
-table is printed in the reference page.
+A variable with a key overrides the file; the others are read where they are used. The
+reference page prints the same table.
 """
 
 import copy
@@ -18,7 +18,7 @@ class Variable(NamedTuple):
     key: str
     """The config key it overrides; empty when it is read elsewhere."""
     default: str
-    """What holds without it and without the key."""
+    """The value used when neither the variable nor the key is set."""
     meaning: str
 
 
@@ -45,15 +45,15 @@ _OVERRIDES: Final = (
         _text,
     ),
     _Override(
-        Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address of the HTTP side, HOST:PORT; sets the transport to http."),
+        Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address to listen on, HOST:PORT; sets the transport to http."),
         _text,
     ),
     _Override(
-        Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: of the only one in the file, else of the server 'upstream'."),
+        Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: the only one in the file, or else the server 'upstream'."),
         _text,
     ),
     _Override(
-        Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, approvals not counted."),
+        Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, not counting approvals."),
         _seconds,
     ),
     _Override(
@@ -61,7 +61,7 @@ _OVERRIDES: Final = (
         _seconds,
     ),
     _Override(
-        Variable("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "listen.max_concurrent", "10000", "Requests at once; one more gets 503."),
+        Variable("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "listen.max_concurrent", "10000", "Maximum number of concurrent requests; further requests get 503."),
         _whole,
     ),
     _Override(
@@ -73,7 +73,7 @@ _OVERRIDES: Final = (
         _whole,
     ),
     _Override(
-        Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a person, in every workflow."),
+        Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a decision, in every workflow."),
         _seconds,
     ),
     _Override(
@@ -81,20 +81,20 @@ _OVERRIDES: Final = (
         _text,
     ),
     _Override(
-        Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Least severe log line that is written."),
+        Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Lowest severity that is logged."),
         _text,
     ),
 )  # fmt: skip
 
 VARIABLES: Final = (
     *(override.variable for override in _OVERRIDES),
-    Variable("THOUGHTGATE_CONFIG", "", "none", "Config file, when no flag names one."),
-    Variable("THOUGHTGATE_STATE_DIR", "", "the user's state directory", "Directory of the record, the approvals and the run files; mode 0700."),
-    Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is read too."),
-    Variable("THOUGHTGATE_AGENT_ID", "", "unknown", "Logical agent of all events; SUB_AGENT_ID is read too."),
-    Variable("THOUGHTGATE_CLIENT", "", "unknown", "Client program of all events; SUB_CLIENT is read too."),
-    Variable("THOUGHTGATE_ENV", "", "unknown", "dev, ci or prod; SUB_ENV is read too."),
-    Variable("THOUGHTGATE_PRINCIPAL", "", "local", "Who started the agent; SUB_PRINCIPAL is read too."),
+    Variable("THOUGHTGATE_CONFIG", "", "none", "Config file, if no flag names one."),
+    Variable("THOUGHTGATE_STATE_DIR", "", "the user's state directory", "Directory for the record, the approvals and the run files; mode 0700."),
+    Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is also accepted."),
+    Variable("THOUGHTGATE_AGENT_ID", "", "unknown", "Logical agent of all events; SUB_AGENT_ID is also accepted."),
+    Variable("THOUGHTGATE_CLIENT", "", "unknown", "Client program of all events; SUB_CLIENT is also accepted."),
+    Variable("THOUGHTGATE_ENV", "", "unknown", "dev, ci or prod; SUB_ENV is also accepted."),
+    Variable("THOUGHTGATE_PRINCIPAL", "", "local", "Who started the agent; SUB_PRINCIPAL is also accepted."),
 )  # fmt: skip
 """Every variable, for the reference page."""
 
@@ -102,13 +102,13 @@ VARIABLES: Final = (
 def apply_environment(
     data: dict[str, Any], env: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the data with the variables that are set put over it, and what is wrong with them."""
-    changed: dict[str, Any] = copy.deepcopy(data)
+    """Return the data with the overrides of the environment, and the problems with them."""
+    overrides = [one for one in _OVERRIDES if env.get(one.variable.name)]
+    # Copying a large policy takes longer than checking it.
+    changed: dict[str, Any] = copy.deepcopy(data) if overrides else data
     problems: list[Problem] = []
-    for variable, read in _OVERRIDES:
-        value = env.get(variable.name, "")
-        if not value:
-            continue
+    for variable, read in overrides:
+        value = env[variable.name]
         if variable.name == "THOUGHTGATE_LISTEN":
             problems += _set_listen(changed, value)
         elif variable.name == "THOUGHTGATE_UPSTREAM":

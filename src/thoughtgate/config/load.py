@@ -1,22 +1,19 @@
-"""Text in, settings out, or every problem at once.
+"""Config text to settings, or a report of every problem.
 
-The caller gives the environment and a way to read the files that the config names; this
-module opens nothing.
+The caller provides the environment and a function that reads the files named in the
+config; this module opens nothing.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from thoughtgate.config.checks import check
-from thoughtgate.config.complaints import complaints
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.environment import apply_environment
-from thoughtgate.config.freeze import freeze
-from thoughtgate.config.models import ConfigModel
 from thoughtgate.config.parse import parse
+from thoughtgate.config.read_keys import read_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.config.substitution import references, substitute
 from thoughtgate.errors import ConfigError, Problem
@@ -53,16 +50,17 @@ def load_settings(
     report.add(unfilled)
     data, wrong = apply_environment(data, env)
     report.problems += wrong
-    model = _validate(data, report)
+    settings, unread = read_settings(data)
+    report.add(unread)
     report.add(check(data))
     cedar = _read_cedar(data, read_text, report)
-    if report.problems or model is None:
+    if report.problems or settings is None:
         raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))
-    return freeze(model, cedar)
+    return replace(settings, cedar=cedar)
 
 
 class _Report:
-    """Collects problems; the first about a key counts."""
+    """Collects problems; only the first one about a key is kept."""
 
     def __init__(self, document: Document, file: str) -> None:
         self.problems: list[Problem] = []
@@ -72,7 +70,7 @@ class _Report:
         self._hidden: tuple[Path, ...] = ()
 
     def hide(self, paths: Iterable[Path]) -> None:
-        """Never quote these values: they come from the environment, as secrets do."""
+        """Never quote these values: they come from the environment and may be secrets."""
         self._hidden = tuple(paths)
 
     def add(self, found: Iterable[tuple[Path, str]]) -> None:
@@ -88,7 +86,7 @@ class _Report:
         return message
 
     def _line(self, path: Path) -> int:
-        """Return the line of the value, or of the nearest thing around it."""
+        """Return the line of the value, or of the nearest section around it."""
         for length in range(len(path), 0, -1):
             if line := self._lines.get(path[:length]):
                 return line
@@ -96,12 +94,12 @@ class _Report:
 
 
 def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
-    """Return the data with ``mcpServers`` renamed, so that agents' entries can be pasted."""
+    """Return the data with ``mcpServers`` renamed, so that entries of agents can be pasted."""
     data: dict[str, Any] = dict(document.data)
     if SERVERS_ALIAS not in data:
         return data
     if "servers" in data:
-        report.add([((SERVERS_ALIAS,), "servers is there too; keep one of the two")])
+        report.add([((SERVERS_ALIAS,), "servers is set too; keep one of them")])
     for path, line in list(document.lines.items()):
         if path[:1] == (SERVERS_ALIAS,):
             document.lines.setdefault(("servers", *path[1:]), line)
@@ -110,18 +108,10 @@ def _named_servers(document: Document, report: _Report) -> dict[str, Any]:
     return data
 
 
-def _validate(data: dict[str, Any], report: _Report) -> ConfigModel | None:
-    try:
-        return ConfigModel.model_validate(data)
-    except ValidationError as error:
-        report.add(complaints(error, ConfigModel))
-        return None
-
-
 def _read_cedar(
     data: Mapping[str, Any], read_text: Callable[[str], str], report: _Report
 ) -> tuple[CedarSource, ...]:
-    """Read and parse the Cedar files, and check the workflows that they name."""
+    """Read and parse the Cedar files, and check the workflows they name."""
     sources = []
     section = data.get("cedar")
     paths = section.get("policies") if isinstance(section, dict) else None
@@ -144,6 +134,6 @@ def _read_cedar(
     known = {"", "default", *(approval if isinstance(approval, dict) else ())}
     for workflow in sorted(engine.workflows - known):
         report.add(
-            [(("approval", workflow), "a Cedar policy asks this workflow, which does not exist")]
+            [(("approval", workflow), "a Cedar policy uses this workflow, but it does not exist")]
         )
     return tuple(sources)

@@ -1,4 +1,4 @@
-"""Where a config file may be; the caller opens files."""
+"""Where to look for a config file; the caller opens it."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -12,7 +12,7 @@ FILE_NAMES: Final = (
     "thoughtgate.json",
     "thoughtgate.jsonc",
 )
-"""Names looked for in a directory, in this order."""
+"""File names to look for in a directory, in this order."""
 
 SYSTEM_DIRECTORY: Final = "/etc/thoughtgate"
 
@@ -22,13 +22,13 @@ class Candidate(NamedTuple):
 
     path: str
     required_by: str
-    """The flag or variable that names it, so that it must exist; empty for a place merely looked at."""
+    """The flag or variable that names the file, which must then exist; empty for a default location."""
 
 
 def candidate_paths(
     flag: str | None, env: Mapping[str, str], cwd: str, config_dir: str
 ) -> list[Candidate]:
-    """Return the places to look at, in order; a named file is the only place."""
+    """Return the locations to check, in order; a named file is the only one."""
     if flag:
         return [Candidate(str(PurePath(cwd, flag)), "-c")]
     if named := env.get("THOUGHTGATE_CONFIG"):

@@ -1,4 +1,4 @@
-"""Config text to plain data, by the format that the file's name tells."""
+"""Config text to plain data; the name of the file decides the format."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -15,13 +15,13 @@ FORMATS: Final[Mapping[str, Callable[[str, str], Document]]] = {
 }
 
 BEGIN_HINT: Final = "run 'thoughtgate init' for a starting point"
-"""What to do about a config that is empty."""
+"""Advice for an empty config."""
 
 _SUFFIXES: Final = {".toml": "toml", ".json": "json", ".jsonc": "json"}
 
 
 def format_of(file: str) -> str:
-    """Return the format of a file by its name; YAML unless it says otherwise."""
+    """Return the format that the name of a file stands for; YAML by default."""
     name = file.lower()
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), "yaml")
 
@@ -34,12 +34,12 @@ def parse(
     hint: str = BEGIN_HINT,
     example: str = "schema: 1",
 ) -> Document:
-    """Read a config text, or another of its formats.
+    """Parse a config text, or another file in one of the same formats.
 
-    ``hint`` is what to do about an empty one, ``example`` how one that is not may begin.
+    For the messages, ``hint`` says what to do about an empty file, ``example`` is a valid line.
 
     Raises:
-        ConfigError: the text is empty, too large, or not of its format.
+        ConfigError: the text is empty, too large or not valid in its format.
     """
     if len(text.encode()) > MAX_BYTES:
         raise syntax_error(f"larger than {MAX_BYTES} bytes", file)

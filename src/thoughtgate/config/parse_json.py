@@ -23,7 +23,7 @@ def parse_json(text: str, file: str) -> Document:
 
 
 class _Reader:
-    """A reader that stands at one place in a text."""
+    """A parser with a position in a text."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
@@ -39,11 +39,11 @@ class _Reader:
             return Document(None, {})
         data = self._value((), 0)
         if self._next():
-            self._fail("something follows after the end", ())
+            self._fail("unexpected text after the end", ())
         return Document(data, self._lines)
 
     def _next(self) -> str:
-        """Pass over blanks and comments; return the character that follows, or an empty text."""
+        """Skip blanks and comments; return the next character, or an empty string at the end."""
         skipped = _SKIP.match(self._text, self._at)
         self._at = skipped.end() if skipped else self._at
         return self._text[self._at : self._at + 1]
@@ -72,14 +72,14 @@ class _Reader:
             key = (
                 self._string(path)
                 if self._next() == '"'
-                else self._fail("a key in double quotes is missing", path)
+                else self._fail("expected a key in double quotes", path)
             )
             inner = (*path, key)
             if key in members:
-                self._fail(f"the key {key!r} stands here twice", inner)
+                self._fail(f"duplicate key {key!r}; keep one of them", inner)
             self._lines[inner] = self._here()
             if self._next() != ":":
-                self._fail("':' is missing after the key", inner)
+                self._fail("expected ':' after the key", inner)
             self._at += 1
             members[key] = self._value(inner, depth + 1)
             self._separator("}", path)
@@ -100,7 +100,7 @@ class _Reader:
         if char == ",":
             self._at += 1
         elif char != closing:
-            self._fail(f"',' or '{closing}' is missing", path)
+            self._fail(f"expected ',' or '{closing}'", path)
 
     def _string(self, path: Path) -> str:
         try:
@@ -115,7 +115,7 @@ class _Reader:
             if match:
                 self._at = match.end()
                 return _WORDS[match[0]] if pattern is _WORD else _number(match[0])
-        return self._fail("not valid JSON: a value is missing", path)
+        return self._fail("not valid JSON: expected a value", path)
 
     def _fail(self, message: str, path: Path) -> NoReturn:
         raise syntax_error(message, self._file, self._here(), path)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import tomllib
 from typing import Any, Final
 
 from thoughtgate.config.document import MAX_DEPTH, Document, Path, syntax_error
@@ -20,6 +19,8 @@ def parse_toml(text: str, file: str) -> Document:
     Raises:
         ConfigError: the text is not TOML.
     """
+    import tomllib  # most configs are YAML, and start sooner without it
+
     try:
         data = _plain(tomllib.loads(text))
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
@@ -32,7 +33,7 @@ def parse_toml(text: str, file: str) -> Document:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Dates have no place in a config: they become the texts they were written as."""
+    """Return plain data; dates, which no key takes, become text."""
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
@@ -45,7 +46,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def _lines(text: str) -> dict[Path, int]:
-    """Find the lines of headers and keys; keys inside inline tables have the line of their entry."""
+    """Find the lines of headers and keys; keys in inline tables get the line of the table."""
     lines: dict[Path, int] = {}
     table: Path = ()
     counts: dict[Path, int] = {}

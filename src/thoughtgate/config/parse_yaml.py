@@ -1,8 +1,8 @@
 """YAML 1.2 to plain data: the core schema only, with lines, no tags, no surprises.
 
-The tree is built from the parser's events, so that what a plain word means is decided
-here: ``on`` and ``2024-01-01`` are texts, ``010`` is ten, a duplicate key is an error,
-and aliases cannot blow a small file up.
+The tree is built from the events of the parser, so that this module decides what a plain
+scalar means: ``on`` and ``2024-01-01`` are text, ``010`` is ten, a duplicate key is an
+error, and aliases cannot make a small file expand without limit.
 """
 
 import re
@@ -36,7 +36,7 @@ def parse_yaml(text: str, file: str) -> Document:
     """Read one YAML document.
 
     Raises:
-        ConfigError: the text is not YAML, or uses what a config does not need.
+        ConfigError: the text is not YAML, or uses a feature that is not supported.
     """
     try:
         return _Tree(YAML(typ="safe", pure=True).parse(text), file).read()
@@ -49,7 +49,7 @@ def parse_yaml(text: str, file: str) -> Document:
 
 
 class _Tree:
-    """Builds data from events; keeps lines and anchors on the way."""
+    """Builds data from events, and keeps lines and anchors."""
 
     def __init__(self, events: Iterator[Event], file: str) -> None:
         self._events = events
@@ -65,7 +65,7 @@ class _Tree:
             if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    self._fail("one document only: remove the second '---'", event, ())
+                    self._fail("only one document is allowed; remove the second '---'", event, ())
                 data = self._value(next(self._events), (), 0)
         return Document(data, self._lines)
 
@@ -88,7 +88,7 @@ class _Tree:
         return self._mapping(path, depth)
 
     def _record(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent) -> None:
-        """Keep the events of an anchored value, to be read again at each alias."""
+        """Keep the events of an anchored value, to replay them at each alias."""
         recorded: list[Event] = [event]
         open_count = int(isinstance(event, SequenceStartEvent | MappingStartEvent))
         while open_count:
@@ -103,7 +103,7 @@ class _Tree:
     def _alias(self, event: AliasEvent, path: Path, depth: int) -> Any:
         recorded = self._anchors.get(event.anchor)
         if recorded is None or event in recorded:
-            self._fail(f"alias *{event.anchor} names no anchor before it", event, path)
+            self._fail(f"alias *{event.anchor} has no anchor before it", event, path)
         rest = self._events
         self._events = iter(recorded[1:])
         value = self._value(recorded[0], path, depth)
@@ -121,14 +121,14 @@ class _Tree:
         while not isinstance(event := next(self._events), MappingEndEvent):
             key = self._key(event, path)
             if key in members:
-                self._fail(f"the key {key!r} stands here twice", event, (*path, key))
+                self._fail(f"duplicate key {key!r}; keep one of them", event, (*path, key))
             self._lines[(*path, key)] = event.start_mark.line + 1
             members[key] = self._value(next(self._events), (*path, key), depth + 1)
         return members
 
     def _key(self, event: Event, path: Path) -> str:
         if not isinstance(event, ScalarEvent):
-            self._fail("a key must be a plain text", event, path)
+            self._fail("a key must be plain text", event, path)
         if event.value == "<<" and event.style is None:
             self._fail("merge keys (<<) are not supported; repeat the values", event, path)
         return str(event.value)

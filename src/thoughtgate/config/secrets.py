@@ -1,4 +1,4 @@
-"""Which environment variables hold secrets of the gate's own."""
+"""Which environment variables hold the gate's own secrets."""
 
 from thoughtgate.config.settings import Settings
 

@@ -1,61 +1,164 @@
-"""The settings: frozen values, checked and complete, as the rest of the program sees them.
+"""The settings: each key of the config file, declared once with type, default and meaning.
 
-Nothing here knows text, files or defaults that depend on the machine. Times are in
-seconds, sizes in bytes. Secrets are never here: a field that ends in ``_env`` names the
+The line below a key is its description in the JSON Schema and on the reference page.
+``read_keys`` builds the settings from a file and reports every problem; building one in
+code checks nothing. What two keys must agree on is in ``checks``.
+
+Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
+Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
 environment variable that holds one.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
 
+from thoughtgate.config.document import Path, dotted
+from thoughtgate.config.durations import parse_rate
+from thoughtgate.config.key_types import (
+    NOT_A_KEY,
+    Action,
+    Checked,
+    Count,
+    Duration,
+    FileKey,
+    Globs,
+    GlobText,
+    Parsed,
+    Port,
+    PortOrZero,
+    Regex,
+    Size,
+    Text,
+    Texts,
+    VariableName,
+    When,
+    Words,
+    between,
+    matching,
+    not_empty,
+    one_of,
+)
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.policy.cedar_text import CedarSource
 
 MIB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Expose:
-    """What a server shows."""
+class Section:
+    """A part of the file that holds keys."""
 
-    mode: str = "all"
-    """``all``, ``allow`` or ``block``."""
-    names: tuple[str, ...] = ()
-    """The patterns that are allowed or blocked."""
+    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class ServerAuth:
-    """How the gate authenticates to a server."""
-
-    type: str = "bearer"
-    token_env: str = ""
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Return the settings for checked keys; ``path`` is where in the file they are."""
+        del path
+        return cls(**keys)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """One MCP server behind the gate; stdio when it has a command, HTTP when it has a URL."""
+class Expose(Section):
+    """What a server shows: ``all``, an allowlist or a blocklist."""
 
-    id: str
+    mode: Annotated[str, NOT_A_KEY] = "all"
+    names: Annotated[tuple[str, ...], NOT_A_KEY] = ()
+
+    allow = FileKey(tuple[GlobText, ...], default=())
+    """Only these names; an empty list shows nothing."""
+    block = FileKey(tuple[GlobText, ...], default=())
+    """All names except these."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Return the mode whose key is there, with its names."""
+        del path
+        return cls(*next(iter(keys.items()), ()))
+
+
+def _expose(value: Any) -> Any:
+    if value == "all":
+        return {}
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError("must be all, {allow: [...]} or {block: [...]}")
+    return value
+
+
+_EXPOSE_SCHEMA: Final = {
+    "anyOf": [
+        {"const": "all"},
+        *(
+            {
+                "type": "object",
+                "required": [key],
+                "additionalProperties": False,
+                "properties": {key: {"type": "array", "items": {"type": "string"}}},
+            }
+            for key in ("allow", "block")
+        ),
+    ]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAuth(Section):
+    """How the gate authenticates to the server."""
+
+    type: Annotated[str, one_of("bearer")] = field(default="bearer", kw_only=True)
+    """Only ``bearer``."""
+    token_env: VariableName
+    """Environment variable that holds the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings(Section):
+    """One MCP server; the key is its id. ``"*"`` stands for servers that are not named."""
+
+    id: Annotated[str, NOT_A_KEY]
     name: str = ""
+    """Display name."""
+    type = FileKey(Annotated[str, one_of("stdio", "http", "sse", "streamable-http")], default="")
+    """Accepted in pasted entries and ignored; ``command`` or ``url`` decides."""
     command: str = ""
+    """Program of a stdio server; it is never run through a shell."""
     args: tuple[str, ...] = ()
+    """Arguments of the program."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables added to the environment of the program."""
     cwd: str = ""
+    """Working directory of the program."""
     url: str = ""
+    """URL of an HTTP server."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Headers sent to an HTTP server."""
     auth: ServerAuth | None = None
-    expose: Expose = Expose()
-    timeout_s: float = 30.0
-    start_timeout_s: float = 10.0
-    connect_timeout_s: float = 5.0
+    """Credential sent to an HTTP server."""
+    expose: Annotated[Expose, Parsed(_expose, _EXPOSE_SCHEMA)] = Expose()
+    """What the agent may see and call: ``all``, ``{allow: [...]}`` or ``{block: [...]}``; globs."""
+    timeout_s: Duration = 30.0
+    """How long a call may take."""
+    start_timeout_s: Duration = 10.0
+    """How long the server may take to start."""
+    connect_timeout_s: Duration = 5.0
+    """How long connecting to an HTTP server may take."""
     eager: bool = False
-    idle_s: float = 0.0
-    """Stop the server after this long without a call; 0 keeps it."""
+    """Start the server with the gate instead of at the first call."""
+    idle_s: Duration = 0.0
+    """Stop a server that has not been called for this long; by default it keeps running."""
     enabled: bool = True
-    isolation: str = "shared"
-    """``shared``: one child for all clients; ``session``: one child a client session."""
+    """False hides everything the server offers and never starts it."""
+    disabled = FileKey(bool, default=False)
+    """Accepted in pasted entries: the opposite of ``enabled``."""
+    isolation: Annotated[str, one_of("shared", "session")] = "shared"
+    """``shared``: one process for all HTTP clients; ``session``: one process per session."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Take the id from the path, and ``disabled`` as the opposite of ``enabled``."""
+        keys.pop("type", None)
+        if keys.pop("disabled", False):
+            keys["enabled"] = False
+        return cls(id=str(path[-1]), **keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,240 +171,419 @@ class SelectorSettings:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSettings:
-    """One rule."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedSettings(Section):
+    """What rules and limits have in common: an id and the calls they apply to."""
 
-    id: str
-    action: str
-    selector: SelectorSettings = SelectorSettings()
-    when: Mapping[str, Any] = field(default_factory=dict)
-    annotations: Mapping[str, Any] = field(default_factory=dict)
+    id: Annotated[str, NOT_A_KEY]
+    selector: Annotated[SelectorSettings, NOT_A_KEY] = SelectorSettings()
+
+    id_ = FileKey(str, default="")
+    """Name in the record; by default the position in the list."""
+    tool = FileKey(Globs, default=None)
+    """Tool names; globs, one or a list."""
+    resource = FileKey(Globs, default=None)
+    """Resource URIs; globs, one or a list."""
+    prompt = FileKey(Globs, default=None)
+    """Prompt names; globs, one or a list."""
+    server = FileKey(Globs, default=None)
+    """Server ids; globs, one or a list."""
+    kind = FileKey(Annotated[str, one_of("tool", "resource", "prompt")], default=None)
+    """Applies to everything of this kind when no name is given."""
+    words = FileKey(Words, default=None)
+    """Words, one of which must occur in the name: ``delete`` matches ``delete_file`` and ``fileDelete``."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Combine the keys that select calls into a selector."""
+        named = {kind: keys.pop(kind, ()) for kind in ("tool", "resource", "prompt")}
+        kind = keys.pop("kind", "")
+        kinds = tuple(one for one, names in named.items() if names)
+        selector = SelectorSettings(
+            kinds=kinds or ((kind,) if kind else ()),
+            names=tuple(name for names in named.values() for name in names),
+            servers=keys.pop("server", ()),
+            words=tuple(word.lower() for word in keys.pop("words", ())),
+        )
+        return cls(id=keys.pop("id_", "") or dotted(path), selector=selector, **keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSettings(SelectedSettings):
+    """One rule; the first that matches decides."""
+
+    when: When = field(default_factory=dict)
+    """Conditions on the arguments."""
+    annotations: When = field(default_factory=dict)
+    """Conditions on the tool's annotations, which the server writes; only with ``deny`` and ``approve``."""
+    action: Action
+    """``forward``, ``deny``, ``approve`` (ask a person) or ``policy`` (ask Cedar)."""
     approval: str = ""
+    """Approval workflow to use; only with ``approve``."""
     reason: str = ""
+    """Reason for the rule; shown to approvers and recorded, never sent to the agent."""
     redact: bool = False
+    """Also mask secrets in the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """Calls in a time."""
+    """A number of calls per period."""
 
     count: int
     period_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerSettings:
-    """Failures after which a tool is left alone for a while."""
-
-    failures: int
-    within_s: float = 60.0
-    cooldown_s: float = 30.0
+def _rate(value: Any) -> RateSettings:
+    return RateSettings(*parse_rate(value if isinstance(value, str) else ""))
 
 
 @dataclass(frozen=True, slots=True)
-class LimitSettings:
-    """One limit."""
+class BreakerSettings(Section):
+    """A circuit breaker: refuse calls to a failing tool for a while."""
 
-    id: str
-    selector: SelectorSettings = SelectorSettings()
-    rate: RateSettings | None = None
-    budget: int | None = None
-    duplicate_s: float = 0.0
+    failures: Count
+    """Number of failures that opens the breaker."""
+    within_s: Duration = 60.0
+    """Period in which failures are counted."""
+    cooldown_s: Duration = 30.0
+    """How long calls are refused before one is let through as a test."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings(SelectedSettings):
+    """One limit; every limit that covers a call is checked."""
+
+    rate: (
+        Annotated[RateSettings, Parsed(_rate, {"type": "string", "examples": ["30/m"]})] | None
+    ) = None
+    """Calls per period: ``30/m``."""
+    budget: Annotated[int, between(0)] | None = None
+    """Total number of calls."""
+    duplicate_s: Duration = 0.0
+    """Refuse the same call with the same arguments within this time."""
     breaker: BreakerSettings | None = None
-    scope: str = ""
+    """Refuse calls to a tool that keeps failing."""
+    scope: Annotated[str, one_of("run", "session", "principal", "server", "tool")] = ""
+    """What calls are counted by; the default is ``run``, or ``tool`` for breakers and duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
-class SlackSettings:
-    """Where a workflow asks on Slack."""
+class CedarFiles(Section):
+    """Cedar policies, for rules with ``action: policy``."""
 
-    channel: str
-    token_env: str = "SLACK_BOT_TOKEN"  # noqa: S105  the name of a variable, not a secret
-    mention: tuple[str, ...] = ()
-    approve_reaction: str = "+1"
-    deny_reaction: str = "-1"
-    poll_s: float = 5.0
-    api_url: str = "https://slack.com/api/"
+    policies: Annotated[Texts, Checked(not_empty, minItems=1)]
+    """Policy files, relative to the config file."""
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSettings:
-    """Where a workflow asks by webhook."""
+class SlackSettings(Section):
+    """A Slack channel."""
 
-    url: str
-    secret_env: str
+    channel: Text
+    """Channel id or name."""
+    token_env: VariableName = "SLACK_BOT_TOKEN"  # noqa: S105  the name of a variable, not a secret
+    """Environment variable that holds the bot token."""
+    mention: Texts = ()
+    """Ids of the users to mention."""
+    approve_reaction: Text = "+1"
+    """Reaction that approves."""
+    deny_reaction: Text = "-1"
+    """Reaction that denies."""
+    poll_s: Duration = 5.0
+    """How often reactions are checked."""
+    api_url: Text = "https://slack.com/api/"
+    """URL of the Slack API."""
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowSettings:
-    """Who is asked for an approval, where, and for how long."""
+class WebhookSettings(Section):
+    """A webhook."""
 
-    name: str
-    channel: str = "console"
-    """``console``, ``terminal``, ``slack``, ``webhook`` or ``elicitation``."""
+    url: Text
+    """URL that approval requests are sent to."""
+    secret_env: VariableName
+    """Environment variable that holds the signing secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowSettings(Section):
+    """One approval workflow; the key is its name."""
+
+    name: Annotated[str, NOT_A_KEY]
+    channel: Annotated[str, one_of("console", "terminal", "slack", "webhook", "elicitation")] = (
+        "console"
+    )
+    """Where reviewers are asked."""
     slack: SlackSettings | None = None
+    """Required for the channel ``slack``."""
     webhook: WebhookSettings | None = None
-    approvers: tuple[str, ...] = ()
-    """Identities that may decide; empty for anyone who can reach the channel."""
-    required: int = 1
-    """How many people must approve."""
-    timeout_s: float = 300.0
-    on_timeout: str = "deny"
+    """Required for the channel ``webhook``."""
+    approvers: Texts = ()
+    """Reviewers who may decide; by default anyone who can reach the channel."""
+    required: Count = 1
+    """Number of approvals needed."""
+    timeout_s: Duration = 300.0
+    """How long a call waits for a decision."""
+    on_timeout: Annotated[str, one_of("deny", "approve")] = "deny"
+    """What happens when nobody decides in time."""
     allow_elicitation: bool = False
-    """Whether the agent's own prompt may ask too."""
+    """Also ask through the agent's own prompt."""
     remember: bool = True
-    """Whether an approver may let the decision stand for later calls."""
+    """Let reviewers apply a decision to later calls as well."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Take the name from the path."""
+        return cls(name=str(path[-1]), **keys)
 
 
 @dataclass(frozen=True, slots=True)
-class ListenAuth:
-    """Who may connect to the HTTP side."""
+class ListenAuth(Section):
+    """Who may connect to the HTTP listener."""
 
-    type: str
-    """``bearer``, ``ip_allowlist``, ``both`` or ``jwt``."""
-    token_env: str = ""
-    allow: tuple[str, ...] = ()
-    """CIDR ranges."""
+    type: Annotated[str, one_of("bearer", "ip_allowlist", "both", "jwt")]
+    """How clients are authenticated."""
+    token_env: VariableName = ""
+    """For ``bearer`` and ``both``: environment variable that holds the token."""
+    allow: Texts = ()
+    """For ``ip_allowlist`` and ``both``: address ranges such as ``10.0.0.0/8``."""
     jwks_url: str = ""
+    """For ``jwt``: URL of the key set."""
     issuer: str = ""
+    """For ``jwt``: the required issuer."""
     audience: str = ""
-    principal_claim: str = "sub"
+    """For ``jwt``: the required audience."""
+    principal_claim: Text = "sub"
+    """For ``jwt``: the claim that names the principal."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListenSettings:
-    """The agent side."""
+class ListenSettings(Section):
+    """The listener that agents connect to."""
 
-    transport: str = "stdio"
-    host: str = "127.0.0.1"
-    port: int = 8080
+    transport: Annotated[str, one_of("stdio", "http")] = "stdio"
+    """``stdio`` or ``http``."""
+    host: Text = "127.0.0.1"
+    """Address to listen on; any address other than loopback requires ``auth``."""
+    port: Port = 8080
+    """Port to listen on."""
     auth: ListenAuth | None = None
-    origins: tuple[str, ...] = ()
-    """Origins of web pages that may call, beside the listener's own."""
-    hosts: tuple[str, ...] = ()
-    """Host names the listener answers to, beside its own address."""
+    """Who may connect."""
+    origins: Texts = ()
+    """Origins of web pages that may connect."""
+    hosts: Texts = ()
+    """Additional host names that the listener accepts."""
     public_url: str = ""
-    """The address clients use, when it is not the listener's own."""
-    request_timeout_s: float = 30.0
-    keep_alive_s: float = 60.0
-    max_body: int = MIB
-    max_concurrent: int = 10_000
-    max_batch: int = 100
-    max_sessions: int = 10_000
-    session_idle_s: float = 1800.0
-    drain_s: float = 25.0
-    admin_host: str = "127.0.0.1"
-    admin_port: int = 0
-    """A separate port for health and metrics; 0 serves them beside MCP."""
-    workers: int = 1
+    """URL that clients use, if it differs from the address to listen on."""
+    request_timeout_s: Duration = 30.0
+    """How long a request may take, not counting approvals."""
+    keep_alive_s: Duration = 60.0
+    """How long an idle connection is kept."""
+    max_body: Size = MIB
+    """Largest request body."""
+    max_concurrent: Count = 10_000
+    """Maximum number of concurrent requests; further requests get 503."""
+    max_batch: Count = 100
+    """Maximum number of messages in a batch."""
+    max_sessions: Count = 10_000
+    """Maximum number of open sessions."""
+    session_idle_s: Duration = 1800.0
+    """How long an idle session is kept."""
+    drain_s: Duration = 25.0
+    """How long calls in progress may take to finish when the gate stops."""
+    admin_host: Text = "127.0.0.1"
+    """Address of the admin port."""
+    admin_port: PortOrZero = 0
+    """Separate port for health and metrics; 0 for none."""
+    workers: Annotated[int, between(1, 64)] = 1
+    """Number of processes that share the port."""
 
 
 @dataclass(frozen=True, slots=True)
-class AuditSettings:
+class RotateSettings(Section):
+    """When a new record file is started."""
+
+    size: Size = 64 * MIB
+    """Size at which a new file is started."""
+    keep: Count = 10
+    """Number of files to keep."""
+
+
+_ROTATE: Final = RotateSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings(Section):
     """The record."""
 
-    sink: str = "file"
-    """``file``, ``stderr`` or ``stdout``."""
+    sink: Annotated[str, one_of("file", "stderr", "stdout")] = "file"
+    """Where records are written; ``stdout`` only if ``listen.transport`` is ``http``."""
     file: str = ""
-    """The file, relative to the state directory; empty for the default name."""
+    """Record file, relative to the state directory."""
     ledger: bool = True
-    on_failure: str = "refuse"
-    """``refuse`` or ``continue``."""
-    preview: int = 16_384
-    """Bytes of arguments kept; 0 for none."""
-    rotate_size: int = 64 * MIB
-    rotate_keep: int = 10
+    """Keep the database that ``audit query`` reads."""
+    on_failure: Annotated[str, one_of("refuse", "continue")] = "refuse"
+    """What happens to calls when the record cannot be written."""
+    preview: Size = 16_384
+    """Bytes of a call's arguments to keep, with secrets masked; results are counted but never kept."""
+    rotate = FileKey(RotateSettings, default=_ROTATE)
+    """When a new file is started."""
+    rotate_size: Annotated[int, NOT_A_KEY] = _ROTATE.size
+    rotate_keep: Annotated[int, NOT_A_KEY] = _ROTATE.keep
     fsync: bool = False
-    sign_key_env: str = ""
+    """Wait for the disk at every write: the record survives a power failure, but calls are slower."""
+    sign_key_env: VariableName = ""
+    """Environment variable that holds the key for signed checkpoints."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Take the parts of ``rotate``."""
+        del path
+        rotate = keys.pop("rotate", _ROTATE)
+        return cls(rotate_size=rotate.size, rotate_keep=rotate.keep, **keys)
 
 
 @dataclass(frozen=True, slots=True)
-class HoldSettings:
-    """How many calls may wait for a person at once."""
+class HoldSettings(Section):
+    """How many calls may wait for approval at once."""
 
-    connection: int = 32
-    principal: int = 100
-    total: int = 1000
+    connection: Count = 32
+    """Per connection."""
+    principal: Count = 100
+    """Per principal."""
+    total: Count = 1000
+    """In total."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSettings:
-    """Tasks that the gate itself answers for."""
-
-    ttl_s: float = 3600.0
-    max_ttl_s: float = 86_400.0
-    per_principal: int = 100
-    total: int = 10_000
-    poll_s: float = 5.0
+def _holds(value: Any) -> Any:
+    return {"connection": value} if type(value) is int else value
 
 
 @dataclass(frozen=True, slots=True)
-class ConsoleSettings:
-    """The console in the browser; always on loopback."""
+class TaskSettings(Section):
+    """Tasks that the gate itself manages."""
+
+    ttl_s: Duration = 3600.0
+    """How long a task is kept if the caller does not ask for a time."""
+    max_ttl_s: Duration = 86_400.0
+    """Longest time a caller may ask for."""
+    per_principal: Count = 100
+    """Maximum number of tasks per principal."""
+    total: Count = 10_000
+    """Maximum number of tasks in total."""
+    poll_s: Duration = 5.0
+    """How often callers are told to poll."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings(Section):
+    """The web console, on loopback."""
 
     enabled: bool = True
-    port: int = 0
+    """Serve the console together with the gate."""
+    port: PortOrZero = 0
+    """Port of the console; 0 picks a free one."""
 
 
 @dataclass(frozen=True, slots=True)
-class OtlpSettings:
+class OtlpSettings(Section):
     """Where traces and logs are sent."""
 
-    endpoint: str
+    endpoint: Text
+    """URL of the OTLP receiver."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    sample_rate: float = 1.0
+    """Headers sent with every export."""
+    sample_rate: Annotated[float, between(0.0, 1.0)] = 1.0
+    """Fraction of calls that are traced."""
     resource: Mapping[str, str] = field(default_factory=dict)
-    service_name: str = "thoughtgate"
+    """Resource attributes."""
+    service_name: Text = "thoughtgate"
+    """Name of the service."""
 
 
 @dataclass(frozen=True, slots=True)
-class TelemetrySettings:
+class TelemetrySettings(Section):
     """Logs, metrics and traces."""
 
-    log_level: str = "info"
-    log_format: str = "human"
+    log_level: Annotated[str, one_of("debug", "info", "warning", "error")] = "info"
+    """Lowest severity that is logged."""
+    log_format: Annotated[str, one_of("human", "json")] = "human"
+    """Format of log lines."""
     metrics: bool = True
+    """Serve metrics."""
     otlp: OtlpSettings | None = None
+    """Send traces and logs; needs ``thoughtgate[otel]``."""
 
 
 @dataclass(frozen=True, slots=True)
-class RedactSettings:
-    """What is masked beside the built-in names and forms."""
+class RedactSettings(Section):
+    """What is masked in addition to the built-in names and patterns."""
 
-    names: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
+    names: Texts = ()
+    """Argument names whose values are masked."""
+    patterns: tuple[Regex, ...] = ()
+    """Regular expressions whose matches are masked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """A whole configuration."""
+class Settings(Section):
+    """The configuration of ThoughtGate."""
 
-    default: str
+    schema = FileKey(Annotated[int, one_of(1)])
+    """Version of this format: 1."""
+    profile: Annotated[str, one_of("production", "development")] = field(
+        default=PRODUCTION, kw_only=True
+    )
+    """``production`` enforces the policy, ``development`` only reports what it would do."""
+    default: Action
     """What happens to a call that no rule matches."""
-    profile: str = PRODUCTION
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
-    """By id; the id ``*`` stands for servers that are not named."""
+    """Servers by id; the key may also be written ``mcpServers``."""
     rules: tuple[RuleSettings, ...] = ()
-    cedar: tuple[CedarSource, ...] = ()
+    """Rules; the first match wins."""
+    cedar_ = FileKey(CedarFiles, default=None)
+    """Cedar policies."""
+    cedar: Annotated[tuple[CedarSource, ...], NOT_A_KEY] = ()
     limits: tuple[LimitSettings, ...] = ()
+    """Limits, checked after access was granted."""
     approval: Mapping[str, WorkflowSettings] = field(
         default_factory=lambda: {"default": WorkflowSettings("default")}
     )
-    """Workflows by name; ``default`` always exists."""
+    """Approval workflows by name; ``default`` always exists."""
     listen: ListenSettings = ListenSettings()
-    namespaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The listener of ``proxy`` and ``serve``."""
+    namespaces: Mapping[str, Texts] = field(default_factory=dict)
+    """Sets of server ids for ``serve``."""
     default_namespace: str = ""
+    """The namespace used when a client asks for none."""
     audit: AuditSettings = AuditSettings()
-    store: str = "sqlite"
-    """``sqlite``, or a ``redis://`` URL."""
-    holds: HoldSettings = HoldSettings()
+    """The record."""
+    store: Text = "sqlite"
+    """``sqlite``, in the state directory. ``redis://`` URLs are reserved and not supported yet."""
+    holds: Annotated[HoldSettings, Parsed(_holds)] = HoldSettings()
+    """How many calls may wait for approval; a plain number sets the limit per connection."""
     tasks: TaskSettings = TaskSettings()
+    """Tasks that the gate itself manages."""
     console: ConsoleSettings = ConsoleSettings()
+    """The console."""
     telemetry: TelemetrySettings = TelemetrySettings()
+    """Logs, metrics and traces."""
     redact: RedactSettings = RedactSettings()
+    """What is masked."""
     manager_tools: bool = True
-    separator: str = "."
-    """Stands between server and tool in the names that ``serve`` composes."""
+    """Offer the ``thoughtgate.*`` tools in ``serve``."""
+    separator: Annotated[
+        str, matching(r"^[._/:-]{1,3}$|^__$", "must be one to three of the characters . _ / : -")
+    ] = "."
+    """Separator between server and tool in the names that ``serve`` lists."""
     reload: bool = True
-    """Read the file again when it changes."""
+    """Reload the file when it changes."""
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Add the default workflow; the text of the Cedar files is read by ``load``."""
+        del path, keys["schema"]
+        keys.pop("cedar_", None)
+        workflows = {"default": WorkflowSettings("default"), **keys.pop("approval", {})}
+        return cls(approval=workflows, **keys)

@@ -1,8 +1,8 @@
 """``${VAR}`` and ``${VAR:-default}`` in string values, after parsing.
 
-A value is put in once and as it is: it cannot change the structure, and what it holds
-is not looked at again. ``$${`` stands for ``${``. A variable that is set but empty counts
-as set.
+A value is inserted once and unchanged: it cannot change the structure, and references in
+it are not replaced. ``$${`` stands for ``${``. A variable that is set but empty counts as
+set.
 """
 
 import re
@@ -15,7 +15,7 @@ _REFERENCE: Final = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}
 
 
 def substitute(data: Any, env: Mapping[str, str]) -> tuple[Any, list[tuple[Path, str]]]:
-    """Return the data with references filled in, and what could not be, by path."""
+    """Return the data with references replaced, and the path and problem of those that cannot be."""
     problems: list[tuple[Path, str]] = []
     return _walk(data, env, (), problems), problems
 
@@ -50,7 +50,10 @@ def _fill(text: str, env: Mapping[str, str], path: Path, problems: list[tuple[Pa
             return "${"
         if name is None:
             problems.append(
-                (path, "'${' must begin ${NAME} or ${NAME:-default}; write $${ for the text itself")
+                (
+                    path,
+                    "'${' must be followed by NAME} or NAME:-default}; write $${ for a literal ${",
+                )
             )
             return ""
         value: str | None = env.get(name, default)
