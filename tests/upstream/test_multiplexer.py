@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.support.waiting import run_async
+from thoughtgate.front.multiplexer import MAX_RESTARTS, Mux
 
 from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.errors import PeerGone
-from thoughtgate.front.multiplexer import MAX_RESTARTS, Mux
 from thoughtgate.transports.child_process import ChildCommand
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
