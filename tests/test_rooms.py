@@ -50,7 +50,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "process": ("errors", "wire"),
     "agents": ("errors", "config"),
     "gate": _GATE_BELOW,
-    "front": _SIDES_BELOW,
+    "front": (*_SIDES_BELOW, "upstream"),
     "upstream": _SIDES_BELOW,
     "shim": _PRODUCTS_BELOW,
     "service": _PRODUCTS_BELOW,

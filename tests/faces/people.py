@@ -5,7 +5,7 @@ import time
 from typing import Final
 
 from tests.faces.face import Gate
-from thoughtgate.runtime.approvals import open_store
+from thoughtgate.gate.approvals.queue import open_store
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.waiting import run_async
-from thoughtgate.front.multiplexer import MAX_RESTARTS, Mux
+from thoughtgate.upstream.multiplexer import MAX_RESTARTS, Mux
 
 from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.errors import PeerGone
