@@ -36,6 +36,7 @@ _STATUS: Final = {
     ("invalid_request", False): 400,
     ("invalid_request", True): 400,
     ("invalid_params", True): 400,
+    ("task_not_found", True): 400,
 }
 """HTTP statuses of refusals, by kind and whether the revision prescribes statuses; others are 200."""
 
