@@ -267,7 +267,7 @@ def _task_id(agent: _Agent) -> str:
 def test_a_task_is_made_and_answered_for_in_its_own_session() -> None:
     desk = SlowDesk()
     authority, _ = _authority(APPROVE, desk)
-    ann, bob = _Agent(authority), _Agent(authority)
+    ann, bob = _Agent(authority), _Agent(authority, principal="bob")
     ann.says(_asks_for_task(1))
     task_id = _task_id(ann)
     ann.says(request(2, "tasks/get", {"taskId": task_id}))
