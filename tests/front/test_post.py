@@ -237,7 +237,7 @@ def test_malformed_task_metadata_is_refused(gate: Gate, upstream: HttpUpstream) 
     assert upstream.received == []
 
 
-TASKS = {
+TASKS: dict[str, Any] = {
     "io.modelcontextprotocol/clientCapabilities": {
         "extensions": {"io.modelcontextprotocol/tasks": {}}
     }

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 from tests.support.drivers import Listener, Workbench, open_driver
-from tests.support.frames import call, envelope, line, notification, request
+from tests.support.frames import call, line, request
 from tests.support.shim_bench import Ledger, SlowDesk
 
 from thoughtgate.core.commands import (
     AskPeople,
-    AskTask,
     JudgeCall,
     MaskAnswer,
     PersonAnswered,
@@ -95,7 +94,7 @@ def test_a_question_carries_what_is_known_of_the_caller() -> None:
     authority, _ = _authority(FORWARD)
     driver = open_driver(authority)
     driver.trace, driver.claims = "00-aa-bb-01", {"team": "ops"}
-    command = JudgeCall(1, "tools/call", (Named("tool", "x", {}),), {"a": 1}, 10, False, 1.0)  # noqa: FBT003  as the session makes it
+    command = JudgeCall(1, "tools/call", (Named("tool", "x", {}),), {"a": 1}, 10, False, 1.0)
     question = authority.question(driver, command)
 
     assert (question.server, question.session, question.principal) == ("srv", "1", "me")

@@ -408,7 +408,7 @@ def test_an_answer_that_is_there_at_once_is_told_in_the_next_turn(
     assert isinstance(judged, CallJudged)
     assert (judged.key, judged.verdict.action) == (1, DENY)
     assert isinstance(screened, ListScreened)
-    assert (screened.key, screened.hidden) == (2, {"a", "b"})
+    assert (screened.key, screened.hidden) == (2, frozenset({"a", "b"}))
     assert isinstance(masked, AnswerMasked)
     assert (masked.key, masked.body) == (3, None)
     assert authority.tick(now()) == []
