@@ -7,9 +7,9 @@ import pytest
 from tests.support.frames import envelope, request
 from tests.support.frames import line as frame
 
-from thoughtgate.core.commands import NOTICE, ToAgent, ToServer, WriteRecord
+from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import AGENT_TO_SERVER, SERVER_TO_AGENT
-from thoughtgate.core.session_replies import NEVER_PASSED, Asked, Clerk, Setup
+from thoughtgate.core.session_replies import NEVER_PASSED, Asked, Clerk, Setup, task_reply
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message
@@ -119,3 +119,23 @@ def test_what_the_gate_did_not_send_on_is_no_failure_of_the_way(kind: str, blame
         blame,
         kind,
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"result": {}}, ""),
+        ({"error": {"code": -32602, "data": {"kind": "task_not_found"}}}, "task_not_found"),
+        ({"error": {"code": -32602, "data": {"kind": 5}}}, ""),
+        ({"error": {"code": -32602, "data": "task_not_found"}}, ""),
+        ({"error": {"code": -32021}}, ""),
+        ({"error": "odd"}, ""),
+    ],
+)
+def test_an_answer_about_a_task_names_the_kind_of_its_refusal(
+    body: dict[str, Any], kind: str
+) -> None:
+    reply = task_reply("a", body)
+
+    assert (reply.key, reply.carries, reply.error) == ("a", ANSWER, kind)
+    assert json.loads(reply.data) == {"jsonrpc": "2.0", "id": "a", **body}

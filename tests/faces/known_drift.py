@@ -113,11 +113,6 @@ KNOWN_DRIFT: Final = (
         {"told_to_stop_with_a_call_that_does_not_end": ("proxy-stdio-http",)},
     ),
     Drift(
-        "the transport on record of proxy --stdio before an HTTP server",
-        "the agent's transport, as through every other face",
-        {"transport_on_record": ("proxy-stdio-http",)},
-    ),
-    Drift(
         "WOULD_BLOCK of the development profile is not told to the operator by proxy",
         "a line on standard error, as from shim and serve",
         {"development_profile_tells_the_operator": PROXIES},

@@ -5,9 +5,9 @@ import time
 from typing import Final
 
 from tests.faces.face import Gate
-from thoughtgate.gate.approvals.queue import open_store
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
+from thoughtgate.gate.approvals.queue import open_store
 
 PERSON: Final = "terminal:ann"
 REASON: Final = "as the scenario says"

@@ -238,3 +238,17 @@ def test_calls_of_a_batch_whose_caller_left_end_on_the_record(tmp_path: Path) ->
             wait_for(lambda: len(upstream.received) > 1)
         wait_for(lambda: len(gate.records("tool_call_end")) > 1)
         never.set()
+
+
+def test_a_streamed_answer_is_known_by_what_it_is_not_by_the_words_in_it(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    def script(received: Received) -> Reply:
+        note = {**NOTE, "params": {"result": 1, "error": 2}}
+        done = {"jsonrpc": "2.0", "id": received.message["id"], "result": {"method": "odd"}}
+        return Reply(parts=[event(note), event(done)])
+
+    upstream.script = script
+    note, replies = gate.post([call_of("one", ident=1)]).events
+    assert note["method"] == "notifications/x"
+    assert replies == [{"jsonrpc": "2.0", "id": 1, "result": {"method": "odd"}}]

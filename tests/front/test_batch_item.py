@@ -23,7 +23,7 @@ def test_answers_and_what_comes_before_them_are_told_apart() -> None:
     part.stream_started(200, b"")
     part.stream_wrote(b": comment\n\n")
     part.stream_wrote(b'data: {"method":"notifications/x"}\n\n')
-    part.stream_wrote(b'data: {"id":5,"result":{"method":"odd"}}\n\n')
+    part.stream_answered(b'data: {"id":5,"result":{"method":"odd"}}\n\n')
     part.told(b"note")
     part.stream_ended()
     part.passed(202, b"", b"")

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from tests.support.http_gate import (
+    MODERN_META,
     Answer,
     Gate,
     call_of,
     config_for,
     decide,
     http_post,
+    modern_call_of,
+    modern_headers,
     pending,
     read_until,
 )
@@ -231,6 +234,31 @@ def test_malformed_task_metadata_is_refused(gate: Gate, upstream: HttpUpstream) 
     message["params"]["task"] = {"ttl": "soon"}
     answer = gate.post(message)
     assert answer.error["code"] == -32602
+    assert upstream.received == []
+
+
+TASKS: dict[str, Any] = {
+    "io.modelcontextprotocol/clientCapabilities": {
+        "extensions": {"io.modelcontextprotocol/tasks": {}}
+    }
+}
+
+
+def test_from_the_newest_revision_on_wrong_params_of_a_task_are_a_bad_request(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    message = modern_call_of("pay")
+    message["params"].update({"_meta": {**MODERN_META, **TASKS}, "task": {"ttl": "soon"}})
+    wrong = gate.post(message, modern_headers("pay"))
+    unknown = "tg_" + "a" * 43
+    params = {"taskId": unknown, "_meta": {**MODERN_META, **TASKS}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params}
+    missing = gate.post(asked, modern_headers(unknown, "tasks/get"))
+    older = gate.post({**asked, "params": {"taskId": unknown}})
+
+    assert (wrong.status, wrong.error["data"]["kind"]) == (400, "invalid_params")
+    assert (missing.status, missing.error["data"]["kind"]) == (400, "task_not_found")
+    assert (older.status, older.error["data"]["kind"]) == (200, "task_not_found")
     assert upstream.received == []
 
 

@@ -1,36 +1,81 @@
-"""The seam between a shim's loop and whoever judges for it."""
+"""The seam between a session driver and whoever judges for it."""
 
 import inspect
+from typing import Any
 
-from thoughtgate.gate.authority import Authority
+import pytest
+
+from thoughtgate.core.commands import AskPeople
+from thoughtgate.core.elicitation import ID_PREFIX
+from thoughtgate.core.events import PersonAsked
+from thoughtgate.gate.authority import Authority, PolledAuthority, prompts
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.shim.service_authority import ServiceAuthority
 
+ASKED = AskPeople(1, "run.1", "default", 5.0)
 
-def test_both_judges_of_a_shim_offer_the_whole_seam() -> None:
-    wanted = {
+
+def _members(seam: Any) -> set[str]:
+    return {
         name
-        for name, member in inspect.getmembers(Authority)
+        for name, member in inspect.getmembers(seam)
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
     }
 
-    assert {"judge", "screen", "ask", "withdraw", "record", "flush", "finish"} <= wanted
+
+def test_both_judges_offer_the_whole_seam() -> None:
+    judging = {"judge", "resume", "screen", "mask", "ask", "person_answered", "withdraw"}
+    tasks = {"ask_task", "end_task", "promises"}
+
+    assert judging | tasks | {"note", "flush"} <= _members(Authority)
+    assert {"read", "rest", "descriptors", "interval_s", "ready", "tick", "finish"} <= _members(
+        PolledAuthority
+    )
     for judge in (LocalAuthority, ServiceAuthority):
-        assert wanted <= set(dir(judge)), judge
+        assert _members(PolledAuthority) <= set(dir(judge)), judge
 
 
 def test_both_take_the_same_arguments() -> None:
-    for name in (
-        "judge",
-        "screen",
-        "ask",
-        "withdraw",
-        "record",
-        "flush",
-        "ready",
-        "tick",
-        "finish",
-    ):
-        wanted = list(inspect.signature(getattr(Authority, name)).parameters)
+    for name, member in inspect.getmembers(PolledAuthority, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        wanted = list(inspect.signature(member).parameters)
         for judge in (LocalAuthority, ServiceAuthority):
             assert list(inspect.signature(getattr(judge, name)).parameters) == wanted, (judge, name)
+
+
+def test_whatever_concerns_one_session_names_its_driver_first() -> None:
+    for name in (
+        "judge",
+        "resume",
+        "screen",
+        "mask",
+        "ask",
+        "person_answered",
+        "ask_task",
+        "end_task",
+        "withdraw",
+    ):
+        assert list(inspect.signature(getattr(Authority, name)).parameters)[1] == "driver", name
+
+
+def test_a_prompt_shows_the_text_under_an_id_of_the_gates_own() -> None:
+    (first,), (second,) = prompts(ASKED, "May I?"), prompts(ASKED, "May I?")
+
+    assert isinstance(first, PersonAsked)
+    assert isinstance(second, PersonAsked)
+    assert (first.key, first.text, first.at) == (1, "May I?", 5.0)
+    assert first.ident.startswith(ID_PREFIX)
+    assert first.ident != second.ident
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (ASKED, ""),
+        (ASKED._replace(params={}), "May I?"),
+        (ASKED._replace(params={}, modern=True), "May I?"),
+    ],
+)
+def test_without_a_text_or_for_a_task_nobody_is_prompted(command: AskPeople, text: str) -> None:
+    assert prompts(command, text) == []

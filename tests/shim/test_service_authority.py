@@ -8,23 +8,44 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from tests.support.drivers import Listener, Workbench, open_driver
+from tests.support.frames import call, line
 from tests.support.json_values import json_values
 from tests.support.raw_service import RawService, reply
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, ScreenList, Withdraw
-from thoughtgate.core.events import CallJudged, Event, ListScreened
+from thoughtgate.core.commands import (
+    AskPeople,
+    AskTask,
+    EndTask,
+    JudgeCall,
+    MaskAnswer,
+    PersonAnswered,
+    ScreenList,
+    Withdraw,
+)
+from thoughtgate.core.events import (
+    AgentSent,
+    AnswerMasked,
+    CallJudged,
+    Event,
+    ListScreened,
+    TaskAnswered,
+)
 from thoughtgate.core.record_events import Record, frame_refused, message_seen
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.run_file import RunFile
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.shim import service_authority
 from thoughtgate.shim.service_authority import ServiceAuthority, connect
+from thoughtgate.shim.service_connection import Link
 from thoughtgate.wire.methods import Named
 
 CALL = JudgeCall(
     1, "tools/call", (Named("tool", "echo", {}),), {"name": "echo"}, 40, modern=False, at=0.0
 )
 LIST = ScreenList(2, "tools/list", ({"name": "a"}, {"name": "b"}), 0.0)
+MASK = MaskAnswer(3, {"jsonrpc": "2.0", "id": 3, "result": {"text": "secret"}}, 0.0)
+HELD = AskPeople(1, "r.1", "default", 0.0, None, modern=False)
 
 
 _OPENED: list[ServiceAuthority] = []
@@ -67,7 +88,8 @@ def _judge(answer: bytes | None, profile: str = "production") -> CallJudged:
 
     with RawService(answerer) as service:
         authority = _open(service.run(profile), "files", "s")
-        events = _drive(authority, authority.judge(CALL), lambda found: found)
+        assert authority.judge(open_driver(authority), CALL) is None
+        events = _drive(authority, [], lambda found: found)
     judged = events[0]
     assert isinstance(judged, CallJudged)
     return judged
@@ -144,7 +166,8 @@ def test_an_unknown_kind_of_denial_is_still_a_denial() -> None:
 def test_a_list_that_could_not_be_screened_shows_nothing(answer: bytes | None) -> None:
     with RawService(lambda _head, _body: answer) as service:
         authority = _open(service.run(), "files", "s")
-        events = _drive(authority, authority.screen(LIST), lambda found: found)
+        assert authority.screen(open_driver(authority), LIST) is None
+        events = _drive(authority, [], lambda found: found)
 
     screened = next(one for one in events if isinstance(one, ListScreened))
     assert screened.hidden == {"a", "b"}
@@ -158,7 +181,7 @@ def test_a_held_call_is_asked_about_until_it_is_decided() -> None:
 
     with RawService(answerer) as service:
         authority = _open(service.run(), "files", "s")
-        asked = authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
+        asked = authority.ask(open_driver(authority), HELD)
         (judged,) = _drive(authority, asked, lambda found: found)
 
     assert isinstance(judged, CallJudged)
@@ -168,7 +191,7 @@ def test_a_held_call_is_asked_about_until_it_is_decided() -> None:
 def test_a_service_that_loses_a_held_call_denies_it() -> None:
     with RawService(lambda head, _: reply(b"{}", 404 if b"/task/" in head else 200)) as service:
         authority = _open(service.run(), "files", "s")
-        asked = authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
+        asked = authority.ask(open_driver(authority), HELD)
         (judged,) = _drive(authority, asked, lambda found: found)
 
     assert isinstance(judged, CallJudged)
@@ -180,8 +203,9 @@ def test_what_is_withdrawn_is_told_to_the_service_and_not_asked_about_again() ->
         lambda head, _: reply(b'{"status":"pending"}' if b"/task/" in head else b"{}")
     ) as service:
         authority = _open(service.run(), "files", "s")
-        authority.ask(AskPeople(1, "r.1", "default", 0.0, None, modern=False))
-        authority.withdraw(Withdraw(1, "r.1", "gone"), now())
+        driver = open_driver(authority)
+        authority.ask(driver, HELD)
+        authority.withdraw(driver, Withdraw(1, "r.1", "gone"), now())
         _drive(authority, [], lambda _: any(b"withdraw" in head for head, _ in service.requests))
         body = next(json.loads(body) for head, body in service.requests if b"withdraw" in head)
 
@@ -212,11 +236,11 @@ def test_nothing_is_sent_on_while_the_record_cannot_be_written() -> None:
 
     with RawService(answerer) as service:
         authority = _open(service.run(), "files", "s")
-        authority.record(_seen())
+        authority.note(_seen())
         assert authority.flush()
         _drive(authority, [], lambda _: not authority.flush())
         assert authority.stop_reason == ""
-        authority.record(_seen())
+        authority.note(_seen())
         _drive(authority, [], lambda _: authority.flush())
 
 
@@ -235,9 +259,10 @@ def test_a_verdict_on_the_record_says_that_it_can_be_written_again(
 
     with RawService(answerer) as service:
         authority = _open(service.run(), "files", "s")
-        authority.record(_seen())
+        authority.note(_seen())
         _drive(authority, [], lambda _: not authority.flush())
-        _drive(authority, authority.judge(CALL), lambda found: found)
+        authority.judge(open_driver(authority), CALL)
+        _drive(authority, [], lambda found: found)
         assert authority.flush() is recorded
 
 
@@ -245,7 +270,7 @@ def test_events_are_handed_over_before_goodbye() -> None:
     with RawService(lambda _head, _body: reply(b"{}")) as service:
         authority = _open(service.run(), "files", "s")
         for _ in range(1200):
-            authority.record(_seen())
+            authority.note(_seen())
         authority.finish("SUCCEEDED", now())
 
     told = [json.loads(body) for head, body in service.requests if b"/events" in head]
@@ -257,7 +282,7 @@ def test_goodbye_does_not_wait_for_a_service_that_is_gone() -> None:
     with RawService(lambda _head, _body: None) as service:
         run = service.run()
     authority = _open(run, "files", "s")
-    authority.record(_seen())
+    authority.note(_seen())
     began = time.monotonic()
 
     authority.finish("FAILED", now())
@@ -280,7 +305,7 @@ def test_what_development_would_have_refused_is_said(capfd: pytest.CaptureFixtur
             size=3,
             enforced=False,
         )
-        _open(service.run("development"), "files", "s").record(frame)
+        _open(service.run("development"), "files", "s").note(frame)
 
     said = capfd.readouterr().err
     assert "WOULD_BLOCK: 'rm', rules gate, policy_denied" in said
@@ -312,9 +337,10 @@ def test_it_is_said_in_json_where_the_config_wants_that(
         environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
         authority, _, _ = connect("files", "", f"http://{run.host}:{run.port}", environ)
         _OPENED.append(authority)
-        authority.record(frame)
+        authority.note(frame)
         for _ in range(2):
-            _drive(authority, authority.judge(CALL), lambda found: found)
+            authority.judge(open_driver(authority), CALL)
+            _drive(authority, [], lambda found: found)
 
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert [line["governance_decision"] for line in lines] == [
@@ -357,3 +383,131 @@ def test_the_service_decides_the_profile_and_what_the_server_must_not_see() -> N
     authority.close()
     assert (setup.session, setup.enforce, setup.timeout_s, setup.max_held) == ("s1", False, 9.0, 3)
     assert withheld == ["A"]
+
+
+def _cut_off(monkeypatch: pytest.MonkeyPatch) -> ServiceAuthority:
+    """Return an authority whose connections fail at once."""
+    monkeypatch.setattr(Link, "_connect", lambda _link: None)
+    return _open(RunFile("127.0.0.1", 1, "token", "production", 0), "files", "s")
+
+
+def test_an_answer_that_is_there_at_once_is_told_in_the_next_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authority = _cut_off(monkeypatch)
+    driver = open_driver(authority)
+
+    assert authority.tick(now()) == []
+    assert authority.interval_s > 0
+    assert authority.judge(driver, CALL) is None
+    assert authority.screen(driver, LIST) is None
+    assert authority.mask(driver, MASK) is None
+    assert authority.interval_s == 0
+    judged, screened, masked = authority.tick(now())
+
+    assert isinstance(judged, CallJudged)
+    assert (judged.key, judged.verdict.action) == (1, DENY)
+    assert isinstance(screened, ListScreened)
+    assert (screened.key, screened.hidden) == (2, frozenset({"a", "b"}))
+    assert isinstance(masked, AnswerMasked)
+    assert (masked.key, masked.body) == (3, None)
+    assert authority.tick(now()) == []
+
+
+def test_a_verdict_lost_with_the_connection_is_told_whatever_used_it_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with RawService(lambda _head, _body: b"") as service:
+        authority = _open(service.run(), "files", "s")
+        driver = open_driver(authority)
+        authority.judge(driver, CALL)
+        monkeypatch.setattr(Link, "push", Link.fail)
+        authority.withdraw(driver, Withdraw(9, "r.9", "gone"), now())
+        judged = authority.tick(now())[0]
+
+    assert isinstance(judged, CallJudged)
+    assert (judged.key, judged.verdict.action) == (1, DENY)
+
+
+@pytest.mark.parametrize(
+    ("said", "masked"),
+    [
+        (reply(b'{"body":{"id":3,"result":{"text":"***"}}}'), {"id": 3, "result": {"text": "***"}}),
+        (reply(b'{"body":"secret"}'), None),
+        (reply(b"", 500), None),
+        (None, None),
+    ],
+)
+def test_an_answer_that_could_not_be_masked_has_no_body(
+    said: bytes | None, masked: dict[str, Any] | None
+) -> None:
+    with RawService(lambda head, _: said if b"mask" in head else reply(b"{}")) as service:
+        authority = _open(service.run(), "files", "s")
+        assert authority.mask(open_driver(authority), MASK) is None
+        (event,) = _drive(authority, [], lambda found: found)
+        sent = next(json.loads(body) for head, body in service.requests if b"mask" in head)
+
+    assert isinstance(event, AnswerMasked)
+    assert (event.key, event.body) == (3, masked)
+    assert sent["body"] == MASK.body
+
+
+def test_a_late_verdict_sends_the_call_on_through_the_driver() -> None:
+    with RawService(
+        lambda head, _: reply(b'{"decision":"forward"}' if b"evaluate" in head else b"{}")
+    ) as service:
+        authority = _open(service.run(), "files", "s")
+        workbench, agent = Workbench(authority), Listener()
+        driver = workbench.driver()
+        assert driver.feed(AgentSent(line(call(1, "echo")), now()), agent) == 0
+        workbench.outbox.flush()
+        assert agent.forwarded == []
+        for event in _drive(authority, [], lambda found: found):
+            driver.feed(event, agent)
+        workbench.outbox.flush()
+
+    assert [(frame.key, json.loads(frame.data)) for frame in agent.forwarded] == [
+        (1, call(1, "echo"))
+    ]
+
+
+def _bodies(service: RawService, path: bytes) -> list[dict[str, Any]]:
+    return [json.loads(body) for head, body in list(service.requests) if path in head]
+
+
+def test_the_decision_of_the_person_in_front_of_the_agent_is_handed_over() -> None:
+    with RawService(lambda _head, _body: reply(b"{}")) as service:
+        authority = _open(service.run(), "files", "s")
+        answered = PersonAnswered("r.1", approve=False, reason="no", at=0.0)
+        authority.person_answered(open_driver(authority), answered)
+        _drive(authority, [], lambda _: _bodies(service, b"/governance/answer"))
+        (told,) = _bodies(service, b"/governance/answer")
+
+    assert (told["task_id"], told["approve"], told["reason"]) == ("r.1", False, "no")
+
+
+def test_requests_about_tasks_are_answered_by_the_service() -> None:
+    told = reply(b'{"told":[{"event":"answered","key":4,"body":{"result":{}}}]}')
+
+    def answerer(head: bytes, body: bytes) -> bytes:
+        return told if b'"AskTask"' in body else reply(b"{}")
+
+    with RawService(answerer) as service:
+        authority = _open(service.run(), "files", "s")
+        driver = open_driver(authority)
+        asked = AskTask(4, "tasks/get", {"taskId": "tg_1"}, modern=False, at=0.0)
+        assert authority.ask_task(driver, asked) == []
+        (event,) = _drive(authority, [], lambda found: found)
+        authority.end_task(driver, EndTask("r.1", {"result": {}}, 0.0))
+        _drive(authority, [], lambda _: _bodies(service, b"/tasks")[-1].get("command") == "EndTask")
+
+    assert isinstance(event, TaskAnswered)
+    assert (event.key, event.body) == (4, {"result": {}})
+
+
+def test_the_session_keeps_its_own_states_and_no_task_outlives_the_wrap() -> None:
+    authority = _open(RunFile("127.0.0.1", 1, "token", "production", 0), "files", "s")
+
+    assert authority.promises("files", "me") is None
+    with pytest.raises(AssertionError):
+        authority.resume(open_driver(authority), CALL)

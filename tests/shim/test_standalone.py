@@ -39,14 +39,15 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "c.yaml").write_text(CONFIG)
     options = Options(("x",), config=str(tmp_path / "c.yaml"))
-    authority, setup, withheld = govern_locally("git", options, environ)
+    authority, setup, principal, withheld = govern_locally("git", options, environ)
     authority.finish("SUCCEEDED", 1.0)
-    other, plain, _ = govern_locally("other", options._replace(profile="development"), environ)
+    other, plain, _, _ = govern_locally("other", options._replace(profile="development"), environ)
     other.finish("SUCCEEDED", 1.0)
 
     assert (setup.server, setup.timeout_s, setup.enforce, setup.max_held) == ("git", 7.0, True, 32)
     assert (plain.timeout_s, plain.enforce) == (600.0, False)
     assert set(withheld) == SECRETS
+    assert principal
 
 
 @pytest.mark.requirement("EC-STDIO-017", "EC-STDIO-033")

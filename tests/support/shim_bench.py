@@ -19,6 +19,7 @@ from thoughtgate.errors import RecordError
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.poll_loop import Shim
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.policy.policy import Policy
 
@@ -121,23 +122,21 @@ class LateAuthority(LocalAuthority):
     """Judges and records at once, as a governance service does, but answers only when let."""
 
     def __init__(self, governor: Governor) -> None:
-        super().__init__(governor, "srv", "1", "agent")
+        super().__init__(governor)
         self.late = False
         self._answers: list[Event] = []
         self._lost = False
 
-    def judge(self, command: JudgeCall) -> list[Event]:
+    def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Judge now; answer now or later."""
-        events = super().judge(command)
-        if not self.late:
-            return events
+        judged = super().judge(driver, command)
+        if not self.late or judged is None:
+            return judged
         if not super().flush():
             self._lost = True
-            (judged,) = events
-            assert isinstance(judged, CallJudged)
-            events = [judged._replace(verdict=Verdict(DENY, "governance", "service_unavailable"))]
-        self._answers += events
-        return []
+            judged = judged._replace(verdict=Verdict(DENY, "governance", "service_unavailable"))
+        self._answers.append(judged)
+        return None
 
     def flush(self) -> bool:
         """Write the record; also tell when something was lost while a verdict was recorded."""
@@ -159,9 +158,10 @@ class ShimBench:
         self.governor = Governor(Judge(policy, "run"), self.ledger, Run("run"), desk=self.desk)
         self.authority = LateAuthority(self.governor)
         made = Setup("srv", "1", **setup)
-        self.shim = Shim(["server"], made, self.authority, {})
+        self.shim = Shim(["server"], made, self.authority, {}, "agent")
         # The outlets are all that the bench changes of a shim.
-        self.shim._to_agent = Capture(self.ledger, TOLD)  # type: ignore[assignment]
+        to_agent: Any = Capture(self.ledger, TOLD)
+        self.shim._to_agent = self.shim._agent._to_agent = to_agent
         self.shim._to_server = Capture(self.ledger, SENT)  # type: ignore[assignment]
 
     @property

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, text_result
+from tests.support.session_play import to_server
 from tests.support.waiting import run_async
 
 from thoughtgate.core.events import Event, NotSent, ServerSent
-from thoughtgate.gate.session_driver import ToolHeaders
+from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.upstream.http_link import HttpLink
 
 
-class _Flow:
-    """As much of a flow as a link feeds."""
+class _Driver:
+    """As much of a session driver as a link feeds."""
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -42,26 +43,26 @@ def _line(ident: Any, method: str = "tools/call", **params: Any) -> bytes:
     return json.dumps(body if ident is None else {**body, "id": ident}).encode()
 
 
-def _exchange(script: Any, *lines: tuple[bytes, Any]) -> _Flow:
-    async def main() -> _Flow:
-        flow = _Flow()
+def _exchange(script: Any, *lines: tuple[bytes, Any]) -> _Driver:
+    async def main() -> _Driver:
+        driver = _Driver()
         with HttpUpstream(script) as upstream:
             pool = HttpPool(upstream.url)
-            link = HttpLink(pool, flow, None, ToolHeaders())  # type: ignore[arg-type]  # stand-ins
+            link = HttpLink(pool, driver, None, ToolHeaders())  # type: ignore[arg-type]  # stand-ins
             for data, key in lines:
-                link.send(data, key)
+                link.send(to_server(data, key))
             async with asyncio.timeout(10):
-                while not (flow.heard or flow.lost):  # noqa: ASYNC110  no event exists
+                while not (driver.heard or driver.lost):  # noqa: ASYNC110  no event exists
                     await asyncio.sleep(0.005)
             await link.close()
-        return flow
+        return driver
 
     return run_async(main())
 
 
 def test_an_answer_comes_back_as_a_frame() -> None:
-    flow = _exchange(lambda received: text_result(received, "hi"), (_line(1), 1))
-    assert flow.heard[0]["id"] == 1
+    driver = _exchange(lambda received: text_result(received, "hi"), (_line(1), 1))
+    assert driver.heard[0]["id"] == 1
 
 
 @pytest.mark.parametrize(
@@ -78,14 +79,14 @@ def test_an_answer_comes_back_as_a_frame() -> None:
     ],
 )
 def test_a_request_without_an_answer_is_lost(reply: Reply) -> None:
-    flow = _exchange(lambda _: reply, (_line(1), 1))
-    assert flow.lost == [(1, "upstream_connection_failed")]
+    driver = _exchange(lambda _: reply, (_line(1), 1))
+    assert driver.lost == [(1, "upstream_connection_failed")]
 
 
 def test_an_error_that_names_the_request_is_its_answer() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
-    flow = _exchange(lambda _: Reply(404, body), (_line(1), 1))
-    assert flow.heard[0]["error"]["code"] == -32601
+    driver = _exchange(lambda _: Reply(404, body), (_line(1), 1))
+    assert driver.heard[0]["error"]["code"] == -32601
 
 
 def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
@@ -96,12 +97,12 @@ def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
         return Reply(parts=[event(note), event(note)], wait=never)
 
     async def main() -> None:
-        flow = _Flow()
+        driver = _Driver()
         with HttpUpstream(script) as upstream:
-            link = HttpLink(HttpPool(upstream.url), flow, None, ToolHeaders())  # type: ignore[arg-type]  # stand-ins
-            link.send(_line(1), 1)
-            await _until(flow.heard)
-            link.send(_line(None, "notifications/cancelled", requestId=1), None)
+            link = HttpLink(HttpPool(upstream.url), driver, None, ToolHeaders())  # type: ignore[arg-type]  # stand-ins
+            link.send(to_server(_line(1), 1))
+            await _until(driver.heard)
+            link.send(to_server(_line(None, "notifications/cancelled", requestId=1)))
             async with asyncio.timeout(10):
                 while not upstream.broken:  # noqa: ASYNC110  no event exists
                     await asyncio.sleep(0.005)
@@ -112,12 +113,12 @@ def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
 
 
 def test_a_frame_that_cannot_be_read_is_not_sent() -> None:
-    flow = _exchange(lambda received: text_result(received, "x"), (b"nonsense", 1))
-    assert flow.lost == [(1, "invalid_request")]
+    driver = _exchange(lambda received: text_result(received, "x"), (b"nonsense", 1))
+    assert driver.lost == [(1, "invalid_request")]
 
 
 @pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
 def test_a_cancellation_that_names_no_request_ends_no_stream(ident: Any) -> None:
     notice = _line(None, "notifications/cancelled", requestId=ident)
-    flow = _exchange(lambda received: text_result(received, "hi"), (_line(1), 1), (notice, None))
-    assert flow.heard[0]["id"] == 1
+    driver = _exchange(lambda received: text_result(received, "hi"), (_line(1), 1), (notice, None))
+    assert driver.heard[0]["id"] == 1

@@ -54,6 +54,7 @@ from thoughtgate.core.session_replies import (
     Clerk,
     Setup,
     sent,
+    task_reply,
     tell_progress,
     to_server_frame,
     traced,
@@ -436,14 +437,14 @@ class Session:
         if asked is None:
             return []
         self._held -= 1
-        reply = render({"jsonrpc": "2.0", "id": event.key, **event.body})
+        reply = task_reply(event.key, event.body)
         if "error" not in event.body:
             self._tasked.hold(asked)
-            return [ToAgent(reply, event.key)]
+            return [reply]
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": "no task"}
-        ended = self._clerk.ended(asked, event.at, ERROR, len(reply), error)
+        ended = self._clerk.ended(asked, event.at, ERROR, len(reply.data), error)
         withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
-        return [withdraw, *ended, ToAgent(reply, event.key)]
+        return [withdraw, *ended, reply]
 
     def _task_answered(self, event: TaskAnswered) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
@@ -453,8 +454,7 @@ class Session:
         if event.body is None and asked.message is not None:
             self._send_on(event.key, sent(asked, event.at, asked.call_id, asked.redact))
             return [ToServer(asked.message.raw, event.key, asked.message)]
-        reply = {"jsonrpc": "2.0", "id": event.key, **(event.body or {})}
-        return [ToAgent(render(reply), event.key)]
+        return [task_reply(event.key, event.body or {})]
 
     def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
         """A person has decided on a call whose caller polls for it: it runs now, or never."""

@@ -106,6 +106,15 @@ def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
     return ToServer(data, key, message if isinstance(message, Message) else None)
 
 
+def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
+    """Return the answer to a request, as the table of tasks words it."""
+    error = body.get("error")
+    data = error.get("data") if type(error) is dict else None
+    kind = data.get("kind") if type(data) is dict else None
+    reply = render({"jsonrpc": "2.0", "id": key, **body})
+    return ToAgent(reply, key, ANSWER, kind if type(kind) is str else "")
+
+
 def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:
     """Send progress with the caller's own token on each held call that is due for it."""
     commands: list[Command] = []

@@ -35,8 +35,10 @@ class PassedStream:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
 
-    stream_answered = stream_wrote
-    """No request was asked on this stream; an answer that comes is one to a resumed request."""
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
+        """No request was asked on this stream; an answer that comes is one to a resumed request."""
+        del key
+        self.stream_wrote(data)
 
     def stream_ended(self) -> None:
         """The server has closed the stream."""

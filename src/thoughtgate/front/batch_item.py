@@ -21,9 +21,9 @@ class BatchItem:
         if message:
             self._batch.part_said(message)
 
-    def stream_answered(self, data: bytes) -> None:
-        """The event that answers the message."""
-        self._batch.part_answered(parse_event(data).data or b"", self._key)
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
+        """The event that answers the message, or another message of the batch."""
+        self._batch.part_answered(parse_event(data).data or b"", key)
 
     def told(self, data: bytes) -> None:
         """The server sent something that is not the answer yet."""

@@ -42,7 +42,7 @@ class DetachedCall:
     def stream_wrote(self, data: bytes) -> None:
         """As above."""
 
-    def stream_answered(self, data: bytes) -> None:
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
         """As above."""
 
     def stream_ended(self) -> None:
@@ -107,8 +107,9 @@ class Handshake(DetachedCall):
 
     # As the owner of the server's side.
 
-    def stream_answered(self, data: bytes) -> None:
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
         """The answer, as an event."""
+        del key
         if "result" not in json.loads(parse_event(data).data or b"{}"):
             self._error = "upstream_connection_failed"
 

@@ -36,6 +36,7 @@ _STATUS: Final = {
     ("invalid_request", True): 400,
     ("invalid_params", True): 400,
     ("method_not_found", True): 404,
+    ("task_not_found", True): 400,
 }
 """HTTP statuses of refusals, by kind and whether the revision prescribes statuses; others are 200."""
 
@@ -193,8 +194,10 @@ class Post:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
 
-    stream_answered = stream_wrote
-    """The answer is a part of the stream like any other; the agent finds it by its id."""
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
+        """The answer is a part of the stream like any other; the agent finds it by its id."""
+        del key
+        self.stream_wrote(data)
 
     def stream_ended(self) -> None:
         """The server's stream is complete."""

@@ -78,8 +78,8 @@ class Owner(Protocol):
     def stream_wrote(self, data: bytes) -> None:
         """A part of the stream."""
 
-    def stream_answered(self, data: bytes) -> None:
-        """The part of the stream that answers the request."""
+    def stream_answered(self, data: bytes, key: RequestId | None) -> None:
+        """A part of the stream that answers a request: this one, or another of the same batch."""
 
     def stream_ended(self) -> None:
         """The stream is complete."""
@@ -207,8 +207,10 @@ class HttpLeg:
             outbox.later(self.owner.answered, data, self._status, self._render_headers())
             return
         raw = event.raw if data == event.data else replace_data(event, data)
-        answers = frame.carries == ANSWER and frame.key == self.key
-        outbox.later(self.owner.stream_answered if answers else self.owner.stream_wrote, raw)
+        if frame.carries == ANSWER:
+            outbox.later(self.owner.stream_answered, raw, frame.key)
+        else:
+            outbox.later(self.owner.stream_wrote, raw)
 
     def forward(self, frame: ToServer) -> None:
         """The session answers the server in the agent's place."""
