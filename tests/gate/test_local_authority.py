@@ -20,7 +20,7 @@ from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import AgentSent, AnswerMasked, CallJudged, ListScreened, PersonAsked
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import message_seen
-from thoughtgate.core.session import CALLER_GONE
+from thoughtgate.core.session_replies import CALLER_GONE
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import HELD_S, IDLE_S, LOOK_S, LocalAuthority
 from thoughtgate.gate.session_driver import HTTP, SessionDriver

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from thoughtgate.core.record_events import CALL_DECISION, Record, frame_refused
 from thoughtgate.gate.config_files import Loaded, load_configuration
-from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.operator_log import json_log, report_unenforced, voice
 
 
 def _loaded(folder: Path, form: str) -> Loaded:
@@ -35,3 +36,31 @@ def test_where_the_log_is_json_so_are_the_words(
     assert said["message"].startswith("a\nline")
     assert heard == []
     assert json_log("proxy", loaded) is not None
+
+
+@pytest.mark.requirement("EC-STDIO-017", "EC-STDIO-033")
+def test_what_production_would_have_refused_is_told_in_words(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    decision = {"outcome": "WOULD_BLOCK", "gate": "rules", "explain": {"reason_code": "X_Y"}}
+    body = {"decision": decision, "call": {"tool_name": "drop\n"}}
+    report_unenforced(Record(CALL_DECISION, 1.0, "s", "1", body))
+    report_unenforced(Record(CALL_DECISION, 1.0, "s", "1", {**body, "decision": {}}))
+    for enforced in (True, False):
+        report_unenforced(
+            frame_refused(
+                1.0,
+                "s",
+                "1",
+                direction="agent_to_server",
+                check="raw_cr",
+                kind="invalid_request",
+                size=1,
+                enforced=enforced,
+            )
+        )
+
+    assert capfd.readouterr().err.splitlines() == [
+        "thoughtgate: WOULD_BLOCK: 'drop\\n', rules gate, x_y",
+        "thoughtgate: WOULD_REJECT: a frame agent_to_server, raw_cr",
+    ]

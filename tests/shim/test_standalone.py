@@ -11,9 +11,8 @@ from tests.support.commands import sample_server, shim
 from tests.support.frames import call
 from tests.support.log_lines import verdicts
 
-from thoughtgate.core.record_events import CALL_DECISION, Record, frame_refused
 from thoughtgate.shim.command import Options
-from thoughtgate.shim.standalone import _tell, govern_locally
+from thoughtgate.shim.standalone import govern_locally
 
 CONFIG = """\
 schema: 1
@@ -48,34 +47,6 @@ def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, 
     assert (plain.timeout_s, plain.enforce) == (600.0, False)
     assert set(withheld) == SECRETS
     assert principal
-
-
-@pytest.mark.requirement("EC-STDIO-017", "EC-STDIO-033")
-def test_what_production_would_have_refused_is_told_in_words(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    decision = {"outcome": "WOULD_BLOCK", "gate": "rules", "explain": {"reason_code": "X_Y"}}
-    body = {"decision": decision, "call": {"tool_name": "drop\n"}}
-    _tell(Record(CALL_DECISION, 1.0, "s", "1", body))
-    _tell(Record(CALL_DECISION, 1.0, "s", "1", {**body, "decision": {}}))
-    for enforced in (True, False):
-        _tell(
-            frame_refused(
-                1.0,
-                "s",
-                "1",
-                direction="agent_to_server",
-                check="raw_cr",
-                kind="invalid_request",
-                size=1,
-                enforced=enforced,
-            )
-        )
-
-    assert capfd.readouterr().err.splitlines() == [
-        "thoughtgate: WOULD_BLOCK: 'drop\\n', rules gate, x_y",
-        "thoughtgate: WOULD_REJECT: a frame agent_to_server, raw_cr",
-    ]
 
 
 @pytest.mark.parametrize("form", ["human", "json"])

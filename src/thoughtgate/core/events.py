@@ -104,6 +104,12 @@ class AgentGone(NamedTuple):
     at: float
 
 
+class GateStopping(NamedTuple):
+    """The gate stops: calls that wait for a person are not made, and their callers are told."""
+
+    at: float
+
+
 class CallerGone(NamedTuple):
     """The caller of one request is gone; others of the same session may still be there."""
 
@@ -138,6 +144,7 @@ Event: TypeAlias = (
     | NotSent
     | KeptAlive
     | AgentGone
+    | GateStopping
     | CallerGone
     | ServerGone
     | Ticked

@@ -5,7 +5,7 @@ with ``JudgeCall`` and ``ScreenList`` and is told. It does not know pipes, socke
 clocks: frames and times come in as events, bytes go out as commands.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from thoughtgate.core.answers import outcome_of, says_error, without_hidden
 from thoughtgate.core.commands import (
@@ -30,6 +30,7 @@ from thoughtgate.core.events import (
     CallerGone,
     CallJudged,
     Event,
+    GateStopping,
     KeptAlive,
     ListScreened,
     NotSent,
@@ -49,9 +50,15 @@ from thoughtgate.core.record_events import (
     TIMEOUT,
 )
 from thoughtgate.core.session_replies import (
+    ASKED_IN_AGENT,
+    CALLER_GONE,
     LATE_FOR_S,
+    STOPPING,
+    STRAY,
+    UNREADABLE,
     Asked,
     Clerk,
+    OfferedList,
     Setup,
     sent,
     task_reply,
@@ -68,22 +75,6 @@ from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, Requ
 from thoughtgate.wire.replies import render, render_cancelled
 from thoughtgate.wire.revisions import META, is_modern, progress_token
 from thoughtgate.wire.unchecked import made
-
-CALLER_GONE: Final = "the caller is gone"
-ASKED_IN_AGENT: Final = "the agent's own prompt asks; the call will be made again"
-UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
-
-
-_STRAY: Final = frozenset({"missing_version", "unclassifiable"})
-"""What a server's own logging on its standard output looks like; it asks for nothing."""
-
-
-class _Offered(NamedTuple):
-    """A list that the server sent and that waits to be screened."""
-
-    message: Message
-    listing: methods.Listing
-    asked: Asked
 
 
 class Session:
@@ -102,7 +93,7 @@ class Session:
         self._late: dict[RequestId, float] = {}
         """Requests that ended before the server answered, and when: their ids stay taken too, so
         that a late answer, a list that was never screened say, cannot pass for another's."""
-        self._offered: dict[RequestId, _Offered] = {}
+        self._offered: dict[RequestId, OfferedList] = {}
         """Lists of the server that wait to be screened."""
         self._served: dict[RequestId, str] = {}
         """Requests of the server that the agent works on, with their method."""
@@ -309,7 +300,7 @@ class Session:
         if listing is not None and type(result) is dict:
             entries = result.get(listing.member)
             if type(entries) is list:
-                self._offered[ident] = _Offered(message, listing, asked)
+                self._offered[ident] = OfferedList(message, listing, asked)
                 offered = tuple(entry for entry in entries if type(entry) is dict)
                 return [ScreenList(ident, asked.method, offered, at)]
         if not asked.call_id:
@@ -346,7 +337,7 @@ class Session:
         unread = fault.check in UNREAD
         answered = find_id(line) if unread and fault.id is None else fault.id
         is_answer = (unread or not fault.answerable) and answered in self._open
-        if unread or fault.check in _STRAY:
+        if unread or fault.check in STRAY:
             # Nothing says that the server waits for an answer to this.
             fault = fault._replace(answerable=False)
         commands = self._clerk.refused(fault, line, at, SERVER_TO_AGENT)
@@ -500,6 +491,18 @@ class Session:
             commands += self._clerk.ended(asked, event.at, CANCELLED, 0, error)
         return commands
 
+    def _gate_stopping(self, event: GateStopping) -> list[Command]:
+        """Answer every held call: nobody will decide on it here."""
+        verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
+        commands: list[Command] = []
+        for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
+            del self._waiting[key]
+            self._held -= 1
+            commands.append(Withdraw(key, asked.call_id, STOPPING))
+            commands += self.prompts.close(asked.call_id)
+            commands += self._clerk.denied(key, asked, verdict, event.at)
+        return commands
+
     def _caller_left(self, event: CallerGone) -> list[Command]:
         """From 2026-07-28 on leaving cancels; before, the server may go on and the record waits."""
         key, at = event
@@ -588,6 +591,7 @@ _HANDLERS: Final[dict[type, Any]] = {
     TaskAnswered: Session._task_answered,  # noqa: SLF001  the table of the class above
     NotSent: Session._not_sent,  # noqa: SLF001  the table of the class above
     KeptAlive: Session._kept_alive,  # noqa: SLF001  the table of the class above
+    GateStopping: Session._gate_stopping,  # noqa: SLF001  the table of the class above
     AgentGone: Session._agent_left,  # noqa: SLF001  the table of the class above
     CallerGone: Session._caller_left,  # noqa: SLF001  the table of the class above
     ServerGone: Session._server_left,  # noqa: SLF001  the table of the class above

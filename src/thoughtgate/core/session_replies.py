@@ -18,6 +18,7 @@ from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.methods import Listing
 from thoughtgate.wire.replies import MESSAGES, render, render_error, render_progress
 from thoughtgate.wire.revisions import is_modern, with_traceparent
 from thoughtgate.wire.unchecked import made
@@ -38,6 +39,15 @@ PROGRESS_EVERY_S: Final = 10.0
 """Pace of progress while a call is held; common clients give up after 60 s of silence."""
 
 HOLD_TEXT: Final = "waiting for a person to approve this call"
+
+CALLER_GONE: Final = "the caller is gone"
+STOPPING: Final = "the gate is stopping"
+ASKED_IN_AGENT: Final = "the agent's own prompt asks; the call will be made again"
+UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
+
+
+STRAY: Final = frozenset({"missing_version", "unclassifiable"})
+"""What a server's own logging on its standard output looks like; it asks for nothing."""
 
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
 """Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
@@ -87,6 +97,14 @@ class Asked(NamedTuple):
     nothing but that they were asked where the first is None."""
     shown: str = ""
     """The name that the caller used, where it is not the server's own."""
+
+
+class OfferedList(NamedTuple):
+    """A list that the server sent and that waits to be screened."""
+
+    message: Message
+    listing: Listing
+    asked: Asked
 
 
 def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:

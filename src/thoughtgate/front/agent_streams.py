@@ -11,6 +11,7 @@ from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.upstream.http import PausableLeg
 from thoughtgate.upstream.multiplexer import Listener
+from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.sse import render_event
 

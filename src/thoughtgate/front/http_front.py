@@ -132,7 +132,7 @@ class HttpFront:
         """Take no more calls, and let those under way finish for a while."""
         self._pages.is_serving, self._pages.is_draining = False, True
         self.listener.drain()
-        await self._server.drain(self._listen.drain_s)
+        await self._server.drain(self._listen.drain_s, self.listener.close)
         if self._admin is not None:
             await self._admin.drain(ADMIN_DRAIN_S)
         if self._keys is not None:

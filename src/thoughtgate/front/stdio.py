@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.core.events import AgentSent
+from thoughtgate.core.events import AgentSent, GateStopping
 from thoughtgate.front.peer import Peer
 from thoughtgate.gate.background import finish
 from thoughtgate.gate.clock import now
@@ -119,7 +119,10 @@ class StdioFront:
         await self._host.start()
         self._tick()
         await self._over.wait()
-        self.on_gone()
+        if self.signalled:
+            peer.feed(GateStopping(now()), None)
+        else:
+            self.on_gone()
         await self._drain()
         if self._timer is not None:
             self._timer.cancel()
@@ -140,6 +143,7 @@ class StdioFront:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             await finish(drained, signalled)
         if self.signalled:
+            self.on_gone()
             await self._drained(SIGNAL_DRAIN_S)
 
     async def _drained(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskMade
 from thoughtgate.core.judge import Question
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session import CALLER_GONE
+from thoughtgate.core.session_replies import CALLER_GONE
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import RecordError
 from thoughtgate.gate.authority import prompts

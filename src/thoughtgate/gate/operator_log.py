@@ -7,12 +7,28 @@ gate itself has to say alike, so that a collector need not guess.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from thoughtgate.core.record_events import Record
+from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.poll_loop import complain
 
 if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
+
+
+def operator_log(component: str, loaded: Loaded) -> Callable[[Record], None]:
+    """Return what tells the operator of records: as JSON where the config asks for it, else in words."""
+    return json_log(component, loaded) or report_unenforced
+
+
+def report_unenforced(record: Record) -> None:
+    """Say on stderr what the production profile would have refused."""
+    if record.type == CALL_DECISION and "outcome" in record.body["decision"]:
+        decision, call = record.body["decision"], record.body["call"]
+        kind = decision["explain"]["reason_code"].lower()
+        complain(f"{decision['outcome']}: {call['tool_name']!r}, {decision['gate']} gate, {kind}")
+    elif record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
+        frame = record.body["frame"]
+        complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
 
 
 def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:

@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.core.events import AgentGone, AgentSent, Event, ServerGone, ServerSent, Ticked
+from thoughtgate.core.events import (
+    AgentGone,
+    AgentSent,
+    Event,
+    GateStopping,
+    ServerGone,
+    ServerSent,
+    Ticked,
+)
 from thoughtgate.core.record_events import SERVER_EXITED, SERVER_STARTED, Record
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.gate.authority import PolledAuthority
@@ -86,6 +94,7 @@ class Shim:
         self._step = ""
         self._deadline = 0.0
         self._signals = 0
+        self._has_told_stop = False
         self._child_ended = True
         """A child may have ended since the server was last asked; asking costs a system call."""
         self._exit_code = 0
@@ -127,6 +136,9 @@ class Shim:
             # A tick looks at every open request; at each turn that would be quadratic.
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
+        if self._signals and not self._has_told_stop:
+            self._has_told_stop = True
+            self._feed(GateStopping(at))
         self._flush()
         self._authority.rest()
         if self._to_agent.broken and not self._stopping:

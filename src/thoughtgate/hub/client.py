@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent
-from thoughtgate.core.events import AgentSent, CallerGone, Event, NotSent
+from thoughtgate.core.events import AgentSent, CallerGone, Event, GateStopping, NotSent
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import HTTP, Caller, Sink
 from thoughtgate.wire.message import Message, RequestId
@@ -101,6 +101,9 @@ class Client:
             return self.receive(self, event, sink)
         if isinstance(event, CallerGone):
             self._caller_left(event.key)
+        elif isinstance(event, GateStopping):
+            for session in list(self.sessions.values()):
+                session.feed(event, sink)
         elif isinstance(event, NotSent) and event.key in self.routes:
             return self.routes[event.key].feed(event, sink)
         return 0

@@ -20,8 +20,7 @@ from thoughtgate.core.events import (
     ServerGone,
     ServerSent,
 )
-from thoughtgate.core.session import CALLER_GONE
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import CALLER_GONE, Setup
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.clock import now

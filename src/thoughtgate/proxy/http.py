@@ -29,7 +29,7 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, open_tasks
-from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.operator_log import operator_log, voice
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
@@ -191,7 +191,7 @@ class HttpProxy:
             plan.environ,
             plan.state,
             audit=plan.audit,
-            observe=both(json_log("proxy", plan.loaded), meter.observe if meter else None),
+            observe=both(operator_log("proxy", plan.loaded), meter.observe if meter else None),
             # Without authentication nobody could show after a restart that a task is his.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),

@@ -13,7 +13,7 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
-from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.operator_log import operator_log, voice
 from thoughtgate.gate.poll_loop import Shim
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
@@ -59,7 +59,7 @@ def _open(plan: ProxyPlan) -> Governor:
         plan.environ,
         plan.state,
         audit=plan.audit,
-        observe=json_log("proxy", plan.loaded),
+        observe=operator_log("proxy", plan.loaded),
     )
     say = voice("proxy", plan.loaded, level="warn")
     watch_config(governor, plan.loaded, plan.environ, say)

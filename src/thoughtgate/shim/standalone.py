@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from thoughtgate.config.secrets import secret_names
-from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, Setup
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
-from thoughtgate.gate.operator_log import json_log, voice
-from thoughtgate.gate.poll_loop import complain
+from thoughtgate.gate.operator_log import operator_log, voice
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
@@ -58,7 +56,7 @@ def govern_locally(
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
     refuse_stdout(record_place(loaded, state, options.audit), options.audit)
-    observe = json_log("shim", loaded) or _tell
+    observe = operator_log("shim", loaded)
     governor = open_governor(loaded, environ, state, audit=options.audit, observe=observe)
     watch_config(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
@@ -75,14 +73,3 @@ def govern_locally(
     principal = principal_of(governor.run)
     settle_memory()
     return LocalAuthority(governor), setup, principal, secret_names(settings)
-
-
-def _tell(record: Record) -> None:
-    """Say on stderr what the production profile would have refused."""
-    if record.type == CALL_DECISION and "outcome" in record.body["decision"]:
-        decision, call = record.body["decision"], record.body["call"]
-        kind = decision["explain"]["reason_code"].lower()
-        complain(f"{decision['outcome']}: {call['tool_name']!r}, {decision['gate']} gate, {kind}")
-    elif record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
-        frame = record.body["frame"]
-        complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")

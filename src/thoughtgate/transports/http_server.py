@@ -2,8 +2,7 @@
 
 It knows HTTP: framing, limits, keep-alive, streams, backpressure, clients that stall or
 leave. It does not know MCP: a handler is shown each request, first its head and then the
-whole of it, and answers through the exchange. Measured on one core this costs a third of
-an ASGI server's time per request, which is what leaves room for judging and recording.
+whole of it, and answers through the exchange. It costs a third of an ASGI server's time.
 """
 
 import asyncio
@@ -30,6 +29,9 @@ MAX_PIPELINED: Final = 8
 
 MAX_UNREAD: Final = 64 * 1024 * 1024
 """Bytes that may wait for a client that does not read: several of the largest messages."""
+
+LAST_WORD_S: Final = 0.5
+"""How long the last answers of a stopping server may take to be sent."""
 
 SWEEP_S: Final = 1.0
 """How often connections are looked over for deadlines."""
@@ -231,24 +233,29 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         self._look_after(await loop.create_server(lambda: _Connection(self), sock=listener))
 
-    async def drain(self, seconds: float) -> None:
-        """Take no new connections, let requests under way finish, then close everything."""
+    async def drain(self, seconds: float, on_late: Callable[[], None] = lambda: None) -> None:
+        """Take no new connections, let requests finish, then close; ``on_late`` may still answer."""
         self.is_draining = True
         for server in self._servers:
             server.close()
         for connection in list(self.connections):
             connection.close_when_idle()
+        await self._empty(seconds)
         if self.connections:
-            self.emptied = asyncio.Event()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self.emptied.wait()
+            on_late()
+            await self._empty(LAST_WORD_S)
         for _ in range(4):  # one that was just taken is known only a few turns of the loop later
             for connection in list(self.connections):
                 connection.abort()
             await asyncio.sleep(0)
         if self._sweeper is not None:
             self._sweeper.cancel()
+
+    async def _empty(self, seconds: float) -> None:
+        if self.connections:
+            self.emptied = asyncio.Event()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.emptied.wait(), seconds)
 
     def _look_after(self, server: asyncio.Server) -> None:
         self._servers.append(server)
