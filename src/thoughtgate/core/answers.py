@@ -1,16 +1,11 @@
 """Reading a server's answer: what became of a call, and which entries of a list may be shown."""
 
-from typing import Any, Final
+from typing import Any
 
 from thoughtgate.core.record_events import CANCELLED, ERROR, OK, TIMEOUT
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.methods import Listing
 from thoughtgate.wire.replies import render
-
-_TOOL_FAILED: Final[dict[str, Any]] = {
-    "class": "tool_error",
-    "message": "the tool's result says that it failed",
-}
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
@@ -20,7 +15,7 @@ def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
     """
     error = body.get("error")
     if error is None:
-        return (ERROR, _TOOL_FAILED) if says_error(body) else (OK, None)
+        return (ERROR if says_error(body) else OK), None
     kept: dict[str, Any] = {
         "class": "upstream_error",
         "message": "the server answered with an error",

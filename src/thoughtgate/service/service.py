@@ -15,7 +15,7 @@ from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.judge import Question, Ruling
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
-from thoughtgate.core.session_replies import ORPHAN_AFTER_S
+from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.gate.clock import monotonic, new_id, now
@@ -213,7 +213,7 @@ class Governance:
     async def shut_down(self) -> None:
         """Withdraw what people were asked, and tell every shim, when it next asks, to stop."""
         self.shutting_down = True
-        reason = "the run is over"
+        reason = STOPPING
         for call_id in self._held:
             self.governor.withdraw(call_id, reason, now())
             verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
