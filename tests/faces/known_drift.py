@@ -45,30 +45,7 @@ KNOWN_DRIFT: Final = (
         "opened again",
         {"stream_of_the_server_ends": ("serve-http-http",)},
     ),
-    Drift(
-        "stdio server fails five starts, then is healthy",
-        "recovers; each failure is said and recorded",
-        {"server_fails_five_starts": ("proxy-http-stdio",)},
-    ),
-    Drift(
-        "a server slower to start than its idle time",
-        "the call is answered",
-        {"server_slower_to_start_than_its_idle_time": ("serve-stdio", "serve-http")},
-    ),
     # Found by this suite.
-    Drift(
-        "a list that changes in a server of one session, behind serve --http",
-        "the client of that session is told, and sees the new list",
-        {
-            "word_of_a_changed_list": ("serve-http",),
-            "word_of_a_changed_list_to_a_listener": ("serve-http",),
-        },
-    ),
-    Drift(
-        "what the record says of a call whose stdio server dies",
-        "the server exited before it answered, as from the shim",
-        {"dead_server_on_record": ("proxy-http-stdio", "serve-stdio", "serve-http")},
-    ),
 )
 
 

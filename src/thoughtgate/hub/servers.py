@@ -125,7 +125,11 @@ class Servers:
         if server.url:
             return HttpUpstream(open_pool(server, self._around.environ))
         return ChildUpstream(
-            self._command(server), isolation=server.isolation, watcher=self._around.watcher
+            server,
+            self._command(server),
+            self._owner.note,
+            watcher=self._around.watcher,
+            log=self[server.id].log,
         )
 
     def _param_headers(self, server: str) -> ParamHeaders:

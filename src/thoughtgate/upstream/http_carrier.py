@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.upstream.client import Upstream
@@ -47,6 +47,7 @@ class HttpCarrier:
     """One HTTP endpoint."""
 
     pid = 0
+    exit_code: int | None = None
 
     def __init__(self, pool: HttpPool, param_headers: ParamHeaders | None = None) -> None:
         self._pool = pool
@@ -128,7 +129,7 @@ class HttpCarrier:
         if status == _NOT_FOUND and self._session and answer.ident is not None:
             self._session = b""
             if self._upstream is not None:
-                self._upstream.lost("the server ended the session")
+                self._upstream.lost(PeerGone("the server ended the session"))
             return
         if answer.ident is not None and _answers(body, answer.ident):
             self.took(one_line(body))
