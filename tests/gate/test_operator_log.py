@@ -5,9 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.core.record_events import CALL_DECISION, Record, frame_refused
+from thoughtgate.core.record_events import (
+    CALL_DECISION,
+    Record,
+    frame_refused,
+    server_exited,
+    server_started,
+)
 from thoughtgate.gate.config_files import Loaded, load_configuration
-from thoughtgate.gate.operator_log import json_log, report_unenforced, voice
+from thoughtgate.gate.operator_log import (
+    json_log,
+    operator_log,
+    report_all,
+    report_unenforced,
+    voice,
+)
 
 
 def _loaded(folder: Path, form: str) -> Loaded:
@@ -63,4 +75,16 @@ def test_what_production_would_have_refused_is_told_in_words(
     assert capfd.readouterr().err.splitlines() == [
         "thoughtgate: WOULD_BLOCK: 'drop\\n', rules gate, x_y",
         "thoughtgate: WOULD_REJECT: a frame agent_to_server, raw_cr",
+    ]
+
+
+def test_the_starts_and_ends_of_servers_are_told_in_words(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tell = operator_log("proxy", _loaded(tmp_path, "human"), report_all)
+    tell(server_started(1.0, "kid", "0", 7))
+    tell(server_exited(2.0, "kid", "0", "the server exited with code 3", exit_code=3))
+    assert capfd.readouterr().err.splitlines() == [
+        "thoughtgate: server 'kid' is running (pid 7)",
+        "thoughtgate: server 'kid' is down: the server exited with code 3",
     ]

@@ -31,7 +31,11 @@ def test_the_end_of_stdin_ends_server_and_shim(tmp_path: Path) -> None:
         assert peer.finish() == 0
         peer.assert_nothing_left()
         assert peer.record()[-1]["run"]["status"] == "SUCCEEDED"
-        assert peer.events("server_exited")[0]["server"] == {"state": "exited", "exit_code": 0}
+        assert peer.events("server_exited")[0]["server"] == {
+            "state": "exited",
+            "exit_code": 0,
+            "reason": "the server exited with code 0",
+        }
 
 
 def test_the_servers_exit_code_is_passed_on(tmp_path: Path) -> None:

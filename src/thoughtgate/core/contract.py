@@ -252,12 +252,12 @@ EVENTS: Final = (
     EventType(
         record.SERVER_STARTED,
         "A server was started or reached.",
-        (Member("server", "object", "facts such as `pid`", optional=True),),
+        (Member("server", "object", "`pid`: of its process, 0 for a server that the gate did not start", optional=True),),
     ),
     EventType(
         record.SERVER_EXITED,
         "A server ended, could not start, or is lost.",
-        (Member("server", "object", "facts such as `state` and `exit_code`", optional=True),),
+        (Member("server", "object", "`state`: `exited`, `failed_to_start` or `lost`; `exit_code`, where there was a process (128 + n after signal n); `reason`", optional=True),),
     ),
     EventType(
         record.POLICY_CHANGED,

@@ -472,11 +472,10 @@ class Session:
 
     def _not_sent(self, event: NotSent) -> list[Command]:
         key, kind, at, reason, text = event
-        asked = self._close(key)
-        details = {"reason": reason} if reason else None
-        if asked is None:
+        if (asked := self._close(key)) is None:
             return []
-        return self._clerk.failed(key, asked, kind, at, text=text, details=details)
+        why = {"reason": reason} if reason else None
+        return self._clerk.failed(key, asked, kind, at, text=text, details=why)
 
     # Ends.
 
