@@ -67,7 +67,10 @@ def test_all_disabled_is_refused_where_the_agent_would_start_them(scene: Scene) 
     scene.write(scene.home / ".claude.json", {"mcpServers": {"a": server(disabled=True)}})
     plan = scene.plan()
     assert _statuses(plan) == {"user:a": "governed"}
-    assert "All MCP servers are disabled; Claude Code ignores that key and would start them" in _problem(plan)
+    assert (
+        "All MCP servers are disabled; Claude Code ignores that key and would start them"
+        in _problem(plan)
+    )
 
 
 def test_one_enabled_server_is_enough(scene: Scene) -> None:
@@ -226,7 +229,9 @@ def test_a_layer_for_everybody_is_listed_as_not_governed(scene: Scene) -> None:
 def test_claude_code_refuses_comments_in_its_own_file(scene: Scene) -> None:
     scene.agent = "claude-code"
     scene.write(scene.home / ".claude.json", '{\n// no\n"mcpServers": {"a": {"command": "x"}}}')
-    assert ".claude.json:2: contains a comment; the agent accepts only plain JSON" in _problem(scene.plan())
+    assert ".claude.json:2: contains a comment; the agent accepts only plain JSON" in _problem(
+        scene.plan()
+    )
 
 
 def test_claude_code_ignores_a_project_file_with_comments_and_it_is_governed_anyway(
@@ -268,7 +273,9 @@ def test_a_key_that_stands_twice_on_the_way_to_a_command_is_refused(
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": "x"}'])
 def test_a_file_of_another_form_is_refused(scene: Scene, text: str) -> None:
     scene.write(scene.desktop, text)
-    assert "mcpServers: must be an object that maps server names to servers" in _problem(scene.plan())
+    assert "mcpServers: must be an object that maps server names to servers" in _problem(
+        scene.plan()
+    )
 
 
 def test_an_entry_of_another_form_cannot_be_governed(scene: Scene) -> None:

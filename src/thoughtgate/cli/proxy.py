@@ -11,7 +11,7 @@ from thoughtgate.cli.options import ConfigOption, command_app, examples
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
-from thoughtgate.web.beside import console_beside
+from thoughtgate.web.console_thread import console_in_thread
 
 app = command_app()
 
@@ -81,9 +81,9 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    beside = console_beside(loaded, environ, state, say, record=audit)
+    console = console_in_thread(loaded, environ, state, say, record=audit)
     is_seen = plan.listen.transport == "http" and WORKER not in environ
-    with beside if is_seen else contextlib.nullcontext():
+    with console if is_seen else contextlib.nullcontext():
         code = run_proxy(plan, say)
     raise typer.Exit(code)
 

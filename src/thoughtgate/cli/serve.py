@@ -12,7 +12,7 @@ from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
-from thoughtgate.web.beside import console_beside
+from thoughtgate.web.console_thread import console_in_thread
 
 app = command_app()
 
@@ -81,8 +81,8 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    beside = console_beside(loaded, environ, plan.state, say, record=audit)
-    with beside if http else contextlib.nullcontext():
+    console = console_in_thread(loaded, environ, plan.state, say, record=audit)
+    with console if http else contextlib.nullcontext():
         code = run_serve(plan)
     raise typer.Exit(code)
 
