@@ -22,7 +22,7 @@ from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import Exposure, Visibility
-from thoughtgate.record.call_rows import Folded
+from thoughtgate.record.call_rows import RecordRows
 from thoughtgate.wire.methods import LISTEN, Named
 
 BLOCKED = {"class": "policy_block", "kind": "governance_denied", "message": "no"}
@@ -113,11 +113,11 @@ class Gate:
 
 
 def on_record(*gates: Gate, without: frozenset[str] = frozenset()) -> list[RecordedCall]:
-    folded = Folded()
+    rows = RecordRows()
     for gate in gates:
         for event in gate.events:
-            folded.add(event)
-    rows = sorted(folded.calls.values(), key=lambda row: row["started_at"])
+            rows.add(event)
+    rows = sorted(rows.calls.values(), key=lambda row: row["started_at"])
     found = [recorded_call(row) for row in rows if row["call_id"] not in without]
     return [one for one in found if one is not None]
 

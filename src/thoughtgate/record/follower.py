@@ -1,4 +1,4 @@
-"""Reading a record on while it is being written, through every file that is put aside."""
+"""Following a record while it is written, across file rotations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import Any
 
 from thoughtgate.errors import StoreError
 from thoughtgate.record.reader import read_entry, read_lines, record_files
-from thoughtgate.record.verification import Line
+from thoughtgate.record.verification import RecordLine
 
 
 class Follower:
-    """Reads on where it stopped.
+    """Reads the lines added since the previous read.
 
-    The first reading gives the current file, or with ``tail_bytes`` only its end: a line
-    that the cut goes through is left out.
+    The first read returns the current file, or with ``tail_bytes`` only its end without the
+    line that is cut in half.
     """
 
     def __init__(self, path: Path, *, tail_bytes: int = 0, rotated: bool = False) -> None:
-        """Follow the record at ``path``; with ``rotated`` begin with the oldest file there is."""
+        """Follow the record at ``path``; with ``rotated``, start with the oldest file."""
         self._path = path
         self._from_start = rotated or not path.exists()
         self._tail_bytes = 0 if self._from_start else tail_bytes
@@ -27,12 +27,12 @@ class Follower:
         self._number = 0
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Give the events that came since the last time; empty for a line that is none."""
+        """Yield the events added since the last read; an empty dict for an invalid line."""
         for line in self.lines():
             yield read_entry(line).event
 
-    def lines(self) -> Iterator[Line]:
-        """Give the whole lines that came since the last time."""
+    def lines(self) -> Iterator[RecordLine]:
+        """Yield the complete lines added since the last read."""
         for file in self._files():
             status = file.stat()
             cut = False
@@ -51,20 +51,20 @@ class Follower:
                     cut = False
 
     def older(self) -> list[Path]:
-        """Return the files that were put aside before the first one it read, oldest first."""
+        """Return the files that were rotated before the first one that was read, oldest first."""
         files, known = self._known()
         return files[: known.index(self._first_inode)] if self._first_inode in known else []
 
     def _files(self) -> list[Path]:
         if not self._path.is_file():
-            return []  # not there yet, or gone: what was put aside is no news
+            return []  # not created yet, or removed: rotated files contain nothing new
         files, known = self._known()
         if self._inode in known:
             return files[known.index(self._inode) :]
         return files if self._from_start else files[-1:]
 
     def _known(self) -> tuple[list[Path], list[int]]:
-        """Return the files of the record that are there now, and what tells them apart."""
+        """Return the current files of the record and their inodes."""
         try:
             files = record_files(self._path)
             return files, [file.stat().st_ino for file in files]

@@ -26,7 +26,7 @@ from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 from thoughtgate.record.ocsf import Starts, ocsf_event, ocsf_line
-from thoughtgate.record.reader import Entry, read_record, record_files
+from thoughtgate.record.reader import RecordEntry, read_record, record_files
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -108,14 +108,14 @@ def _export(record: Path, shape: Shape, since: float, until: float) -> None:
             before = at
 
 
-def _fault(entry: Entry, *, timeless: bool) -> str:
+def _fault(entry: RecordEntry, *, timeless: bool) -> str:
     """Return why a line is left out, if it is."""
     if not entry.line.ended:
         return _CUT_SHORT
     return entry.fault or (_NO_TIME if timeless else "")
 
 
-def _write(entry: Entry, shaped: dict[str, Any] | None) -> None:
+def _write(entry: RecordEntry, shaped: dict[str, Any] | None) -> None:
     if shaped is entry.event:
         # As it was written, byte for byte: the chain goes with it.
         sys.stdout.write(entry.line.data.decode() + "\n")
