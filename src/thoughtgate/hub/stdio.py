@@ -11,7 +11,7 @@ from thoughtgate.gate.background import finish
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.requests import HubRequests
-from thoughtgate.transports.blocking_streams import PlainStreams
+from thoughtgate.transports.blocking_streams import BlockingStreams
 from thoughtgate.transports.stdio import StdioHost
 from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.message import RequestId
@@ -43,7 +43,7 @@ class StdioFront:
         """The signal that ended it; 0 when the client left."""
         self._paused = False
         self._splitter = FrameSplitter()
-        self._files = PlainStreams(0, stdout_fd)
+        self._files = BlockingStreams(0, stdout_fd)
         self._host = StdioHost(
             on_line=self._took,
             on_gone=self._over.set,

@@ -21,7 +21,7 @@ from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.session_driver import Desk, Flow, Outbox, Shared, ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.proxy.http import ProxyPlan, child_command, run_on_loop, upstream_pool
-from thoughtgate.transports.blocking_streams import PlainStreams
+from thoughtgate.transports.blocking_streams import BlockingStreams
 from thoughtgate.transports.stdio import StdioHost, protect_stdout
 from thoughtgate.upstream.http_link import HttpLink
 from thoughtgate.wire.message import RequestId
@@ -117,7 +117,7 @@ class StdioProxy:
         self._link = HttpLink(
             upstream_pool(plan.server, plan.environ), self._flow, self._agent, self._tools
         )
-        self._streams = PlainStreams(0, stdout)
+        self._streams = BlockingStreams(0, stdout)
         self.host = StdioHost(
             on_line=self._took,
             on_gone=self._left,
