@@ -1,7 +1,7 @@
 """The starter policy, as the text that ``thoughtgate init`` writes.
 
-The built-in default is this same text, read like any other config, so that what applies
-without a file and what the file says can never differ.
+The built-in default is the same text, loaded like any other config, so that the default and the
+written file never differ.
 """
 
 from typing import Final
