@@ -55,7 +55,7 @@ from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import META, version_in
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
 
@@ -317,7 +317,7 @@ class Gateway:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None:
             flow.callers.setdefault(key, post)
-        self._feed(post, made(AgentSent, (message.raw, at, message)))
+        self._feed(post, unchecked(AgentSent, (message.raw, at, message)))
 
     def _feed(self, post: Post, event: AgentSent) -> None:
         flow = post.flow

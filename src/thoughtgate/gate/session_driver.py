@@ -47,7 +47,7 @@ from thoughtgate.gate.task_runner import Told
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
 from thoughtgate.wire.message import Json, Message, RequestId
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 TRANSPORT: Final = "mcp_http"
 
@@ -402,7 +402,7 @@ class Flow:
     def _judge(self, command: JudgeCall, sink: Sink | None) -> int:
         setup = self.session.setup
         key, method, named, params, size, _, at = command
-        question = made(
+        question = unchecked(
             Question,
             (
                 setup.server,
@@ -423,7 +423,7 @@ class Flow:
         if self.resumes:
             return self._resume(command, ruling)
         verdict, call_id, _ = ruling
-        return self.feed(made(CallJudged, (key, verdict, call_id, at)), sink)
+        return self.feed(unchecked(CallJudged, (key, verdict, call_id, at)), sink)
 
     def _resume(self, command: JudgeCall, ruling: Ruling) -> int:
         """Go on where a dead gate stopped: the call is a task, and waits for a person as promised.
