@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.analysis.comparison import Target, compare
-from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
+from thoughtgate.analysis.comparison import CallTarget, compare
+from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.audit.query import printable
 from thoughtgate.cli.audit.source import RecordOption, write_json
@@ -46,7 +46,7 @@ def diff_command(
     """
     before, after = _load(old), _load(new)
     calls = recorded_calls(record, "", "") if record else ()
-    observed = [Target(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
+    observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
     changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
         *(
@@ -84,7 +84,7 @@ def _masked(value: Any, *loaded: Loaded) -> Any:
     return value
 
 
-def _told(changes: list[Change]) -> Iterable[str]:
+def _told(changes: list[PolicyChange]) -> Iterable[str]:
     if not changes:
         yield "no change of what is let through, asked for or refused, nor of any other setting"
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):

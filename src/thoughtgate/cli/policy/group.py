@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from thoughtgate.analysis.lint import ERROR, Finding, lint
+from thoughtgate.analysis.lint import ERROR, LintFinding, lint
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples
 from thoughtgate.cli.policy.diff import DIFF_EXAMPLES, diff_command
 from thoughtgate.cli.policy.expectations import TEST_EXAMPLES, expectations_command
@@ -145,11 +145,11 @@ def _load(config: str | None) -> Loaded:
     return loaded
 
 
-def _lint(config: str | None) -> list[Finding]:
+def _lint(config: str | None) -> list[LintFinding]:
     try:
         loaded = _load(config)
     except ConfigError as error:
-        return [Finding(ERROR, problem) for problem in error.problems]
+        return [LintFinding(ERROR, problem) for problem in error.problems]
     return lint(loaded.settings, load_document(loaded.path), loaded.path or "")
 
 
