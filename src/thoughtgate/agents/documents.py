@@ -82,7 +82,7 @@ class JsonDocument:
 
     @staticmethod
     def decode(raw: str) -> Any:
-        """Return the value that a JSON text stands for."""
+        """Parse a JSON value."""
         tree = jsonc.parse(raw)
         return tree.value(tree.root)
 

@@ -73,7 +73,7 @@ class Pattern:
     def replace(self, text: str, by: str) -> str:
         """Return the text with every match replaced; a long text is processed in pieces.
 
-        Pieces overlap by half, so that what is shorter than that is found wherever it stands.
+        Pieces overlap by half, so that every shorter match is found.
         """
         if len(text) <= self.max_length:
             return self._regex.sub(lambda _: by, text)

@@ -332,7 +332,7 @@ class Verifier:
             text = "the checkpoint is for other lines than those before it: they were rewritten"
             self._find(line, SIGNATURE, f"{text}, or it was moved here")
         elif not self._part and stream not in self._sequences:
-            text = f"the checkpoint is none of run {stream[0]}, which wrote nothing before it"
+            text = f"the checkpoint is not from run {stream[0]}, which wrote nothing before it"
             self._find(line, SIGNATURE, text)
 
     def _learn(self, line: RecordLine, event: dict[str, Any]) -> None:

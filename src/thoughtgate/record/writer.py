@@ -98,7 +98,7 @@ class RecordWriter:
                 self._append([_without_previews(record) for record in records])
             except RecordError as error:
                 if not self.lost:
-                    what = "refused" if self.refuses() else "forwarded all the same"
+                    what = "refused" if self.refuses() else "still forwarded"
                     self._tell(f"{error}; calls are {what}")
                 self.lost += len(records)
                 self._reason = str(error)

@@ -146,7 +146,7 @@ class HttpPool:
         receiver: Receiver,
         target: bytes = b"",
     ) -> "ClientExchange":
-        """Send a request; the receiver is told what comes of it, never before this returns.
+        """Send a request; the receiver is never called before this returns.
 
         Host and Content-Length are added here. A header that holds a line end fails the request.
         """
@@ -209,7 +209,7 @@ class HttpPool:
         """Send a request and collect the whole response.
 
         Raises:
-            PeerError: there is none, or it is too late or too large.
+            PeerError: there is no response, or it is too late or too large.
         """
         collector = _Collector(limit)
         _render_headers(headers := list(headers))

@@ -171,9 +171,7 @@ def read_frame(line: bytes) -> Message | Fault:
     if line.endswith(b"\r"):
         line = line[:-1]
     if b"\r" in line:
-        return Fault(
-            "invalid_request", "a raw CR stands inside the message", "raw_cr", find_id(line)
-        )
+        return Fault("invalid_request", "the message contains a raw CR", "raw_cr", find_id(line))
     try:
         body = parse_strict(line)
     except UnicodeDecodeError:

@@ -139,7 +139,7 @@ def check_params(
         name = entry.header.decode()
         if text is None:
             if given is not None and value is None:
-                return Mismatch(name, "stands for an argument that is not there")
+                return Mismatch(name, "has no matching argument")
             continue
         if type(value) is int and given is not None:
             if not _same_integer(given, value):
