@@ -21,7 +21,7 @@ from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import Listing
 from thoughtgate.wire.replies import MESSAGES, render, render_error, render_progress
 from thoughtgate.wire.revisions import is_modern, with_traceparent
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_OPEN: Final = 100_000
 """Requests open at once in one direction; each costs under half a KiB."""
@@ -109,7 +109,7 @@ class OfferedList(NamedTuple):
 
 def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    return made(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
+    return unchecked(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
 
 
 def traced(message: Message, trace: str) -> Message:
@@ -285,4 +285,4 @@ class Clerk:
             error=error,
             is_error=is_error,
         )
-        return [made(WriteRecord, (record,))]
+        return [unchecked(WriteRecord, (record,))]

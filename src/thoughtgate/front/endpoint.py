@@ -45,7 +45,7 @@ from thoughtgate.wire.headers import ParamHeader
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import META, version_in
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 TICK_S: Final = 1.0
 EXPIRE_EVERY: Final = 30
@@ -257,7 +257,7 @@ class Endpoint:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None:
             peer.callers.setdefault(key, post)
-        self._feed(post, made(AgentSent, (message.raw, at, message, "")))
+        self._feed(post, unchecked(AgentSent, (message.raw, at, message, "")))
 
     def _feed(self, post: Post, event: AgentSent) -> None:
         peer = post.peer

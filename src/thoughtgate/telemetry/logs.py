@@ -1,8 +1,8 @@
-"""Structured logs on stderr, for machines or for people; never on stdout, never with secrets.
+"""Structured logs on stderr, as JSON or readable text; never on stdout, never with secrets.
 
-``Log.record`` tells what the record tells that an operator wants to read as it happens;
-``Log.say`` is for everything else. A log line that cannot be written is not worth a call:
-writing never raises, and never waits for whoever reads.
+``Log.record`` logs those recorded events that an operator wants to see as they happen;
+``Log.say`` logs everything else. A log line is never worth failing or delaying a call: writing
+never raises, and never waits for a slow reader.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ WARN: Final = "warn"
 ERROR: Final = "error"
 LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
 SPELLED: Final = {"warning": WARN}
-"""Names of levels that the config spells differently."""
+"""Levels whose names in the config are different."""
 
 HUMAN: Final = "human"
 JSON: Final = "json"
@@ -43,16 +43,16 @@ JSON: Final = "json"
 STDERR: Final = 2
 
 MAX_WRITE: Final = 4096
-"""Bytes that a pipe takes without waiting once it says that it can be written to."""
+"""Bytes that a writable pipe accepts without blocking."""
 
 MAX_VALUE: Final = 2000
-"""Characters of one value in a log line; names and reasons are the peers' to choose."""
+"""Maximum characters of a value in a log line; peers choose names and reasons."""
 
 MAX_CALLS: Final = 10_000
-"""Calls between their start and their end whose methods are remembered; the oldest are forgotten."""
+"""Maximum number of open calls whose methods are remembered; the oldest are dropped."""
 
 _WARNED_OF: Final = frozenset({FRAME_REFUSED, AGENT_AUTH_REJECTED, SERVER_EXITED})
-"""Types of events that are worth a warning whatever they say."""
+"""Types of events that are always logged as warnings."""
 
 WOULD_BLOCK: Final = "WOULD_BLOCK"
 WOULD_REJECT: Final = "WOULD_REJECT"
@@ -60,7 +60,7 @@ WOULD_DROP: Final = "WOULD_DROP"
 
 
 def level_of(kind: str, action: str) -> str:
-    """Return the level of an event, by its type and, of a verdict, the action."""
+    """Return the level of an event, from its type and, for a verdict, its action."""
     refused = kind == CALL_DECISION and action != "ALLOW"
     return WARN if refused or kind in _WARNED_OF else INFO
 
@@ -84,12 +84,12 @@ class Log:
         self._descriptor = descriptor
         self._is_cut = False
         self._profile = PRODUCTION
-        """What the start of the run said."""
+        """The profile, from the event that started the run."""
         self._methods: dict[str, str] = {}
-        """The methods of calls that have not ended: only their start names them."""
+        """The methods of open calls: only the start event of a call contains it."""
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
-        """Write one line if its level is wanted."""
+        """Write one line if its level is enabled."""
         if LEVELS.index(level) < self._threshold:
             return
         when = render_time(time.time() if at is None else at)
@@ -104,7 +104,7 @@ class Log:
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def record(self, record: Record) -> None:
-        """Write what the record says, as far as an operator wants to read it at once."""
+        """Log a recorded event, if an operator wants to see it as it happens."""
         if record.type == CALL_START:
             self._remember(record.body["call"])
         elif record.type == RUN_START:
@@ -127,8 +127,8 @@ class Log:
             del self._methods[next(iter(self._methods))]
 
     def _write(self, line: bytes) -> None:
-        """Write as much of a line as is taken at once."""
-        # What a reader that fell behind got only in part must not spoil the line after it.
+        """Write as much of a line as is possible without blocking."""
+        # If the previous line was cut off, end it first so that it does not spoil this one.
         rest = b"\n" + line if self._is_cut else line
         ready = select.poll()
         ready.register(self._descriptor, select.POLLOUT)
@@ -159,7 +159,7 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text that stays on its line and cannot move a terminal's cursor."""
+    """Escape line breaks and characters that would control a terminal."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -173,7 +173,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
         "governance_decision": WOULD_BLOCK if observed else word,
-        # What is let through is let through in both.
+        # A forwarded call is forwarded in both profiles.
         "profile": DEVELOPMENT if observed else None if forwarded else PRODUCTION,
         "gate": decision["gate"],
         "policy_reason": decision["explain"]["summary"] or None,

@@ -27,7 +27,7 @@ from thoughtgate.wire.sse import (
     replace_data,
     with_one_reading,
 )
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
 """Bytes of a whole JSON answer, as on stdio."""
@@ -250,7 +250,7 @@ class HttpLeg:
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
         elif not self._facts.is_json or not self.driver.feed(
-            made(ServerSent, (line, now(), read_quickly(line))), self
+            unchecked(ServerSent, (line, now(), read_quickly(line))), self
         ):
             self.owner.failed("upstream_connection_failed")
 
