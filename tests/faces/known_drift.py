@@ -61,11 +61,6 @@ KNOWN_DRIFT: Final = (
         {"batch": SERVE_HTTP, "batch_waits_for_a_person": SERVE_HTTP},
     ),
     Drift(
-        "HTTP server's GET stream ends",
-        "opened again",
-        {"stream_of_the_server_ends": ("serve-http-http",)},
-    ),
-    Drift(
         "stdio server fails five starts, then is healthy",
         "recovers; each failure is said and recorded",
         {"server_fails_five_starts": ("proxy-http-stdio",)},
