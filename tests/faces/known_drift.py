@@ -41,11 +41,6 @@ PROXY_HTTP: Final = ("proxy-http-stdio", "proxy-http-http")
 
 KNOWN_DRIFT: Final = (
     Drift(
-        "HTTP server's GET stream ends",
-        "opened again",
-        {"stream_of_the_server_ends": ("serve-http-http",)},
-    ),
-    Drift(
         "stdio server fails five starts, then is healthy",
         "recovers; each failure is said and recorded",
         {"server_fails_five_starts": ("proxy-http-stdio",)},

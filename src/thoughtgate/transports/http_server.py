@@ -6,7 +6,6 @@ whole of it, and answers through the exchange. It costs a third of an ASGI serve
 """
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import time
@@ -254,8 +253,7 @@ class HttpServer:
     async def _empty(self, seconds: float) -> None:
         if self.connections:
             self.emptied = asyncio.Event()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.emptied.wait(), seconds)
+            await asyncio.wait({asyncio.ensure_future(self.emptied.wait())}, timeout=seconds)
 
     def _look_after(self, server: asyncio.Server) -> None:
         self._servers.append(server)

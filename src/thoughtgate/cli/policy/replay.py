@@ -125,7 +125,7 @@ def _as_json(
     }
 
 
-def _lines(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
+def _lines(outcomes: list[ReplayOutcome], flips: list[Flip], unowned: int) -> Iterable[str]:
     flipped = sum(flip.calls for flip in flips)
     yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
     if unowned:
