@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import pytest
 from tests.faces.face import FACES, Gate
 
-DRIFT_PATIENCE_S: Final = 2.0
+DRIFT_PATIENCE_S: Final = 1.5
 """How long a scenario waits for what is known not to come."""
 
 

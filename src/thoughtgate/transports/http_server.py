@@ -29,9 +29,7 @@ MAX_PIPELINED: Final = 8
 MAX_UNREAD: Final = 64 * 1024 * 1024
 """Maximum bytes queued for a client that does not read: several of the largest messages."""
 
-LAST_WORD_S: Final = 0.5
-"""How long the last answers of a stopping server may take to be sent."""
-
+LAST_WORD_S: Final = 0.5  # for the last answers of a stopping server to be sent
 SWEEP_S: Final = 1.0
 """How often deadlines of connections are checked."""
 
@@ -251,8 +249,8 @@ class HttpServer:
             self._sweeper.cancel()
 
     async def _empty(self, seconds: float) -> None:
+        self.emptied = asyncio.Event()
         if self.connections:
-            self.emptied = asyncio.Event()
             await asyncio.wait({asyncio.ensure_future(self.emptied.wait())}, timeout=seconds)
 
     def _look_after(self, server: asyncio.Server) -> None:
