@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.poll_loop import complain
+from thoughtgate.policy.call import DEVELOPMENT
 
 if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
 
 
-def operator_log(component: str, loaded: Loaded) -> Callable[[Record], None]:
-    """Return what tells the operator of records: as JSON where the config asks for it, else in words."""
-    return json_log(component, loaded) or report_unenforced
+def operator_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
+    """Return what tells the operator of records: as JSON where the config asks for it, else in words.
+
+    In words only the development profile has something to say: what it did not refuse.
+    """
+    log = json_log(component, loaded)
+    if log is None and loaded.policy.profile == DEVELOPMENT:
+        return report_unenforced
+    return log
 
 
 def report_unenforced(record: Record) -> None:
