@@ -118,6 +118,8 @@ class HttpLeg:
         "owner",
     )
 
+    passes_stream = True
+
     def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
         self.owner = owner
         self.driver = driver
