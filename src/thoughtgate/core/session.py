@@ -58,7 +58,7 @@ from thoughtgate.core.session_replies import (
     to_server_frame,
     traced,
 )
-from thoughtgate.core.task import names_our_task, wants_task
+from thoughtgate.core.task import names_our_task, refusal_kind, wants_task
 from thoughtgate.core.task_calls import TaskedCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
@@ -443,7 +443,8 @@ class Session:
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": "no task"}
         ended = self._clerk.ended(asked, event.at, ERROR, len(reply), error)
         withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
-        return [withdraw, *ended, ToAgent(reply, event.key)]
+        refusal = ToAgent(reply, event.key, error=refusal_kind(event.body))
+        return [withdraw, *ended, refusal]
 
     def _task_answered(self, event: TaskAnswered) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
@@ -454,7 +455,7 @@ class Session:
             self._send_on(event.key, sent(asked, event.at, asked.call_id, asked.redact))
             return [ToServer(asked.message.raw, event.key, asked.message)]
         reply = {"jsonrpc": "2.0", "id": event.key, **(event.body or {})}
-        return [ToAgent(render(reply), event.key)]
+        return [ToAgent(render(reply), event.key, error=refusal_kind(event.body))]
 
     def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
         """A person has decided on a call whose caller polls for it: it runs now, or never."""
