@@ -162,7 +162,7 @@ class Endpoint:
         """Peers with POSTs under way, and how many."""
         self._orphans: set[Peer] = set()
         """Peers that nobody waits for, with requests that the server may still work on."""
-        self._streams: set[OpenStream] = set()
+        self._streams: dict[OpenStream, Entry] = {}
         self._opened = 0
         self._ticks = 0
         self._loop = asyncio.get_running_loop()
@@ -331,8 +331,12 @@ class Endpoint:
         elif not accepts_stream(exchange.headers):
             refuse(exchange, 406)
         else:
-            self._streams = {one for one in self._streams if not _is_over(one.exchange)}
-            self._streams.add(self._backend.open_stream(exchange, entry))
+            self._drop_ended_streams()
+            self._streams[self._backend.open_stream(exchange, entry)] = entry
+
+    def _drop_ended_streams(self) -> None:
+        streams = self._streams.items()
+        self._streams = {one: entry for one, entry in streams if not _is_over(one.exchange)}
 
     # Sessions.
 
@@ -462,6 +466,9 @@ class Endpoint:
         for entry in self._sessions.entries():
             if entry.peer not in self._peers and entry.peer.is_busy:
                 entry.peer.tick(at)
+        self._drop_ended_streams()
+        for entry in self._streams.values():
+            self._sessions.touch(entry.ident)  # An agent that listens is there.
         self._sessions.expire()
 
     def _dropped(self, entry: Entry) -> None:
