@@ -6,7 +6,8 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.support.commands import thoughtgate
@@ -17,6 +18,12 @@ from tests.support.http_upstream import free_port
 from tests.support.hub import odd, sample, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
+
+from thoughtgate.core.commands import NOTICE, ToAgent
+from thoughtgate.hub.backend import MAX_WAITING, MAX_WAITING_BYTES, ClientStream, with_companions
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
 
 ONE = {"one": sample("--tools", "echo,add,slow,roots,env")}
 
@@ -193,12 +200,28 @@ def test_changes_come_on_the_get_stream(tmp_path: Path) -> None:
             headers = {"Accept": "text/event-stream", "Mcp-Session-Id": named["Mcp_Session_Id"]}
             link.request("GET", "/mcp", headers=headers)
             stream = link.getresponse()
-            second = hub.send("GET", Accept="text/event-stream", **named)
             hub.post(call(2, "one.grow", {"name": "new"}), **named)
             told = _next_message(stream)
 
-    assert second.status == 409
     assert told["method"] == "notifications/tools/list_changed"
+
+
+def test_a_second_get_stream_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    with serving_http(tmp_path, {"one": sample()}) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        headers = {"Accept": "text/event-stream", "Mcp-Session-Id": named["Mcp_Session_Id"]}
+        hub.post(request(1, "tools/list"), **named)
+        with hub.connection() as first, hub.connection() as second:
+            first.request("GET", "/mcp", headers=headers)
+            ended = first.getresponse()
+            second.request("GET", "/mcp", headers=headers)
+            stream = second.getresponse()
+            hub.post(call(2, "one.grow", {"name": "new"}), **named)
+            told = _next_message(stream)
+            rest = ended.read()
+
+    assert told["method"] == "notifications/tools/list_changed"
+    assert b"data:" not in rest
 
 
 def test_a_modern_client_that_leaves_cancels_its_call(tmp_path: Path) -> None:
@@ -407,3 +430,38 @@ def test_calls_that_a_stopping_hub_leaves_end_on_the_record_before_the_run(tmp_p
     assert kinds.count("tool_call_end") == 1
     assert kinds[-1] == "run_end"
     assert events[-1]["run"]["summary"]["calls_total"] == 1
+
+
+def test_what_is_said_before_a_stream_is_open_waits_within_bounds() -> None:
+    stream = ClientStream()
+    for number in range(2000):
+        stream.take(ToAgent(b"%d" % number, None, NOTICE))
+    assert stream.waiting == (MAX_WAITING, 4 * MAX_WAITING)
+    for _ in range(5):
+        stream.take(ToAgent(b"x" * (MAX_WAITING_BYTES // 2), None, NOTICE))
+    assert stream.waiting == (2, MAX_WAITING_BYTES)
+    stream.keep_alive()
+    stream.close()
+
+    assert stream.waiting == (2, MAX_WAITING_BYTES)
+
+
+def _carried(params: str, *headers: tuple[bytes, bytes]) -> Any:
+    message = read_frame(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params.encode())
+    assert isinstance(message, Message)
+    exchange = cast("Exchange", SimpleNamespace(wire_headers=list(headers)))
+    return with_companions(message, exchange).body["params"]
+
+
+def test_what_the_head_says_beside_the_trace_is_carried_in_the_message() -> None:
+    state, more = (b"tracestate", b"a=1"), (b"tracestate", b"b=2")
+    said = _carried('{"_meta":{"tracestate":"old","kept":1}}', state, more, (b"baggage", b"u=x"))
+
+    assert said == {"_meta": {"tracestate": "a=1,b=2", "baggage": "u=x", "kept": 1}}
+
+
+@pytest.mark.parametrize(
+    ("params", "header"), [("{}", b"\xe9"), ("{}", b""), ('{"_meta":7}', b"u=x")]
+)
+def test_what_cannot_be_carried_changes_nothing(params: str, header: bytes) -> None:
+    assert _carried(params, (b"baggage", header)) == _carried(params)
