@@ -220,18 +220,20 @@ class Endpoint:
         self.note_refusal("missing_session", "invalid_request", len(exchange.body), at)
         ident = message.id if message is not None else None
         error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
-        exchange.respond(400, JSON, error)
+        self._outbox.later(exchange.respond, 400, JSON, error)
 
     def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
         """Refuse what contradicts its own headers, or its own revision."""
         mismatch = self._mismatch(exchange, message)
         if mismatch is not None and self._options.enforce:
             self.note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
-            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            refusal = render_mismatch(message.id, mismatch)
+            self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
         if message.method in REMOVED and version_in(message.body.get("params")) is not None:
             self.note_refusal("removed_method", "method_not_found", len(exchange.body), at)
-            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
+            refusal = render_error(message.id, "method_not_found", modern=True)
+            self._outbox.later(exchange.respond, 404, JSON, refusal)
             return True
         return False
 
@@ -368,7 +370,7 @@ class Endpoint:
         entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
         if entry is None:
             self.note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
-            refuse(exchange, 404)
+            self._outbox.later(refuse, exchange, 404)
             return None
         if entry.peer not in self._entries:
             self._enter(entry.peer, entry)
