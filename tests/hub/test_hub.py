@@ -128,8 +128,8 @@ def test_a_bad_file_changes_nothing_and_says_so(tmp_path: Path) -> None:
         wait_for(lambda: "policy    reloaded from" in hub.stderr)
         assert hub.kind(3, "one.echo", {"text": "x"}) == "governance_denied"
         changed = [one for one in hub.records() if one["type"] == "policy_changed"]
-        assert [one["policy"]["loaded"] for one in changed][0] is False
-        assert [one["policy"]["loaded"] for one in changed][-1] is True
+        loaded = [one["policy"]["loaded"] for one in changed]
+        assert (loaded[0], loaded[-1], loaded.count(True)) == (False, True, 1)
 
 
 def test_what_only_policy_reads_restarts_nothing(tmp_path: Path) -> None:
