@@ -340,6 +340,13 @@ class Endpoint:
         streams = self._streams.items()
         self._streams = {one: entry for one, entry in streams if not _is_over(one.exchange)}
 
+    def _end_streams(self, ended: Entry) -> None:
+        """No stream outlives its session."""
+        for stream in [one for one, entry in self._streams.items() if entry is ended]:
+            del self._streams[stream]
+            if not _is_over(stream.exchange):
+                stream.close()
+
     # Sessions.
 
     def open_session(self, post: Post, upstream: str) -> str:
@@ -380,6 +387,7 @@ class Endpoint:
     def _close_session(self, entry: Entry) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.peer, None)
+        self._end_streams(entry)
         self._authority.held.withdraw_all("the session has ended", entry.peer)
 
     def _session_peer(self, who: Identity) -> Peer:
@@ -475,6 +483,7 @@ class Endpoint:
 
     def _dropped(self, entry: Entry) -> None:
         self._entries.pop(entry.peer, None)
+        self._end_streams(entry)
         self._backend.forget(entry.peer)
 
     def drain(self) -> None:
