@@ -1,7 +1,9 @@
 """One endpoint: messages read, checked against their headers, judged and answered."""
 
 import json
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.support.http_gate import (
     call_of,
     modern_call_of,
     modern_headers,
+    read_until,
 )
 from tests.support.http_upstream import (
     HttpUpstream,
@@ -19,6 +22,9 @@ from tests.support.http_upstream import (
     result,
     small_server,
 )
+
+from thoughtgate.front import endpoint
+from thoughtgate.front.sessions import Entry
 
 
 @pytest.mark.requirement("EC-MCP-002", "S004-F-001.5")
@@ -170,3 +176,68 @@ def test_every_call_is_on_record_once_in_order(gate: Gate) -> None:
     assert kinds == ["tool_call_start", "tool_call_decision", "tool_call_end"]
     assert start["call"]["transport"] == "mcp_http"
     assert "hunter2" not in json.dumps(gate.records())
+
+
+# Sessions and their streams.
+
+
+def _open(gate: Gate) -> dict[str, str]:
+    opened = gate.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    return {"mcp-session-id": opened.headers["mcp-session-id"]}
+
+
+def _stream_head(session: dict[str, str]) -> bytes:
+    head = "GET /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\n"
+    return f"{head}mcp-session-id: {session['mcp-session-id']}\r\n\r\n".encode()
+
+
+CHILD = (
+    "schema: 1\ndefault: forward\nlisten: {transport: http, session_idle: 1s}\n"
+    f"servers:\n  kid: {{command: '{sys.executable}', isolation: session,"
+    " args: ['-m', 'thoughtgate.testing.sample_server']}\n"
+)
+
+
+def test_an_agent_that_only_listens_keeps_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, dropped = threading.Event(), endpoint.Endpoint._dropped
+
+    def drop(of: endpoint.Endpoint, entry: Entry) -> None:
+        dropped(of, entry)
+        gone.set()
+
+    monkeypatch.setattr(endpoint, "EXPIRE_EVERY", 1)
+    monkeypatch.setattr(endpoint.Endpoint, "_dropped", drop)
+    with Gate(tmp_path, CHILD) as gate, gate.raw() as connection:
+        listening, idle = _open(gate), _open(gate)
+        connection.sendall(_stream_head(listening))
+        read_until(connection, b": open")
+        assert gone.wait(20)
+        assert gate.call("echo", {"text": "x"}, headers=idle).status == 404
+        assert gate.call("echo", {"text": "x"}, headers=listening).status == 200
+
+
+def test_no_stream_outlives_its_session(tmp_path: Path) -> None:
+    with Gate(tmp_path, CHILD) as gate:
+        session = _open(gate)
+        with gate.raw() as connection:
+            connection.sendall(_stream_head(session))
+            read_until(connection, b": open")
+            assert gate.request("DELETE", headers=session).status == 204
+            assert read_until(connection, b"0\r\n\r\n").endswith(b"0\r\n\r\n")
+
+
+def test_a_refusal_is_on_record_before_its_caller_is_told(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    before = len(gate.records("frame_refused"))
+    assert gate.post(modern_call_of("echo"), modern_headers("other")).status == 400
+    assert gate.call("echo", headers={"mcp-session-id": "nobody"}).status == 404
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": MODERN_META}}
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "ping"}
+    assert gate.post(message, headers).status == 404
+    refused = gate.records("frame_refused")[before:]
+    checks = [one["frame"]["check"] for one in refused]
+    assert checks == ["header_mismatch", "unknown_session", "removed_method"]
+    assert upstream.received == []

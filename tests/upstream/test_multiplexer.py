@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from tests.support.waiting import run_async
-from thoughtgate.upstream.multiplexer import MAX_RESTARTS, Mux
 
 from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.errors import PeerGone
 from thoughtgate.transports.child_process import ChildCommand
+from thoughtgate.upstream.multiplexer import MAX_RESTARTS, Mux
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
 
