@@ -240,7 +240,7 @@ def test_only_the_answer_to_initialize_names_the_session(
 def test_refusals_of_the_newest_revision_have_statuses_of_their_own(
     gate: Gate, method: str, params: dict[str, Any], status: int, code: int
 ) -> None:
-    able = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    able: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
     meta = {**MODERN_META, "io.modelcontextprotocol/clientCapabilities": able}
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
     answer = gate.post(message, modern_headers(params.get("taskId", ""), method))
