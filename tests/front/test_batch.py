@@ -20,6 +20,8 @@ from tests.support.http_gate import (
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
 from tests.support.waiting import wait_for
 
+from thoughtgate.front import batch as front_batch
+
 RULES = """rules:
   - {tool: 'delete_*', action: deny}
   - {tool: 'pay*', action: approve}
@@ -238,3 +240,24 @@ def test_calls_of_a_batch_whose_caller_left_end_on_the_record(tmp_path: Path) ->
             wait_for(lambda: len(upstream.received) > 1)
         wait_for(lambda: len(gate.records("tool_call_end")) > 1)
         never.set()
+
+
+def test_a_batch_that_a_server_is_slow_to_answer_is_kept_alive(
+    gate: Gate, upstream: HttpUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def slow(received: Received) -> Reply:
+        reply = _script(received)
+        reply.wait = go
+        return reply
+
+    monkeypatch.setattr(front_batch, "KEEP_ALIVE_S", 0.1)
+    upstream.script = slow
+    with gate.raw() as connection:
+        connection.sendall(http_post([call_of("one")], headers={"connection": "close"}))
+        said = read_until(connection, b": still here")
+        go.set()
+        said += read_until(connection, b"\r\n0\r\n\r\n")
+    assert b"text/event-stream" in said
+    assert b'"text": "one"' in said
