@@ -547,3 +547,19 @@ def test_only_the_answer_to_initialize_names_the_session(tmp_path: Path) -> None
 
     assert ["mcp-session-id" in one.headers for one in others] == [False, False, False]
     assert others[1].headers["content-type"] == "text/event-stream"
+
+
+def test_a_client_that_listens_does_not_hold_a_stop_up(tmp_path: Path) -> None:
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+    wanted = {"notifications": {"toolsListChanged": True}, "_meta": envelope()}
+    with (
+        serving_http(tmp_path, ONE, listen={"drain": "300s"}) as hub,
+        hub.connection() as link,
+    ):
+        body = json.dumps(request(1, "subscriptions/listen", wanted))
+        link.request("POST", "/mcp", body, {**ACCEPT, **headers})
+        stream = link.getresponse()
+        assert _next_message(stream)["method"] == "notifications/subscriptions/acknowledged"
+        hub.peer.signal(15)
+        assert hub.peer.wait() == 0
+        assert stream.read().strip() == b""

@@ -43,6 +43,7 @@ from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.headers import ParamHeader
 from thoughtgate.wire.message import REQUEST, Fault, Message
+from thoughtgate.wire.methods import LISTEN
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import META, version_in
 from thoughtgate.wire.unchecked import made
@@ -492,6 +493,10 @@ class Endpoint:
             if not _is_over(stream.exchange):
                 stream.close()
         self._streams.clear()
+        for peer in list(self._peers):
+            for caller in list(peer.callers.values()):
+                if isinstance(caller, Post) and caller.method == LISTEN:
+                    caller.gone()  # A standing wish is no call: no answer is under way.
 
     def close(self, reason: str) -> None:
         """Nothing more will come."""
