@@ -9,6 +9,7 @@ import pytest
 from tools.source_tree import ROOT, dotted
 
 FOLDERS: Final = ("tests", "bench", "tools")
+LOOPS: Final = frozenset({"asyncio.run", "anyio.run"})
 EXCUSE: Final = "# no deadline: "
 """Stands in the line of a wait that something else limits, with what that is."""
 RUNNERS: Final = frozenset(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output"))  # fmt: skip
@@ -26,8 +27,8 @@ def _problem(call: ast.Call) -> str:
         return "readline of a process: use read_line"
     if name == "os.waitpid" and ast.unparse(call.args[1]) == "0":
         return "waitpid: use reap"
-    if name == "asyncio.run" and not ast.unparse(call).startswith("asyncio.run(asyncio.wait_for("):
-        return "asyncio.run: use run_async"
+    if name in LOOPS and not ast.unparse(call.args[0]).startswith("asyncio.wait_for("):
+        return f"{name}: use run_async"
     return ""
 
 

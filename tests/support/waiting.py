@@ -15,7 +15,7 @@ from typing import IO, Any, AnyStr, Final, TypeVar
 
 Answer = TypeVar("Answer")
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 60.0
 """Long enough for a loaded machine; a test that needs it all has failed."""
 
 _STEP_S: Final = 0.005
