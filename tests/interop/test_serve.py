@@ -170,7 +170,16 @@ def test_the_inspector_lists_and_calls_through_the_hub(tmp_path: Path, era: str)
         **(parameters.env or {}),
         "MCP_CATALOG_PATH": str(tmp_path / "catalog.json"),
     }
-    options = ["--cli", "--protocol-era", era, "--format", "json", "-q"]
+    options = [
+        "--cli",
+        "--connect-timeout",
+        "60000",
+        "--protocol-era",
+        era,
+        "--format",
+        "json",
+        "-q",
+    ]
 
     def inspect(*question: str) -> Any:
         done = subprocess.run(
@@ -186,7 +195,7 @@ def test_the_inspector_lists_and_calls_through_the_hub(tmp_path: Path, era: str)
             env=env,
             cwd=tmp_path,
             check=False,
-            timeout=60,
+            timeout=110,
         )
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
