@@ -471,10 +471,12 @@ class Session:
         return [ToAgent(screened, event.key)]
 
     def _not_sent(self, event: NotSent) -> list[Command]:
-        key, kind, at, reason = event
+        key, kind, at, reason, text = event
         asked = self._close(key)
         details = {"reason": reason} if reason else None
-        return [] if asked is None else self._clerk.failed(key, asked, kind, at, details=details)
+        if asked is None:
+            return []
+        return self._clerk.failed(key, asked, kind, at, text=text, details=details)
 
     # Ends.
 
