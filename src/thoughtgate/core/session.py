@@ -318,8 +318,7 @@ class Session:
         self, ident: RequestId, asked: Asked, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        failed = says_error(body)
-        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
+        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=says_error(body))
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
