@@ -167,7 +167,7 @@ def _wrap_start(machine: _Machine, times: int) -> Iterable[Figure]:
 def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     """Time finding, rewriting and writing a config of fifty servers, and putting it back."""
     from thoughtgate.agents.discovery import discover
-    from thoughtgate.agents.wrapped_configs import Guard
+    from thoughtgate.agents.wrapped_configs import WrappedConfigs
     from thoughtgate.wrap.rewritten_entry import make_rewrite
 
     machine.write(_SERVERS)
@@ -176,8 +176,8 @@ def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     for number in range(times):
         began = time.perf_counter()
         plan = discover("custom", env=machine.env, cwd=top, home=top, config_path=machine.config)
-        guard = Guard(plan, state=top / "state", key=f"bench{number}", started_at="")
-        with guard:
-            guard.write(lambda plan: make_rewrite(plan, machine.env))
+        configs = WrappedConfigs(plan, state=top / "state", key=f"bench{number}", started_at="")
+        with configs:
+            configs.write(lambda plan: make_rewrite(plan, machine.env))
             took.append((time.perf_counter() - began) * 1000)
     yield Figure(f"config rewrite, {_SERVERS} servers", statistics.median(took), "ms", 200.0)

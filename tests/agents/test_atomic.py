@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.agents.atomic import digest, read_or_none, replace_file, sweep, write_private
+from thoughtgate.agents.atomic import (
+    digest,
+    read_or_none,
+    remove_temporaries,
+    replace_file,
+    write_private,
+)
 
 
 def test_new_content_keeps_the_mode(tmp_path: Path) -> None:
@@ -110,5 +116,5 @@ def test_a_digest_is_sha256_in_hex() -> None:
 def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
     for name in (".thoughtgate-12-ab.tmp", ".thoughtgate-123-ab.tmp", "c.json"):
         (tmp_path / name).touch()
-    sweep(tmp_path, 12)
+    remove_temporaries(tmp_path, 12)
     assert sorted(one.name for one in tmp_path.iterdir()) == [".thoughtgate-123-ab.tmp", "c.json"]

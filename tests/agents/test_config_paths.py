@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.agent_files import Scene
 
-from thoughtgate.agents.config_paths import Search, flag_values, layers_of
+from thoughtgate.agents.config_paths import Search, config_layers, flag_values
 from thoughtgate.errors import ConfigError
 
 
@@ -20,7 +20,7 @@ def _search(scene: Scene, agent: str, **more: object) -> Search:
 
 
 def _paths(search: Search) -> list[Path]:
-    return list(dict.fromkeys(layer.path for layer in layers_of(search)))
+    return list(dict.fromkeys(layer.path for layer in config_layers(search)))
 
 
 def test_claude_desktop_has_one_file_a_platform(scene: Scene) -> None:
@@ -33,7 +33,7 @@ def test_claude_desktop_has_one_file_a_platform(scene: Scene) -> None:
 
 
 def test_claude_code_reads_user_every_parent_and_local_scope(scene: Scene) -> None:
-    layers = layers_of(_search(scene, "claude-code"))
+    layers = config_layers(_search(scene, "claude-code"))
     user = scene.home / ".claude.json"
     assert layers[0].path == user
     assert layers[0].lock_directory
@@ -46,12 +46,14 @@ def test_claude_code_reads_user_every_parent_and_local_scope(scene: Scene) -> No
 
 def test_claude_code_follows_its_config_variable(scene: Scene) -> None:
     search = _search(scene, "claude-code", env={"CLAUDE_CONFIG_DIR": str(scene.top / "cc")})
-    assert layers_of(search)[0].path == scene.top / "cc" / ".claude.json"
+    assert config_layers(search)[0].path == scene.top / "cc" / ".claude.json"
 
 
 def test_claude_code_reads_the_files_of_its_flag_last(scene: Scene) -> None:
     argv = ("claude", "--mcp-config", "a.json", '{"mcpServers": {}}', "--model", "m", "b.json")
-    layers = [one for one in layers_of(_search(scene, "claude-code", argv=argv)) if one.writable]
+    layers = [
+        one for one in config_layers(_search(scene, "claude-code", argv=argv)) if one.writable
+    ]
     assert [layer.path for layer in layers if layer.scope == "flag"] == [scene.project / "a.json"]
     assert layers[-1].scope == "flag"
 
@@ -60,14 +62,14 @@ def test_a_worktree_counts_as_its_main_repository(scene: Scene) -> None:
     main = scene.top / "main"
     (main / ".git" / "worktrees" / "w").mkdir(parents=True)
     (scene.project / ".git").write_text(f"gitdir: {main}/.git/worktrees/w\n")
-    keys = [layer.key for layer in layers_of(_search(scene, "claude-code"))]
+    keys = [layer.key for layer in config_layers(_search(scene, "claude-code"))]
     assert ("projects", str(main), "mcpServers") in keys
 
 
 @pytest.mark.parametrize("content", [b"gitdir: ../modules/x\n", b"\xff\xfe", b""])
 def test_another_git_pointer_is_no_worktree(scene: Scene, content: bytes) -> None:
     (scene.project / ".git").write_bytes(content)
-    assert layers_of(_search(scene, "claude-code"))
+    assert config_layers(_search(scene, "claude-code"))
 
 
 def test_cursor_reads_the_user_the_cwd_and_every_opened_directory(scene: Scene) -> None:
@@ -83,7 +85,7 @@ def test_cursor_reads_the_user_the_cwd_and_every_opened_directory(scene: Scene) 
 def test_vscode_reads_user_profiles_and_workspace(scene: Scene) -> None:
     user = scene.home / ".config/Code/User"
     (user / "profiles" / "p1").mkdir(parents=True)
-    layers = layers_of(_search(scene, "vscode"))
+    layers = config_layers(_search(scene, "vscode"))
     places = [(layer.path, layer.key) for layer in layers]
     assert (user / "mcp.json", ("servers",)) in places
     assert (user / "profiles/p1/mcp.json", ("servers",)) in places
@@ -114,12 +116,12 @@ def test_codex_reads_from_the_git_root_down(scene: Scene) -> None:
         scene.project.parent / ".codex/config.toml",
         scene.project / ".codex/config.toml",
     ]
-    assert {layer.format for layer in layers_of(search)} == {"toml"}
+    assert {layer.format for layer in config_layers(search)} == {"toml"}
 
 
 def test_gemini_reads_the_user_the_cwd_and_the_system(scene: Scene) -> None:
     env = {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "/sys.json"}
-    layers = layers_of(_search(scene, "gemini", env=env))
+    layers = config_layers(_search(scene, "gemini", env=env))
     assert [(layer.path, layer.writable) for layer in layers] == [
         (scene.home / ".gemini/settings.json", True),
         (scene.project / ".gemini/settings.json", True),
@@ -144,7 +146,7 @@ def test_opencode_reads_every_place_in_order(scene: Scene) -> None:
 
 
 def test_macos_keeps_what_administrators_set_for_claude_elsewhere(scene: Scene) -> None:
-    layer = layers_of(_search(scene, "claude-code", platform="darwin"))[-1]
+    layer = config_layers(_search(scene, "claude-code", platform="darwin"))[-1]
     assert "Library/Application Support/ClaudeCode" in str(layer.path)
     assert not layer.writable
 
@@ -157,14 +159,14 @@ def test_a_named_file_replaces_every_other(scene: Scene, agent: str) -> None:
 
 def test_a_custom_agent_needs_a_named_file(scene: Scene) -> None:
     with pytest.raises(ConfigError, match="--config-path"):
-        layers_of(_search(scene, "custom"))
+        config_layers(_search(scene, "custom"))
 
 
 def test_a_link_is_followed_to_the_file_itself(scene: Scene) -> None:
     target = scene.write(scene.top / "dotfiles" / "c.json", "{}")
     scene.desktop.parent.mkdir(parents=True)
     scene.desktop.symlink_to(target)
-    (layer,) = layers_of(_search(scene, "claude-desktop"))
+    (layer,) = config_layers(_search(scene, "claude-desktop"))
     assert (layer.path, layer.real) == (scene.desktop, target.resolve())
 
 

@@ -67,7 +67,10 @@ def test_all_disabled_is_refused_where_the_agent_would_start_them(scene: Scene) 
     scene.write(scene.home / ".claude.json", {"mcpServers": {"a": server(disabled=True)}})
     plan = scene.plan()
     assert _statuses(plan) == {"user:a": "governed"}
-    assert "All MCP servers are disabled; Claude Code would start them" in _problem(plan)
+    assert (
+        "All MCP servers are disabled; Claude Code ignores that key and would start them"
+        in _problem(plan)
+    )
 
 
 def test_one_enabled_server_is_enough(scene: Scene) -> None:
@@ -81,7 +84,7 @@ def test_one_enabled_server_is_enough(scene: Scene) -> None:
         "user:c": "remote",
         "user:d": "unsupported",
     }
-    (entry,) = plan.having("unsupported")
+    (entry,) = plan.with_status("unsupported")
     assert entry.note == "has neither a command nor a URL"
 
 
@@ -159,9 +162,9 @@ def test_claude_code_scopes_are_merged_and_the_project_wins(scene: Scene) -> Non
     )
     plan = scene.plan()
     plan.require()
-    in_force = {entry.id: entry.command for entry in plan.having("governed")}
+    in_force = {entry.id: entry.command for entry in plan.with_status("governed")}
     assert in_force == {"files": "project-files", "only-user": "npx", "db": "local-db"}
-    hidden = sorted(entry.command for entry in plan.having("shadowed"))
+    hidden = sorted(entry.command for entry in plan.with_status("shadowed"))
     assert hidden == ["parent", "project-db", "user-files"]
     assert "other" not in {entry.id for entry in plan.entries}
 
@@ -206,7 +209,7 @@ def test_codex_entries_are_joined_key_by_key(scene: Scene) -> None:
     )
     plan = scene.plan()
     plan.require()
-    (files,) = [one for one in plan.having("governed") if one.id == "files"]
+    (files,) = [one for one in plan.with_status("governed") if one.id == "files"]
     assert (files.command, files.args, files.cwd) == ("npx", ("b",), "/srv")
     assert files.env == {"A": "1", "B": "2"}
     assert files.raw == {"args": ["b"], "env": {"B": "2"}}
@@ -219,14 +222,16 @@ def test_a_layer_for_everybody_is_listed_as_not_governed(scene: Scene) -> None:
     scene.agent = "codex"
     scene.write(scene.top / "machine/etc/codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n')
     plan = scene.plan()
-    (entry,) = plan.having("unsupported")
+    (entry,) = plan.with_status("unsupported")
     assert "administrator" in entry.note
 
 
 def test_claude_code_refuses_comments_in_its_own_file(scene: Scene) -> None:
     scene.agent = "claude-code"
     scene.write(scene.home / ".claude.json", '{\n// no\n"mcpServers": {"a": {"command": "x"}}}')
-    assert ".claude.json:2: a comment: the agent reads plain JSON here" in _problem(scene.plan())
+    assert ".claude.json:2: contains a comment; the agent accepts only plain JSON" in _problem(
+        scene.plan()
+    )
 
 
 def test_claude_code_ignores_a_project_file_with_comments_and_it_is_governed_anyway(
@@ -237,7 +242,7 @@ def test_claude_code_ignores_a_project_file_with_comments_and_it_is_governed_any
     plan = scene.plan()
     plan.require()
     assert _statuses(plan) == {"project:a": "governed"}
-    assert "trailing comma: the agent reads plain JSON here and ignores" in str(plan.warnings[0])
+    assert "trailing comma; the agent accepts only plain JSON and ignores" in str(plan.warnings[0])
 
 
 def test_a_broken_file_is_named_even_beside_a_good_one(scene: Scene) -> None:
@@ -261,14 +266,16 @@ def test_a_key_that_stands_twice_on_the_way_to_a_command_is_refused(
 ) -> None:
     scene.write(scene.desktop, text)
     message = _problem(scene.plan())
-    assert "stands here twice" in message
+    assert "duplicate key; remove one" in message
     assert key in message
 
 
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"mcpServers": []}', '{"mcpServers": "x"}'])
 def test_a_file_of_another_form_is_refused(scene: Scene, text: str) -> None:
     scene.write(scene.desktop, text)
-    assert "mcpServers: must be a table of servers by name" in _problem(scene.plan())
+    assert "mcpServers: must be an object that maps server names to servers" in _problem(
+        scene.plan()
+    )
 
 
 def test_an_entry_of_another_form_cannot_be_governed(scene: Scene) -> None:
@@ -318,7 +325,7 @@ def test_the_same_search_finds_what_has_changed(scene: Scene) -> None:
     scene.write(scene.desktop, {"mcpServers": {"a": server()}})
     plan = scene.plan()
     scene.write(scene.desktop, {"mcpServers": {"b": server()}})
-    assert _statuses(plan.again()) == {"user:b": "governed"}
+    assert _statuses(plan.reread()) == {"user:b": "governed"}
 
 
 def test_discover_takes_its_world_as_arguments(scene: Scene) -> None:
@@ -334,7 +341,7 @@ def test_a_file_with_a_second_name_is_warned_of(scene: Scene) -> None:
     (scene.top / "twin.json").hardlink_to(scene.desktop)
     plan = scene.plan()
     plan.require()
-    assert "has 2 names (hard links)" in str(plan.warnings[0])
+    assert "has 2 hard links" in str(plan.warnings[0])
 
 
 def test_a_file_beyond_every_measure_is_refused(scene: Scene) -> None:
@@ -355,4 +362,4 @@ def test_a_second_table_of_servers_is_refused(scene: Scene, last: str) -> None:
     scene.write(
         scene.desktop, '{"mcpServers": {"a": {"command": "x"}}, "mcpServers": ' + last + "}"
     )
-    assert "mcpServers: this key stands here twice" in _problem(scene.plan())
+    assert "mcpServers: duplicate key" in _problem(scene.plan())

@@ -4,10 +4,10 @@ import pytest
 
 from thoughtgate.agents.documents import (
     JsonDocument,
-    detached,
+    copy_entries,
     parse_document,
     read_back,
-    says,
+    reads_back_as,
 )
 from thoughtgate.errors import ConfigError
 
@@ -30,7 +30,7 @@ def test_edits_can_be_taken_back() -> None:
     document.insert(("b",), ("args",), "[1]", "command")
     document.remove(("b",), ("args",))
     document.prepend(("a",), ("args",), ["0"])
-    document.behead(("a",), ("args",), 1)
+    document.remove_first(("a",), ("args",), 1)
     assert document.render() == TEXT
 
 
@@ -71,15 +71,15 @@ def test_a_text_is_read_back_with_or_without_comments() -> None:
     assert read_back("a = 1", "toml") == {"a": 1}
 
 
-def test_a_text_says_its_values_and_no_others() -> None:
-    assert says('{"a": 1}', "json", {"a": 1})
-    assert not says('{"a": 1}', "json", {"a": 2})
-    assert not says("{", "json", {})
+def test_a_text_reads_back_as_its_values_and_no_others() -> None:
+    assert reads_back_as('{"a": 1}', "json", {"a": 1})
+    assert not reads_back_as('{"a": 1}', "json", {"a": 2})
+    assert not reads_back_as("{", "json", {})
 
 
 def test_detached_entries_can_change_without_the_original() -> None:
     values = {"t": {"a": {"l": [1]}, "b": {"l": [2]}}, "other": {}}
-    copy = detached(values, [("t", "a"), ("t", "b")])
+    copy = copy_entries(values, [("t", "a"), ("t", "b")])
     copy["t"]["a"]["l"].append(3)
     copy["t"]["b"]["x"] = 1
     assert values == {"t": {"a": {"l": [1]}, "b": {"l": [2]}}, "other": {}}

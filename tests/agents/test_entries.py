@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from thoughtgate.agents.entries import Layer, OutsideServer, ServerEntry
+from thoughtgate.agents.entries import Layer, ServerEntry, UngovernedServer
 
 
 def test_an_entry_knows_its_place_in_the_file() -> None:
@@ -12,6 +12,6 @@ def test_an_entry_knows_its_place_in_the_file() -> None:
 
 
 def test_what_is_outside_says_where_and_why() -> None:
-    assert str(OutsideServer("plugin.json", "servers of a plugin")) == (
+    assert str(UngovernedServer("plugin.json", "servers of a plugin")) == (
         "plugin.json: servers of a plugin"
     )

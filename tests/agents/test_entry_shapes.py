@@ -7,11 +7,11 @@ import pytest
 from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.entry_shapes import (
     argv_of,
-    is_ours,
+    command_keys,
+    is_shim_command,
     is_switched_off,
     lookup,
     merge_keys,
-    slots_of,
     transport_of,
     url_of,
     will_start,
@@ -38,9 +38,9 @@ def test_the_command_line_is_found_in_every_shape(entry: dict[str, Any], argv: l
 
 
 def test_slots_name_the_keys_of_each_shape() -> None:
-    assert slots_of({"command": "x"}) == (("command",), ("args",))
-    assert slots_of({"command": {"path": "x"}}) == (("command", "path"), ("command", "args"))
-    assert slots_of({"command": ["x"]}).is_array
+    assert command_keys({"command": "x"}) == (("command",), ("args",))
+    assert command_keys({"command": {"path": "x"}}) == (("command", "path"), ("command", "args"))
+    assert command_keys({"command": ["x"]}).is_array
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_url_that_is_no_text_is_none() -> None:
     ],
 )
 def test_our_shim_is_known_by_its_command_line(argv: list[Any], expected: bool) -> None:
-    assert is_ours(argv, ["/opt/own-name"]) is expected
+    assert is_shim_command(argv, ["/opt/own-name"]) is expected
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.agents.entry_changes import Change, EntryRecord
+from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.agents.journal import (
     FileRecord,
     Journal,
@@ -21,9 +21,9 @@ from thoughtgate.errors import ConfigError, UsageError
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     changes = (
-        Change("replace", ("command",), "tg", old='"npx"'),
-        Change("prepend", ("args",), ["shim", "--"]),
-        Change("remove", ("url",), old='"https://r"', after="type"),
+        EntryChange("replace", ("command",), "tg", old='"npx"'),
+        EntryChange("prepend", ("args",), ["shim", "--"]),
+        EntryChange("remove", ("url",), old='"https://r"', after="type"),
     )
     entry = EntryRecord(("mcpServers", "a\ud800"), "a\ud800", ("tg", "shim", "--"), changes)
     record = FileRecord(
@@ -82,5 +82,5 @@ def test_a_journal_that_vanishes_while_it_is_looked_for_is_no_problem(
 
 @pytest.mark.parametrize("key", ["", "../x", "a/b", ".hidden", "x" * 65, "a\n"])
 def test_a_key_that_is_no_file_name_is_refused(tmp_path: Path, key: str) -> None:
-    with pytest.raises(UsageError, match="cannot name a run"):
+    with pytest.raises(UsageError, match="not a valid run name"):
         journal_path(tmp_path, key)

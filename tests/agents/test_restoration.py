@@ -19,10 +19,10 @@ def scene(tmp_path: Path) -> Scene:
 
 def _wrapped(scene: Scene) -> Journal:
     """Wrap, and lose the process as a kill would: locks gone, everything else in place."""
-    guard = scene.guard()
-    guard.acquire()
-    guard.write(put_behind_gate)
-    guard.release()
+    configs = scene.configs()
+    configs.acquire()
+    configs.write(put_behind_gate)
+    configs.release()
     ((journal,), ()) = find_journals(scene.state)
     return journal
 
@@ -112,7 +112,7 @@ def test_a_file_that_was_removed_stays_removed_and_its_backup_is_kept(scene: Sce
     journal = _wrapped(scene)
     path.unlink()
     outcome = restore_files(journal)
-    assert "was removed meanwhile" in str(outcome.warnings[0])
+    assert "was removed while it was wrapped" in str(outcome.warnings[0])
     assert not path.exists()
     assert journal.files[0].backup.read_bytes() == before
     assert find_journals(scene.state) == ((), ())

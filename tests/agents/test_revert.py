@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.agent_files import OURS, Scene, head, put_behind_gate, server, shim_args
 
 from thoughtgate.agents.entries import Format
-from thoughtgate.agents.revert import records_in, revert
+from thoughtgate.agents.revert import find_wrapped_entries, revert
 from thoughtgate.agents.rewrite import FileRewrite, rewrite
 from thoughtgate.errors import ConfigError
 
@@ -216,7 +216,7 @@ def test_a_text_that_cannot_be_read_is_left(scene: Scene) -> None:
 
 def test_entries_of_a_lost_journal_are_recognised(scene: Scene) -> None:
     one = _rewritten(scene, {"mcpServers": SERVERS})
-    records = records_in(one.content, "json")
+    records = find_wrapped_entries(one.content, "json")
     assert [record.server_id for record in records] == ["a", "b"]
     result = json.loads(revert(one.content, "json", records))
     assert result == {"mcpServers": {**SERVERS, "b": {"command": "y", "args": []}}}
@@ -224,7 +224,7 @@ def test_entries_of_a_lost_journal_are_recognised(scene: Scene) -> None:
 
 def test_an_array_of_a_lost_journal_is_recognised() -> None:
     content = json.dumps({"mcp": {"a": {"command": [*head("a"), "npx", "x"]}}}).encode()
-    result = revert(content, "json", records_in(content, "json"))
+    result = revert(content, "json", find_wrapped_entries(content, "json"))
     assert json.loads(result) == {"mcp": {"a": {"command": ["npx", "x"]}}}
 
 
@@ -232,7 +232,7 @@ def test_a_shim_that_the_user_wrote_is_no_wraps() -> None:
     own = server("thoughtgate", "shim", "--server-id", "a", "--", "npx")
     open_ended = server("thoughtgate", "shim", "--run", "k", "--")
     content = json.dumps({"mcpServers": {"a": own, "b": open_ended}}).encode()
-    assert records_in(content, "json") == ()
+    assert find_wrapped_entries(content, "json") == ()
 
 
 # What generated files are made of.

@@ -45,13 +45,13 @@ def test_elements_put_before_others_leave_the_array_as_written() -> None:
     text = document.render()
     assert text == TEXT.replace('  "-y",', '  "shim", "--", "-y",')
     again = TomlDocument(text)
-    again.behead(FILES, ("args",), 2)
+    again.remove_first(FILES, ("args",), 2)
     assert again.render() == TEXT
 
 
 def test_elements_come_off_an_array_that_others_wrote() -> None:
     document = TomlDocument('[s]\nargs = ["a",\n "b" , "c"]\n')
-    document.behead(("s",), ("args",), 2)
+    document.remove_first(("s",), ("args",), 2)
     assert TomlDocument(document.render()).values == {"s": {"args": ["c"]}}
 
 
@@ -59,7 +59,7 @@ def test_an_empty_array_grows_and_shrinks() -> None:
     document = TomlDocument("[s]\nargs = []\n")
     document.prepend(("s",), ("args",), ["a", "a"])
     assert document.render() == '[s]\nargs = ["a", "a"]\n'
-    document.behead(("s",), ("args",), 2)
+    document.remove_first(("s",), ("args",), 2)
     assert document.render() == "[s]\nargs = []\n"
 
 

@@ -18,16 +18,21 @@ from tests.support.waiting import ending, read_line
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.rewrite import Rewrite
-from thoughtgate.agents.wrapped_configs import Guard, is_live, mend, salvage
+from thoughtgate.agents.wrapped_configs import (
+    WrappedConfigs,
+    is_live,
+    remove_entries,
+    restore_orphan,
+)
 from thoughtgate.errors import ConfigError, Conflict, UsageError
 
 WRAP_AND_WAIT = """
 import sys
 from pathlib import Path
 from tests.support.agent_files import Scene, put_behind_gate
-guard = Scene(Path(sys.argv[1]), agent="claude-code").guard()
-guard.acquire()
-guard.write(put_behind_gate)
+configs = Scene(Path(sys.argv[1]), agent="claude-code").configs()
+configs.acquire()
+configs.write(put_behind_gate)
 print("wrapped", flush=True)
 sys.stdin.read()
 """
@@ -68,8 +73,8 @@ def killed(scene: Scene) -> Iterator[int]:
 
 def test_files_are_wrapped_inside_the_context_and_as_before_after_it(scene: Scene) -> None:
     before = _contents(scene)
-    with scene.guard() as guard:
-        result = guard.write(put_behind_gate)
+    with scene.configs() as configs:
+        result = configs.write(put_behind_gate)
         assert len(result.governed) == 3
         for path in (scene.home / ".claude.json", scene.project / ".mcp.json"):
             backup = path.with_name(path.name + ".thoughtgate-backup")
@@ -86,8 +91,8 @@ def test_files_are_put_back_when_the_context_ends_in_an_error(scene: Scene) -> N
     before = _contents(scene)
 
     def fail_inside() -> None:
-        with scene.guard() as guard:
-            guard.write(put_behind_gate)
+        with scene.configs() as configs:
+            configs.write(put_behind_gate)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -97,38 +102,38 @@ def test_files_are_put_back_when_the_context_ends_in_an_error(scene: Scene) -> N
 
 
 def test_restoring_twice_is_restoring_once(scene: Scene) -> None:
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
-        assert len(guard.restore().restored) == 2
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
+        assert len(configs.restore().restored) == 2
         (scene.project / ".mcp.json").write_text("theirs now")
-        assert guard.restore().restored == ()
+        assert configs.restore().restored == ()
     assert (scene.project / ".mcp.json").read_text() == "theirs now"
 
 
 def test_files_may_be_left_wrapped_and_unwrapped_later(scene: Scene) -> None:
     before = _contents(scene)
-    with scene.guard(restore_on_exit=False) as guard:
-        guard.write(put_behind_gate)
+    with scene.configs(restore_on_exit=False) as configs:
+        configs.write(put_behind_gate)
     assert _contents(scene) != before
     ((journal,), ()) = find_journals(scene.state)
     assert not is_live(journal)
-    assert len(mend(journal).restored) == 2
+    assert len(restore_orphan(journal).restored) == 2
     assert _contents(scene) == before
     assert scene.litter() == []
 
 
 @pytest.mark.requirement("EC-STDIO-005")
 def test_a_second_wrap_of_the_same_config_is_refused(scene: Scene) -> None:
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
         during = _contents(scene)
-        second = scene.guard(key="run2")
+        second = scene.configs(key="run2")
         with pytest.raises(Conflict, match="locked by another thoughtgate wrap"):
             second.acquire()
         ((journal,), ()) = find_journals(scene.state)
         assert is_live(journal)
         with pytest.raises(Conflict):
-            mend(journal)
+            restore_orphan(journal)
         assert _contents(scene) == during
 
 
@@ -136,11 +141,11 @@ def test_a_second_wrap_of_the_same_config_is_refused(scene: Scene) -> None:
 def test_a_stale_backup_is_overwritten_with_a_warning(scene: Scene) -> None:
     backup = scene.write(scene.project / ".mcp.json.thoughtgate-backup", "stale")
     before = _contents(scene)
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
         assert backup.read_bytes() == before[1]
-        (warning,) = guard.warnings
-        assert "stale backup" in str(warning)
+        (warning,) = configs.warnings
+        assert "overwrote the backup of an earlier wrap" in str(warning)
         assert str(backup) in str(warning)
     assert _contents(scene) == before
 
@@ -149,9 +154,9 @@ def test_a_stale_backup_is_overwritten_with_a_warning(scene: Scene) -> None:
 def test_a_backup_that_is_still_true_is_no_reason_to_warn(scene: Scene) -> None:
     content = (scene.project / ".mcp.json").read_bytes()
     scene.write(scene.project / ".mcp.json.thoughtgate-backup", content)
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
-        assert guard.warnings == []
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
+        assert configs.warnings == []
 
 
 @pytest.mark.requirement("EC-STDIO-007")
@@ -159,16 +164,16 @@ def test_a_write_that_fails_puts_everything_back(scene: Scene) -> None:
     padding = {"mcpServers": {"b": server("node")}, "padding": "x" * 50_000}
     big = scene.write(scene.project / ".mcp.json", padding)
     before = _contents(scene)
-    guard = scene.guard()
-    guard.acquire()
+    configs = scene.configs()
+    configs.acquire()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (big.stat().st_size + 1, hard))
     try:
         with pytest.raises(ConfigError, match="cannot be written: File too large"):
-            guard.write(put_behind_gate)
+            configs.write(put_behind_gate)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        guard.release()
+        configs.release()
     assert _contents(scene) == before
     assert scene.litter() == []
     assert find_journals(scene.state) == ((), ())
@@ -186,7 +191,7 @@ def test_a_directory_without_permission_is_an_error_and_nothing_changes() -> Non
             if is_root:
                 os.seteuid(65534)
             with pytest.raises(ConfigError, match="cannot be locked: Permission denied"):
-                scene.guard().acquire()
+                scene.configs().acquire()
         finally:
             if is_root:
                 os.seteuid(0)
@@ -200,7 +205,7 @@ def test_a_config_that_is_already_ours_is_refused(scene: Scene) -> None:
     scene.write(scene.project / ".mcp.json", wrapped)
     before = _contents(scene)
     with pytest.raises(Conflict, match="Config already managed by ThoughtGate") as caught:
-        scene.guard().acquire()
+        scene.configs().acquire()
     assert "mcpServers.b" in str(caught.value)
     assert "thoughtgate unwrap" in str(caught.value)
     assert _contents(scene) == before
@@ -210,13 +215,13 @@ def test_a_config_that_is_already_ours_is_refused(scene: Scene) -> None:
 @pytest.mark.requirement("EC-STDIO-043")
 def test_an_atomic_save_during_the_session_is_kept(scene: Scene) -> None:
     path = scene.project / ".mcp.json"
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
         values = json.loads(path.read_bytes())
         values["mcpServers"]["mine"] = server("mine")
         scene.write(scene.project / "editor.tmp", values).replace(path)
         with pytest.raises(Conflict):
-            scene.guard(key="run2").acquire()
+            scene.configs(key="run2").acquire()
     assert json.loads(path.read_bytes()) == {
         "mcpServers": {"b": server("node"), "mine": server("mine")}
     }
@@ -224,9 +229,9 @@ def test_an_atomic_save_during_the_session_is_kept(scene: Scene) -> None:
 
 def test_a_killed_wrap_is_mended_by_the_next_one(scene: Scene, killed: int) -> None:
     assert OURS in (scene.project / ".mcp.json").read_text()
-    with scene.guard() as guard:
-        guard.write(put_behind_gate)
-        assert [str(killed) in str(warning) for warning in guard.warnings] == [True, True]
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
+        assert [str(killed) in str(warning) for warning in configs.warnings] == [True, True]
         backup = scene.project / ".mcp.json.thoughtgate-backup"
         assert OURS not in backup.read_text()
     assert json.loads((scene.project / ".mcp.json").read_text()) == {
@@ -239,7 +244,7 @@ def test_a_killed_wrap_is_mended_by_hand(scene: Scene, killed: int) -> None:
     ((journal,), ()) = find_journals(scene.state)
     assert (journal.pid, journal.agent_type) == (killed, "claude-code")
     assert not is_live(journal)
-    assert len(mend(journal).restored) == 2
+    assert len(restore_orphan(journal).restored) == 2
     assert OURS not in "".join(content.decode() for content in _contents(scene))
     assert scene.litter() == []
 
@@ -252,7 +257,7 @@ def test_a_killed_wrap_whose_files_were_edited_is_mended_around_the_edits(
     values["firstStartTime"] = "now"
     path.write_text(json.dumps(values))
     ((journal,), ()) = find_journals(scene.state)
-    assert not mend(journal).problems
+    assert not restore_orphan(journal).problems
     values = json.loads(path.read_bytes())
     assert values["firstStartTime"] == "now"
     assert values["mcpServers"] == {"a": server()}
@@ -260,8 +265,8 @@ def test_a_killed_wrap_whose_files_were_edited_is_mended_around_the_edits(
 
 def test_a_wrap_that_cannot_be_mended_stops_the_next_one(scene: Scene, killed: int) -> None:
     (scene.project / ".mcp.json").write_text("{ half")
-    with pytest.raises(ConfigError, match="put the backup back with: cp"):
-        scene.guard().acquire()
+    with pytest.raises(ConfigError, match="restore the backup with: cp"):
+        scene.configs().acquire()
     assert (scene.project / ".mcp.json.thoughtgate-backup").exists()
 
 
@@ -271,7 +276,7 @@ def test_a_journal_whose_directory_is_gone_is_settled(scene: Scene, killed: int)
     scene.project.rmdir()
     ((journal,), ()) = find_journals(scene.state)
     assert not is_live(journal)
-    assert len(mend(journal).warnings) == 1
+    assert len(restore_orphan(journal).warnings) == 1
     assert find_journals(scene.state) == ((), ())
 
 
@@ -280,17 +285,17 @@ def test_a_lost_journal_is_made_up_for_by_the_command_lines(scene: Scene, killed
         path.unlink()
     path = scene.project / ".mcp.json"
     with pytest.raises(Conflict, match="already managed"):
-        scene.guard().acquire()
-    assert salvage(path).restored == (path,)
+        scene.configs().acquire()
+    assert remove_entries(path).restored == (path,)
     assert json.loads(path.read_bytes()) == {"mcpServers": {"b": server("node")}}
-    assert salvage(path).restored == ()
+    assert remove_entries(path).restored == ()
 
 
 def test_salvaging_a_missing_file_says_so(scene: Scene) -> None:
     with pytest.raises(UsageError, match="no such file"):
-        salvage(scene.project / "missing.json")
+        remove_entries(scene.project / "missing.json")
     with pytest.raises(UsageError, match="cannot be locked"):
-        salvage(scene.project / "no" / "missing.toml")
+        remove_entries(scene.project / "no" / "missing.toml")
 
 
 def test_a_file_that_changes_before_the_write_is_read_again(scene: Scene) -> None:
@@ -304,8 +309,8 @@ def test_a_file_that_changes_before_the_write_is_read_again(scene: Scene) -> Non
         calls.append(plan)
         return result
 
-    with scene.guard() as guard:
-        guard.write(make)
+    with scene.configs() as configs:
+        configs.write(make)
         assert len(calls) == 2
         assert OURS in path.read_text()
     assert json.loads(path.read_bytes()) == {"mcpServers": {"late": server("late")}}
@@ -322,11 +327,11 @@ def test_a_file_that_keeps_changing_is_given_up(scene: Scene) -> None:
         scene.write(path, {"mcpServers": {f"s{len(calls)}": server()}})
         return result
 
-    guard = scene.guard()
-    guard.acquire()
+    configs = scene.configs()
+    configs.acquire()
     with pytest.raises(Conflict, match="keep changing"):
-        guard.write(make)
-    guard.release()
+        configs.write(make)
+    configs.release()
     assert OURS not in "".join(content.decode() for content in _contents(scene))
     assert scene.litter() == []
 
@@ -337,11 +342,11 @@ def test_a_file_that_the_agent_is_writing_is_not_written(
     monkeypatch.setattr("thoughtgate.agents.locks._WAIT_S", 0.2)
     before = _contents(scene)
     (scene.home / ".claude.json.lock").mkdir()
-    guard = scene.guard()
-    guard.acquire()
+    configs = scene.configs()
+    configs.acquire()
     with pytest.raises(Conflict, match="being written by the agent"):
-        guard.write(put_behind_gate)
-    guard.release()
+        configs.write(put_behind_gate)
+    configs.release()
     assert _contents(scene) == before
     assert scene.litter() == []
 
@@ -349,28 +354,28 @@ def test_a_file_that_the_agent_is_writing_is_not_written(
 def test_a_plan_with_problems_is_not_acquired(scene: Scene) -> None:
     scene.write(scene.project / ".mcp.json", "")
     with pytest.raises(ConfigError, match="the file is empty"):
-        scene.guard().acquire()
+        scene.configs().acquire()
     assert scene.litter() == []
 
 
 def test_an_unreadable_journal_is_a_warning(scene: Scene) -> None:
     scene.write(scene.state / "wraps" / "x.json", "nonsense")
-    with scene.guard() as guard:
-        assert "not a readable journal" in str(guard.warnings[0])
+    with scene.configs() as configs:
+        assert "cannot be read as a journal" in str(configs.warnings[0])
 
 
 def test_a_plan_without_changes_writes_nothing(scene: Scene) -> None:
     before = _contents(scene)
-    with scene.guard() as guard:
-        guard.write(lambda _: Rewrite((), (), ()))
+    with scene.configs() as configs:
+        configs.write(lambda _: Rewrite((), (), ()))
         assert find_journals(scene.state) == ((), ())
         assert _contents(scene) == before
 
 
 def test_what_could_not_be_restored_is_said_at_the_end(scene: Scene) -> None:
     def spoil(*, and_fail: bool) -> None:
-        with scene.guard() as guard:
-            guard.write(put_behind_gate)
+        with scene.configs() as configs:
+            configs.write(put_behind_gate)
             (scene.project / ".mcp.json").write_text("{ half")
             if and_fail:
                 raise RuntimeError("agent crashed")
@@ -386,4 +391,4 @@ def test_what_could_not_be_restored_is_said_at_the_end(scene: Scene) -> None:
 
 def test_a_run_key_must_be_a_file_name(scene: Scene) -> None:
     with pytest.raises(UsageError):
-        Guard(scene.plan(), state=scene.state, key="../x", started_at="")
+        WrappedConfigs(scene.plan(), state=scene.state, key="../x", started_at="")

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from thoughtgate.analysis import comparison
-from thoughtgate.analysis.comparison import Target, compare
-from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
+from thoughtgate.analysis.comparison import CallTarget, compare
+from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.policy.call import DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
@@ -25,7 +25,7 @@ def rules(*found: Rule, **changes: Any) -> Policy:
     return Policy(rules=RuleSet(found), **changes)
 
 
-def effects(changes: list[Change], subject: str) -> set[str]:
+def effects(changes: list[PolicyChange], subject: str) -> set[str]:
     return {change.effect for change in changes if subject in change.subject}
 
 
@@ -36,7 +36,7 @@ def test_the_same_policy_changes_nothing() -> None:
 
 def test_a_rule_that_is_gone_loosens_what_it_named() -> None:
     changes = compare(rules(rule("deny", "wipe"), default=FORWARD), rules(default=FORWARD))
-    assert changes == [Change(LOOSENS, "any other server: tool wipe", "BLOCK", "ALLOW")]
+    assert changes == [PolicyChange(LOOSENS, "any other server: tool wipe", "BLOCK", "ALLOW")]
 
 
 def test_a_pattern_is_probed_with_a_name_it_matches() -> None:
@@ -70,15 +70,15 @@ def test_what_was_observed_is_compared_too() -> None:
     new = Policy(
         default=FORWARD, visibility=Visibility({"files": Exposure.of("block", ["write_?"])})
     )
-    target = Target("files", "tool", "write_b")
+    target = CallTarget("files", "tool", "write_b")
     changes = compare(old, new, [target])
-    assert Change(TIGHTENS, "files: tool write_b", "ALLOW", "BLOCK") in changes
+    assert PolicyChange(TIGHTENS, "files: tool write_b", "ALLOW", "BLOCK") in changes
 
 
 def test_default_and_profile_are_named() -> None:
     changes = compare(Policy(), Policy(default=FORWARD, profile=DEVELOPMENT))
-    assert Change(LOOSENS, "profile", "production", "development") in changes
-    assert Change(LOOSENS, "default", DENY, FORWARD) in changes
+    assert PolicyChange(LOOSENS, "profile", "production", "development") in changes
+    assert PolicyChange(LOOSENS, "default", DENY, FORWARD) in changes
     assert effects(changes, "any other tool") == {LOOSENS}
     back = compare(Policy(default=FORWARD, profile=DEVELOPMENT), Policy())
     assert {change.effect for change in back} == {TIGHTENS}
@@ -87,7 +87,7 @@ def test_default_and_profile_are_named() -> None:
 def test_a_server_that_is_named_is_probed() -> None:
     old = rules(rule("deny", "wipe", server="prod"), default=FORWARD)
     new = rules(rule("forward", "wipe", server="prod"), default=FORWARD)
-    assert compare(old, new) == [Change(LOOSENS, "prod: tool wipe", "BLOCK", "ALLOW")]
+    assert compare(old, new) == [PolicyChange(LOOSENS, "prod: tool wipe", "BLOCK", "ALLOW")]
 
 
 def test_whether_another_workflow_is_stricter_cannot_be_told() -> None:
@@ -100,7 +100,7 @@ def test_whether_another_workflow_is_stricter_cannot_be_told() -> None:
 
 def test_workflows_that_come_and_go_are_named() -> None:
     changes = compare(Policy(), Policy(workflows=frozenset({"default", "ops"})))
-    assert changes == [Change(CHANGES, "approval.ops", "-", "there")]
+    assert changes == [PolicyChange(CHANGES, "approval.ops", "-", "there")]
 
 
 def limited(**kind: Any) -> Policy:
@@ -128,7 +128,7 @@ def test_limits_loosen_and_tighten() -> None:
 
 def test_a_pattern_that_no_simple_name_matches_is_told_by_its_rule() -> None:
     changes = compare(rules(), rules(rule("forward", "[ab]*")))
-    assert changes == [Change(LOOSENS, "rule forward [ab]*", "-", "there")]
+    assert changes == [PolicyChange(LOOSENS, "rule forward [ab]*", "-", "there")]
 
 
 def test_rules_whose_conditions_cannot_be_probed_are_named() -> None:
@@ -146,6 +146,6 @@ def test_rules_whose_conditions_cannot_be_probed_are_named() -> None:
 
 def test_so_many_names_are_probed_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "MAX_PROBES", 5)
-    observed = [Target("s", "tool", f"t{number}") for number in range(50)]
+    observed = [CallTarget("s", "tool", f"t{number}") for number in range(50)]
     changes = compare(Policy(), Policy(default=FORWARD), observed)
     assert len(changes) == 1 + 6

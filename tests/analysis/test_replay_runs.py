@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.records import T0
 
-from thoughtgate.analysis.replay import Outcome, RecordedCall, recorded_call, replay
+from thoughtgate.analysis.replay import RecordedCall, ReplayOutcome, recorded_call, replay
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.judge import Decision, Judge, Question
 from thoughtgate.core.record_events import CANCELLED, ERROR, NOWHERE, OK, Record, call_ended
@@ -22,7 +22,7 @@ from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import Exposure, Visibility
-from thoughtgate.record.call_rows import Folded
+from thoughtgate.record.call_rows import RecordRows
 from thoughtgate.wire.methods import LISTEN, Named
 
 BLOCKED = {"class": "policy_block", "kind": "governance_denied", "message": "no"}
@@ -113,20 +113,22 @@ class Gate:
 
 
 def on_record(*gates: Gate, without: frozenset[str] = frozenset()) -> list[RecordedCall]:
-    folded = Folded()
+    rows = RecordRows()
     for gate in gates:
         for event in gate.events:
-            folded.add(event)
-    rows = sorted(folded.calls.values(), key=lambda row: row["started_at"])
-    found = [recorded_call(row) for row in rows if row["call_id"] not in without]
+            rows.add(event)
+    calls = sorted(rows.calls.values(), key=lambda row: row["started_at"])
+    found = [recorded_call(row) for row in calls if row["call_id"] not in without]
     return [one for one in found if one is not None]
 
 
-def again(policy: Policy, *gates: Gate, without: frozenset[str] = frozenset()) -> list[Outcome]:
+def again(
+    policy: Policy, *gates: Gate, without: frozenset[str] = frozenset()
+) -> list[ReplayOutcome]:
     return replay(on_record(*gates, without=without), policy)
 
 
-def flipped(outcomes: list[Outcome]) -> list[Outcome]:
+def flipped(outcomes: list[ReplayOutcome]) -> list[ReplayOutcome]:
     return [one for one in outcomes if one.flips]
 
 

@@ -16,10 +16,10 @@ class Paper:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def asked(self, approval: Approval) -> None:
+    def show_request(self, approval: Approval) -> None:
         self.lines.append(f"{approval.tool}?")
 
-    def settled(self, approval: Approval) -> None:
+    def show_outcome(self, approval: Approval) -> None:
         self.lines.append(f"{approval.tool}: {approval.status}")
 
 

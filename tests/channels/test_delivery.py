@@ -1,4 +1,4 @@
-"""The courier: a real thread and a real store, a place that misbehaves."""
+"""The channel: a real thread and a real store, a place that misbehaves."""
 
 import threading
 import time
@@ -11,7 +11,12 @@ from tests.support.approvals import a_desk, a_store, an_approval, held
 from tests.support.waiting import wait_for
 
 from thoughtgate.channels import delivery as module
-from thoughtgate.channels.delivery import Ballot, Courier, Gone, Trouble
+from thoughtgate.channels.delivery import (
+    DeliveryChannel,
+    DeliveryError,
+    RequestGoneError,
+    VoteStore,
+)
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Vote
 from thoughtgate.core.judge import Decision
@@ -33,18 +38,18 @@ class Place:
         self.hold = threading.Event()
         self.hold.set()
 
-    def ask(self, approval: Approval) -> str:
+    def send_request(self, approval: Approval) -> str:
         self._maybe_fail()
         self.asked.append(approval.id)
         return f"handle of {approval.id}"
 
-    def look(self, approval: Approval, handle: str) -> Sequence[Vote]:
+    def poll_votes(self, approval: Approval, handle: str) -> Sequence[Vote]:
         assert handle == f"handle of {approval.id}"
         self._maybe_fail()
         self.looks += 1
         return self.votes
 
-    def settle(self, approval: Approval, handle: str) -> None:
+    def send_outcome(self, approval: Approval, handle: str) -> None:
         del handle
         self._maybe_fail()
         self.settled.append((approval.id, approval.status))
@@ -66,18 +71,18 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def courier(
+def channel(
     tmp_path: Path, place: Place, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Courier]:
+) -> Iterator[DeliveryChannel]:
     monkeypatch.setattr(module, "RETRY_S", 0.01)
-    made = Courier("slack", {"ops": place}, lambda: closing(a_store(tmp_path)), said.append)
+    made = DeliveryChannel("slack", {"ops": place}, lambda: closing(a_store(tmp_path)), said.append)
     yield made
     place.hold.set()
     made.stop()
 
 
 @pytest.fixture
-def desk(tmp_path: Path, courier: Courier) -> Iterator[ApprovalDesk]:
+def desk(tmp_path: Path, channel: DeliveryChannel) -> Iterator[ApprovalDesk]:
     store = a_store(tmp_path)
     workflows = {
         "ops": WorkflowSettings("ops", channel="slack"),
@@ -86,7 +91,7 @@ def desk(tmp_path: Path, courier: Courier) -> Iterator[ApprovalDesk]:
         "bob": WorkflowSettings("ops", channel="slack", approvers=("U0BOB",)),
         "brief": WorkflowSettings("ops", channel="slack", timeout_s=0.2),
     }
-    yield a_desk(store, workflows, channels=(courier,))
+    yield a_desk(store, workflows, channels=(channel,))
     store.close()
 
 
@@ -130,13 +135,13 @@ def test_of_two_answers_seen_at_once_the_refusal_counts(desk: ApprovalDesk, plac
 
 
 def test_workflows_that_ask_elsewhere_are_left_alone(
-    desk: ApprovalDesk, place: Place, courier: Courier
+    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
 ) -> None:
     ask(desk, "default")
     desk.withdraw("run.1", "over", time.time())
     assert desk.ask("run.2", held(), "other", time.time()) is None
 
-    assert courier._thread is None
+    assert channel._thread is None
     assert place.asked == []
 
 
@@ -157,7 +162,7 @@ def test_who_is_not_an_approver_is_not_counted_and_told_of_once(
 def test_trouble_is_tried_again_and_told_of_once(
     desk: ApprovalDesk, place: Place, said: list[str]
 ) -> None:
-    place.faults = [Trouble("it is down") for _ in range(3)]
+    place.faults = [DeliveryError("it is down") for _ in range(3)]
     place.votes = [yes()]
     ask(desk)
 
@@ -166,32 +171,32 @@ def test_trouble_is_tried_again_and_told_of_once(
 
 
 def test_patience_that_was_asked_for_is_kept_for_the_whole_workflow(
-    desk: ApprovalDesk, place: Place, courier: Courier
+    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
 ) -> None:
-    place.faults = [Trouble("too fast", 3600)]
+    place.faults = [DeliveryError("too fast", 3600)]
     ask(desk)
     wait_for(lambda: not place.faults)
     assert desk.ask("run.2", held(), "ops", time.time()) is None
-    wait_for(lambda: courier._news.empty() and len(courier._items) == 2)
-    wait_for(lambda: all(item.due_at > time.monotonic() for item in courier._items.values()))
+    wait_for(lambda: channel._inbox.empty() and len(channel._items) == 2)
+    wait_for(lambda: all(item.due_at > time.monotonic() for item in channel._items.values()))
 
     assert place.asked == []
     assert (
-        max(item.due_at for item in courier._items.values()) <= time.monotonic() + module.MAX_WAIT_S
+        max(item.due_at for item in channel._items.values()) <= time.monotonic() + module.MAX_WAIT_S
     )
 
 
 def test_a_message_that_is_gone_lets_the_call_wait_until_its_own_time(
     desk: ApprovalDesk, place: Place, said: list[str]
 ) -> None:
-    place.faults = [Gone()]
+    place.faults = [RequestGoneError()]
     ask(desk, "brief")
 
     assert decision(desk).kind == "approval_timeout"
-    assert any("is gone" in text for text in said)
+    assert any("was deleted there" in text for text in said)
 
 
-def test_a_bug_in_an_errand_does_not_end_the_thread(desk: ApprovalDesk, place: Place) -> None:
+def test_a_bug_in_a_client_does_not_end_the_thread(desk: ApprovalDesk, place: Place) -> None:
     place.faults = [RuntimeError("bug"), KeyError("bug")]
     place.votes = [yes()]
     ask(desk)
@@ -207,28 +212,28 @@ def test_a_place_that_hangs_holds_up_nobody(desk: ApprovalDesk, place: Place) ->
 
 
 def test_a_withdrawn_question_is_marked_when_the_gate_stops(
-    desk: ApprovalDesk, place: Place, courier: Courier
+    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
 ) -> None:
     ident = ask(desk)
     wait_for(lambda: place.looks)
     desk.close(time.time())
 
     assert place.settled == [(ident, "withdrawn")]
-    assert courier._thread is not None
-    assert not courier._thread.is_alive()
+    assert channel._thread is not None
+    assert not channel._thread.is_alive()
 
 
 def test_a_gate_that_stops_does_not_wait_for_a_place_that_fails(
-    desk: ApprovalDesk, place: Place, courier: Courier
+    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
 ) -> None:
     ask(desk)
     wait_for(lambda: place.looks)
-    place.faults = [Trouble("down") for _ in range(100)]
+    place.faults = [DeliveryError("down") for _ in range(100)]
     desk.close(time.time())
 
     assert place.settled == []
-    assert courier._thread is not None
-    assert not courier._thread.is_alive()
+    assert channel._thread is not None
+    assert not channel._thread.is_alive()
 
 
 def test_a_message_sent_before_a_restart_is_found_again(
@@ -239,13 +244,15 @@ def test_a_message_sent_before_a_restart_is_found_again(
     ident = ask(desk)
     store.keep_handle(ident, "slack", f"handle of {ident}")
     place.hold.set()
-    # The first courier may have asked before the handle was there; a second one must not.
+    # The first channel may have asked before the handle was there; a second one must not.
     wait_for(lambda: place.looks)
     second = Place()
-    other = Courier("slack", {"ops": second}, lambda: closing(a_store(tmp_path)), lambda _: None)
+    other = DeliveryChannel(
+        "slack", {"ops": second}, lambda: closing(a_store(tmp_path)), lambda _: None
+    )
     found = store.get(ident)
     assert isinstance(found, Approval)
-    other.asked(found)
+    other.show_request(found)
     wait_for(lambda: second.looks)
 
     assert second.asked == []
@@ -254,18 +261,18 @@ def test_a_message_sent_before_a_restart_is_found_again(
 
 
 def test_a_store_that_cannot_be_opened_is_told_of(said: list[str], place: Place) -> None:
-    def broken() -> AbstractContextManager[Ballot]:
+    def broken() -> AbstractContextManager[VoteStore]:
         raise StoreError("no store")
 
-    made = Courier("slack", {"ops": place}, broken, said.append)
-    made.asked(an_approval(channel="slack", workflow="ops"))
+    made = DeliveryChannel("slack", {"ops": place}, broken, said.append)
+    made.show_request(an_approval(channel="slack", workflow="ops"))
     wait_for(lambda: said)
 
     assert "no store" in said[0]
 
 
-def test_a_courier_that_never_asked_stops_at_once(tmp_path: Path, place: Place) -> None:
-    made = Courier("slack", {"ops": place}, lambda: closing(a_store(tmp_path)), print)
+def test_a_channel_that_never_asked_stops_at_once(tmp_path: Path, place: Place) -> None:
+    made = DeliveryChannel("slack", {"ops": place}, lambda: closing(a_store(tmp_path)), print)
     made.stop()
 
     assert made._thread is None

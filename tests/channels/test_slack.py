@@ -1,4 +1,4 @@
-"""Speaking to Slack: one errand against a server that speaks Slack's API."""
+"""Speaking to Slack: one client against a server that speaks Slack's API."""
 
 import json
 import time
@@ -8,8 +8,8 @@ import pytest
 from tests.support.approvals import an_approval
 from tests.support.fake_slack import BOT, CHANNEL, TOKEN, FakeSlack, failing, rate_limited
 
-from thoughtgate.channels.delivery import Gone, Trouble
-from thoughtgate.channels.slack import SlackErrand, SlackPlace
+from thoughtgate.channels.delivery import DeliveryError, RequestGoneError
+from thoughtgate.channels.slack import SlackClient, SlackTarget
 
 ASKED = an_approval(channel="slack", workflow="ops")
 
@@ -21,12 +21,12 @@ def slack() -> Iterator[FakeSlack]:
 
 
 @pytest.fixture
-def errand(slack: FakeSlack) -> SlackErrand:
-    return SlackErrand(SlackPlace("#ops", TOKEN, ("U1",), api_url=slack.url), lambda: 5.0)
+def client(slack: FakeSlack) -> SlackClient:
+    return SlackClient(SlackTarget("#ops", TOKEN, ("U1",), api_url=slack.url), lambda: 5.0)
 
 
-def test_a_question_is_a_message_with_blocks(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
+def test_a_question_is_a_message_with_blocks(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
 
     message = slack.newest()
     assert json.loads(handle) == [CHANNEL, message["ts"]]
@@ -36,15 +36,15 @@ def test_a_question_is_a_message_with_blocks(slack: FakeSlack, errand: SlackErra
     assert message["channel"] == "#ops"
 
 
-def test_reactions_are_votes_of_people(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
-    assert errand.look(ASKED, handle) == []
+def test_reactions_are_votes_of_people(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
+    assert client.poll_votes(ASKED, handle) == []
     slack.react("U1", "+1::skin-tone-3")
     slack.react("U2", "-1")
     slack.react("U3", "eyes")
     slack.react(BOT, "+1")
 
-    votes = errand.look(ASKED, handle)
+    votes = client.poll_votes(ASKED, handle)
     assert [(vote.by, vote.approve, vote.at) for vote in votes] == [
         ("slack:U1", True, 5.0),
         ("slack:U2", False, 5.0),
@@ -52,17 +52,17 @@ def test_reactions_are_votes_of_people(slack: FakeSlack, errand: SlackErrand) ->
 
 
 def test_people_whom_slack_does_not_name_are_asked_for(
-    slack: FakeSlack, errand: SlackErrand
+    slack: FakeSlack, client: SlackClient
 ) -> None:
-    handle = errand.ask(ASKED)
+    handle = client.send_request(ASKED)
     slack.react("U9", "+1", listed=False)
 
-    assert [vote.by for vote in errand.look(ASKED, handle)] == ["slack:U9"]
+    assert [vote.by for vote in client.poll_votes(ASKED, handle)] == ["slack:U9"]
     assert slack.count("reactions.get") == 1
 
 
-def test_replies_are_votes_with_reasons(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
+def test_replies_are_votes_with_reasons(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
     slack.reply("U1", "what is this?")
     slack.reply("U1", "deny: not during the release")
     slack.reply("U2", "Approve")
@@ -70,45 +70,47 @@ def test_replies_are_votes_with_reasons(slack: FakeSlack, errand: SlackErrand) -
     slack.reply("U4", "approve", subtype="thread_broadcast")
     slack.reply(BOT, "approve")
 
-    votes = errand.look(ASKED, handle)
+    votes = client.poll_votes(ASKED, handle)
     assert [(vote.by, vote.approve, vote.reason) for vote in votes] == [
         ("slack:U1", False, "not during the release"),
         ("slack:U2", True, ""),
     ]
 
 
-def test_the_message_shows_the_outcome(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
-    errand.settle(ASKED._replace(status="expired", closed_reason="nobody answered in time"), handle)
+def test_the_message_shows_the_outcome(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
+    client.send_outcome(
+        ASKED._replace(status="expired", closed_reason="nobody answered in time"), handle
+    )
 
     shown = json.dumps(slack.newest()["blocks"])
     assert "Nobody answered in time" in shown
     assert "React with" not in shown
 
 
-def test_a_deleted_message_is_gone(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
+def test_a_deleted_message_is_gone(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
     slack.delete()
 
-    with pytest.raises(Gone):
-        errand.look(ASKED, handle)
-    with pytest.raises(Gone):
-        errand.settle(ASKED, handle)
+    with pytest.raises(RequestGoneError):
+        client.poll_votes(ASKED, handle)
+    with pytest.raises(RequestGoneError):
+        client.send_outcome(ASKED, handle)
 
 
-def test_a_tombstone_is_gone(slack: FakeSlack, errand: SlackErrand) -> None:
-    handle = errand.ask(ASKED)
+def test_a_tombstone_is_gone(slack: FakeSlack, client: SlackClient) -> None:
+    handle = client.send_request(ASKED)
     slack.newest()["subtype"] = "tombstone"
 
-    with pytest.raises(Gone):
-        errand.look(ASKED, handle)
+    with pytest.raises(RequestGoneError):
+        client.poll_votes(ASKED, handle)
 
 
-def test_a_rate_limit_says_how_long(slack: FakeSlack, errand: SlackErrand) -> None:
+def test_a_rate_limit_says_how_long(slack: FakeSlack, client: SlackClient) -> None:
     slack.faults.append(rate_limited(1, 7))
 
-    with pytest.raises(Trouble) as caught:
-        errand.ask(ASKED)
+    with pytest.raises(DeliveryError) as caught:
+        client.send_request(ASKED)
     assert caught.value.retry_after_s == 7
 
 
@@ -123,59 +125,59 @@ def test_a_rate_limit_says_how_long(slack: FakeSlack, errand: SlackErrand) -> No
     ],
 )
 def test_errors_are_trouble_and_nothing_else(
-    slack: FakeSlack, errand: SlackErrand, status: int, body: object
+    slack: FakeSlack, client: SlackClient, status: int, body: object
 ) -> None:
     slack.faults.append(failing(status, body))
 
-    with pytest.raises(Trouble):
-        errand.ask(ASKED)
+    with pytest.raises(DeliveryError):
+        client.send_request(ASKED)
 
 
 def test_an_unknown_channel_is_trouble_until_somebody_mends_it(
-    slack: FakeSlack, errand: SlackErrand
+    slack: FakeSlack, client: SlackClient
 ) -> None:
     slack.faults.append(failing(200, {"ok": False, "error": "channel_not_found"}, times=1))
 
-    with pytest.raises(Trouble, match="channel_not_found"):
-        errand.ask(ASKED)
-    assert errand.ask(ASKED)
+    with pytest.raises(DeliveryError, match="channel_not_found"):
+        client.send_request(ASKED)
+    assert client.send_request(ASKED)
 
 
 def test_a_server_that_is_not_there_is_trouble() -> None:
-    errand = SlackErrand(SlackPlace("#ops", TOKEN, api_url="http://127.0.0.1:9/api/"))
+    client = SlackClient(SlackTarget("#ops", TOKEN, api_url="http://127.0.0.1:9/api/"))
 
-    with pytest.raises(Trouble):
-        errand.ask(ASKED)
+    with pytest.raises(DeliveryError):
+        client.send_request(ASKED)
 
 
 def test_the_token_is_in_no_error(
-    slack: FakeSlack, errand: SlackErrand, capfd: pytest.CaptureFixture[str]
+    slack: FakeSlack, client: SlackClient, capfd: pytest.CaptureFixture[str]
 ) -> None:
     slack.faults.append(failing(500, b"x"))
-    with pytest.raises(Trouble) as caught:
-        errand.ask(ASKED)
+    with pytest.raises(DeliveryError) as caught:
+        client.send_request(ASKED)
 
     said = capfd.readouterr()
     assert TOKEN not in str(caught.value) + said.err + said.out
     assert said.out == ""
 
 
-def test_a_message_of_any_length_is_taken(slack: FakeSlack, errand: SlackErrand) -> None:
+def test_a_message_of_any_length_is_taken(slack: FakeSlack, client: SlackClient) -> None:
     monster = "<&>`" * 20_000
     asked = ASKED._replace(
         tool="t" * 5000, server="s" * 5000, reason="r" * 5000, principal="p" * 5000, rule="x" * 5000,
         arguments=json.dumps({"text": monster}),
     )  # fmt: skip
-    handle = errand.ask(asked)
-    errand.settle(asked._replace(status="withdrawn", closed_reason="c" * 900), handle)
+    handle = client.send_request(asked)
+    client.send_outcome(asked._replace(status="withdrawn", closed_reason="c" * 900), handle)
 
     assert slack.newest()["updated"]
 
 
 def test_real_time_is_the_clock_by_default(slack: FakeSlack) -> None:
-    errand = SlackErrand(SlackPlace("#ops", TOKEN, api_url=slack.url))
-    handle = errand.ask(ASKED)
+    client = SlackClient(SlackTarget("#ops", TOKEN, api_url=slack.url))
+    handle = client.send_request(ASKED)
     slack.react("U1", "+1")
 
-    (vote,) = errand.look(ASKED, handle)
+    (vote,) = client.poll_votes(ASKED, handle)
     assert abs(vote.at - time.time()) < 60

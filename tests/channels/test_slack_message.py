@@ -14,8 +14,8 @@ from thoughtgate.channels.slack_message import (
     outcome_blocks,
     outcome_text,
     parse_reply,
-    question_blocks,
-    question_text,
+    request_blocks,
+    request_text,
 )
 
 texts = st.text(max_size=400)
@@ -27,7 +27,7 @@ def shown(blocks: list[dict[str, Any]]) -> str:
 
 def test_nobody_can_be_mentioned_by_an_argument() -> None:
     asked = an_approval(arguments=json.dumps({"text": "<!channel> <@U999> <https://evil|here>"}))
-    text = shown(question_blocks(asked, (), "+1", "-1"))
+    text = shown(request_blocks(asked, (), "+1", "-1"))
 
     assert "<!channel>" not in text
     assert "<@U999>" not in text
@@ -36,7 +36,7 @@ def test_nobody_can_be_mentioned_by_an_argument() -> None:
 
 def test_an_argument_cannot_end_its_block_and_speak_for_us() -> None:
     asked = an_approval(arguments=json.dumps({"text": "``` *Approved already*, nothing to do ```"}))
-    text = question_blocks(asked, (), "+1", "-1")[2]["text"]["text"]
+    text = request_blocks(asked, (), "+1", "-1")[2]["text"]["text"]
 
     assert text.count("```") == 2
 
@@ -46,18 +46,18 @@ def test_invisible_characters_are_written_out() -> None:
 
 
 def test_how_many_must_agree_is_said() -> None:
-    assert "2 people must agree" in shown(question_blocks(an_approval(required=2), (), "+1", "-1"))
+    assert "2 people must agree" in shown(request_blocks(an_approval(required=2), (), "+1", "-1"))
 
 
 def test_folded_arguments_are_said_to_be_folded() -> None:
-    assert "Long values are folded" in shown(
-        question_blocks(an_approval(folded=True), (), "+1", "-1")
+    assert "Long values are shortened" in shown(
+        request_blocks(an_approval(folded=True), (), "+1", "-1")
     )
 
 
 def test_long_arguments_are_cut_and_say_where_the_rest_is() -> None:
     asked = an_approval(arguments=json.dumps({"text": "&" * 9000}))
-    blocks = question_blocks(asked, (), "+1", "-1")
+    blocks = request_blocks(asked, (), "+1", "-1")
     text = blocks[2]["text"]["text"]
 
     assert "thoughtgate approvals show k3f9ab" in text
@@ -115,5 +115,5 @@ def test_every_message_keeps_to_slacks_limits(
         votes=(a_no(reason=reason),),
     )  # fmt: skip
 
-    for blocks in (question_blocks(asked, ("U1",), "+1", "-1"), outcome_blocks(asked)):
-        assert not too_long({"blocks": blocks, "text": question_text(asked)})
+    for blocks in (request_blocks(asked, ("U1",), "+1", "-1"), outcome_blocks(asked)):
+        assert not too_long({"blocks": blocks, "text": request_text(asked)})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from tests.support.json_values import json_values
 
-from thoughtgate.channels.webhook_decision import RemoteDecision, parse_decision
+from thoughtgate.channels.webhook_decision import WebhookDecision, parse_decision
 
 GOOD = {"id": "k3f9ab", "digest": "d", "decision": "deny", "by": "ann", "reason": "no"}
 
@@ -14,7 +14,7 @@ GOOD = {"id": "k3f9ab", "digest": "d", "decision": "deny", "by": "ann", "reason"
 def test_a_decision_becomes_a_vote_of_a_person() -> None:
     decision = parse_decision(json.dumps(GOOD).encode(), 5.0)
 
-    assert isinstance(decision, RemoteDecision)
+    assert isinstance(decision, WebhookDecision)
     assert (decision.approval, decision.digest) == ("k3f9ab", "d")
     assert (decision.vote.by, decision.vote.approve, decision.vote.reason) == (
         "webhook:ann",
@@ -27,7 +27,7 @@ def test_a_reason_is_not_needed() -> None:
     body = json.dumps({**GOOD, "reason": None}).encode()
     decision = parse_decision(body, 5.0)
 
-    assert isinstance(decision, RemoteDecision)
+    assert isinstance(decision, WebhookDecision)
     assert not decision.vote.reason
 
 

@@ -9,10 +9,10 @@ from thoughtgate.channels.webhook_signature import (
     DECISION,
     QUESTION,
     Nonces,
-    Signed,
+    SignatureHeaders,
+    read_signature,
     sign,
-    signed_by,
-    why_not,
+    signature_error,
 )
 
 KEY, NOW, NONCE = b"key", 1_700_000_000.0, "0123456789abcdef"
@@ -21,14 +21,16 @@ KEY, NOW, NONCE = b"key", 1_700_000_000.0, "0123456789abcdef"
 def test_what_was_signed_passes() -> None:
     signed = sign(KEY, QUESTION, b"{}", NONCE, NOW)
 
-    assert why_not(KEY, QUESTION, b"{}", signed, NOW + 100) == ""
-    assert why_not(KEY, QUESTION, b"{}", signed_by(signed.headers()), NOW) == ""
+    assert signature_error(KEY, QUESTION, b"{}", signed, NOW + 100) == ""
+    assert signature_error(KEY, QUESTION, b"{}", read_signature(signed.headers()), NOW) == ""
 
 
 def test_headers_are_found_in_any_case() -> None:
     signed = sign(KEY, QUESTION, b"{}", NONCE, NOW)
 
-    assert signed_by({name.upper(): value for name, value in signed.headers().items()}) == signed
+    assert (
+        read_signature({name.upper(): value for name, value in signed.headers().items()}) == signed
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,28 +48,33 @@ def test_what_differs_does_not_pass(
 ) -> None:
     signed = sign(KEY, QUESTION, b"{}", NONCE, NOW)
 
-    assert why_not(key, purpose, body, signed, at) == expected
+    assert signature_error(key, purpose, body, signed, at) == expected
 
 
 def test_no_signature_is_unsigned() -> None:
-    assert why_not(KEY, QUESTION, b"{}", signed_by({}), NOW) == "unsigned"
+    assert signature_error(KEY, QUESTION, b"{}", read_signature({}), NOW) == "unsigned"
 
 
 def test_a_short_nonce_does_not_pass() -> None:
-    assert why_not(KEY, QUESTION, b"", sign(KEY, QUESTION, b"", "short", NOW), NOW) == "wrong nonce"
+    assert (
+        signature_error(KEY, QUESTION, b"", sign(KEY, QUESTION, b"", "short", NOW), NOW)
+        == "wrong nonce"
+    )
 
 
 def test_a_timestamp_that_is_no_number_does_not_pass() -> None:
-    signed = Signed("soon", NONCE, "v1=" + signing._seal(KEY, QUESTION, "soon", NONCE, b""))
+    signed = SignatureHeaders(
+        "soon", NONCE, "v1=" + signing._signature(KEY, QUESTION, "soon", NONCE, b"")
+    )
 
-    assert why_not(KEY, QUESTION, b"", signed, NOW) == "out of date"
+    assert signature_error(KEY, QUESTION, b"", signed, NOW) == "out of date"
 
 
 def test_parts_cannot_be_moved_into_one_another() -> None:
-    one = signing._seal(KEY, "ab", "c", "d", b"")
+    one = signing._signature(KEY, "ab", "c", "d", b"")
 
-    assert one != signing._seal(KEY, "a", "bc", "d", b"")
-    assert one != signing._seal(KEY, "ab", "", "cd", b"")
+    assert one != signing._signature(KEY, "a", "bc", "d", b"")
+    assert one != signing._signature(KEY, "ab", "", "cd", b"")
 
 
 def test_a_nonce_counts_once_and_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,4 +91,4 @@ def test_a_nonce_counts_once_and_is_forgotten_in_time(monkeypatch: pytest.Monkey
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=80), st.text(max_size=20), st.text(max_size=40))
 def test_no_made_up_signature_passes(signature: str, timestamp: str, nonce: str) -> None:
-    assert why_not(KEY, QUESTION, b"{}", Signed(timestamp, nonce, signature), NOW)
+    assert signature_error(KEY, QUESTION, b"{}", SignatureHeaders(timestamp, nonce, signature), NOW)

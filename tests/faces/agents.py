@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tests.support.stdio_peer import StdioPeer
 
-PATIENCE_S: Final = 10.0
+PATIENCE_S: Final = 20.0
 MODERN: Final = "2026-07-28"
 SPEC: Final = "io.modelcontextprotocol/"
 ACCEPT: Final = "application/json, text/event-stream"

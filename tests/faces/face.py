@@ -9,6 +9,7 @@ import json
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ SERVER: Final = "sample"
 
 _LISTENING: Final = re.compile(r"http://(127\.0\.0\.\d+):(\d+)/mcp")
 _START_S: Final = 20.0
+_STEP_S: Final = 0.02
+"""How often a condition is looked at: several gates share two cores with this process."""
 
 Transport = Literal["stdio", "http"]
 
@@ -273,10 +276,13 @@ class Gate:
 
     def wait(self, condition: Callable[[], Any], what: str, timeout: float | None = None) -> Any:
         """Wait for a condition; a failure carries the gate's standard error."""
-        try:
-            return wait_for(condition, self.patience_s if timeout is None else timeout, what=what)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; {self.describe()}") from None
+        limit = self.patience_s if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        while not (found := condition()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what} did not come within {limit} s; {self.describe()}")
+            time.sleep(_STEP_S)
+        return found
 
     def received(self, mark: str = "") -> list[dict[str, Any]]:
         """Return the messages that reached the server, or those that carry a mark."""

@@ -8,6 +8,7 @@ from tests.faces.face import Gate
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.stores.approvals import ApprovalStore
 
 PERSON: Final = "terminal:ann"
 REASON: Final = "as the scenario says"
@@ -16,19 +17,28 @@ REASON: Final = "as the scenario says"
 def pending(gate: Gate, mark: str) -> Approval | None:
     """Return the pending approval request about a call, if there is one."""
     with contextlib.closing(open_store(str(gate.state))) as store:
-        waiting = store.listed(PENDING)
-    return next((each for each in waiting if mark in each.arguments), None)
+        return _asked(store, mark)
+
+
+def _asked(store: ApprovalStore, mark: str) -> Approval | None:
+    return next((each for each in store.listed(PENDING) if mark in each.arguments), None)
 
 
 def wait_until_asked(gate: Gate, mark: str) -> Approval:
     """Wait for the approval request about a call."""
-    asked: Approval = gate.wait(lambda: pending(gate, mark), f"an approval request about {mark!r}")
+    with contextlib.closing(open_store(str(gate.state))) as store:
+        asked: Approval = gate.wait(
+            lambda: _asked(store, mark), f"an approval request about {mark!r}"
+        )
     return asked
 
 
 def wait_until_withdrawn(gate: Gate, mark: str) -> None:
     """Wait until nobody is asked about a call any more."""
-    gate.wait(lambda: pending(gate, mark) is None, f"the withdrawal of the request about {mark!r}")
+    with contextlib.closing(open_store(str(gate.state))) as store:
+        gate.wait(
+            lambda: _asked(store, mark) is None, f"the withdrawal of the request about {mark!r}"
+        )
 
 
 def vote(gate: Gate, asked: Approval, *, approve: bool) -> Approval | Refusal:

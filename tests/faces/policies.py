@@ -15,7 +15,7 @@ when { context.arguments.absent == 1 };
 
 ENTRY: Final[dict[str, Any]] = {
     "expose": {"block": ["hidden_tool", "face:///hidden", "hidden_prompt"]},
-    "timeout": "3s",
+    "timeout": "6s",
 }
 
 POLICY: Final[dict[str, Any]] = {

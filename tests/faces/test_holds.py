@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.faces.conftest import Start
-from tests.faces.face import Gate
+from tests.faces.conftest import Start, WarmGates
+from tests.faces.face import Face, Gate
 from tests.faces.known_drift import part
 from tests.faces.outcomes import MESSAGES, check_refused, text_of
 from tests.faces.people import (
@@ -105,8 +105,9 @@ def withdrawn(arguments: dict[str, Any], reason: str) -> CallRecord:
     return record.ended("CANCELLED", error)
 
 
-def test_agent_hangs_up(start: Start) -> None:
-    gate = start(MAIN)
+def test_agent_hangs_up(face: Face, start: Start, warm_gates: WarmGates) -> None:
+    # On stdio the agent takes the gate with it.
+    gate = start(MAIN) if face.agent == "stdio" else warm_gates.get(face, "main", MAIN)
     agent = gate.agent()
     arguments = {"mark": "hold-left"}
     ident = agent.start_call("asked", arguments)

@@ -97,7 +97,7 @@ def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("profile", "said"),
-    [("production", "calls are refused"), ("development", "calls are forwarded all the same")],
+    [("production", "calls are refused"), ("development", "calls are still forwarded")],
 )
 def test_the_operator_is_told_what_becomes_of_calls_by_the_profile_in_force(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], profile: str, said: str

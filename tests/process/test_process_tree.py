@@ -8,7 +8,7 @@ import sys
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import ending, reap, wait_for
 
-from thoughtgate.process.process_tree import Kin, end_kin, kin_of
+from thoughtgate.process.process_tree import Descendant, descendants_of, end_processes
 
 FAMILY = (
     "import subprocess, sys, os\n"
@@ -23,16 +23,17 @@ FAMILY = (
 def test_descendants_in_the_group_are_kin_and_those_apart_are_not() -> None:
     with StdioPeer([sys.executable, "-c", FAMILY]) as peer:
         near, apart = (int(word) for word in (peer.read_line() or b"").split())
-        kin = wait_for(
-            lambda: found if len(found := kin_of(peer.pid)) == 2 else None, what="the grandchild"
+        descendants = wait_for(
+            lambda: found if len(found := descendants_of(peer.pid)) == 2 else None,
+            what="the grandchild",
         )
-        pids = {one.pid for one in kin}
+        pids = {one.pid for one in descendants}
         assert near in pids
         assert apart not in pids
 
-        end_kin(kin, 2.0)
+        end_processes(descendants, 2.0)
 
-        wait_for(lambda: not any(one.is_alive for one in kin), what="the end of the family")
+        wait_for(lambda: not any(one.is_alive for one in descendants), what="the end of the family")
         os.kill(apart, 0)
 
 
@@ -41,16 +42,18 @@ def test_one_that_ignores_sigterm_is_killed() -> None:
         ["sh", "-c", "sh -c 'trap \"\" TERM; echo up; while :; do sleep 1; done'; :"]
     ) as peer:
         assert peer.read_line() == b"up"
-        kin = kin_of(peer.pid)
+        descendants = descendants_of(peer.pid)
 
-        end_kin(kin, 0.1)
+        end_processes(descendants, 0.1)
 
-        wait_for(lambda: not any(one.is_alive for one in kin), what="the end of the stubborn one")
+        wait_for(
+            lambda: not any(one.is_alive for one in descendants), what="the end of the stubborn one"
+        )
 
 
 def test_a_later_process_of_the_same_number_is_not_kin() -> None:
     with ending(subprocess.Popen(["sleep", "600"])) as process:
-        stranger = Kin(process.pid, b"1")
+        stranger = Descendant(process.pid, b"1")
         assert not stranger.is_alive
         stranger.signal(signal.SIGKILL)
         assert process.poll() is None
@@ -61,4 +64,4 @@ def test_a_process_that_is_gone_has_no_kin() -> None:
     pid = os.posix_spawnp("true", ["true"], {})
     reap(pid)
 
-    assert kin_of(pid) == []
+    assert descendants_of(pid) == []

@@ -11,16 +11,16 @@ import pytest
 from tests.support.commands import ROOT
 from tests.support.waiting import read_line, reap, wait_for
 
-from thoughtgate.process.server_process import Server
+from thoughtgate.process.server_process import ServerProcess
 
 CAT = ["cat"]
 
 
-def _run(code: str) -> Server:
-    return Server([sys.executable, "-c", code], dict(os.environ))
+def _run(code: str) -> ServerProcess:
+    return ServerProcess([sys.executable, "-c", code], dict(os.environ))
 
 
-def _end(server: Server) -> int:
+def _end(server: ServerProcess) -> int:
     server.signal(signal.SIGKILL)
     wait_for(lambda: server.poll() is not None, what="the end")
     server.sweep()
@@ -30,14 +30,14 @@ def _end(server: Server) -> int:
     return server.returncode
 
 
-def _read(server: Server) -> bytes:
+def _read(server: ServerProcess) -> bytes:
     assert select.select([server.stdout], [], [], 10)[0]
     return os.read(server.stdout, 65536)
 
 
 @pytest.mark.requirement("S000-F-011")
 def test_a_server_has_pipes_a_group_and_an_end() -> None:
-    server = Server(CAT, dict(os.environ))
+    server = ServerProcess(CAT, dict(os.environ))
     os.write(server.stdin, b"hello\n")
 
     assert _read(server) == b"hello\n"
@@ -69,7 +69,7 @@ def test_a_server_that_cannot_start_leaves_nothing_behind(command: list[str]) ->
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - the entries are not paths
 
     with pytest.raises(OSError, match=r"."):
-        Server(command, {})
+        ServerProcess(command, {})
     assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - the entries are not paths
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
@@ -131,8 +131,8 @@ def _is_gone(pid: int) -> bool:
 def test_the_group_ends_when_the_gate_is_killed() -> None:
     code = (
         "import os,time\n"
-        "from thoughtgate.process.server_process import Server\n"
-        "server = Server(['sleep', '600'], dict(os.environ))\n"
+        "from thoughtgate.process.server_process import ServerProcess\n"
+        "server = ServerProcess(['sleep', '600'], dict(os.environ))\n"
         "print(server.pid, flush=True)\n"
         "time.sleep(600)\n"
     )

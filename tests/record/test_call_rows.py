@@ -11,7 +11,7 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.record.call_rows import (
     CALL_COLUMNS,
     RUN_COLUMNS,
-    Folded,
+    RecordRows,
     event_time,
     member,
     number,
@@ -20,15 +20,15 @@ from thoughtgate.record.call_rows import (
 )
 
 
-def folded(records: list[Record]) -> Folded:
-    envelope, result = Envelope(RUN), Folded()
+def rows(records: list[Record]) -> RecordRows:
+    envelope, result = Envelope(RUN), RecordRows()
     for record in records:
         result.add(json.loads(envelope.wrap(record) + b"}"))
     return result
 
 
 def test_a_run_folds_into_rows_and_sums() -> None:
-    result = folded(sample_events())
+    result = rows(sample_events())
     assert len(result.calls) == 3
     held = result.calls["run-1.2", "shim"]
     assert held["decision"] == "HOLD"
@@ -44,7 +44,7 @@ def test_a_run_folds_into_rows_and_sums() -> None:
 
 
 def test_rows_have_only_columns_that_exist() -> None:
-    result = folded(sample_events())
+    result = rows(sample_events())
     calls = {name for name, _ in CALL_COLUMNS}
     runs = {name for name, _ in RUN_COLUMNS}
     assert all(row.keys() <= calls for row in result.calls.values())
@@ -54,7 +54,7 @@ def test_rows_have_only_columns_that_exist() -> None:
 def test_order_does_not_matter() -> None:
     envelope = Envelope(RUN)
     events = [json.loads(envelope.wrap(record) + b"}") for record in call(1)]
-    forwards, backwards = Folded(), Folded()
+    forwards, backwards = RecordRows(), RecordRows()
     for event, other in zip(events, reversed(events), strict=True):
         forwards.add(event)
         backwards.add(other)
@@ -62,7 +62,7 @@ def test_order_does_not_matter() -> None:
 
 
 def test_a_row_says_where_its_events_stand_in_the_run() -> None:
-    (row,) = folded([*call(1)[:2], answered("run-1.1"), call(1)[2]]).calls.values()
+    (row,) = rows([*call(1)[:2], answered("run-1.1"), call(1)[2]]).calls.values()
     assert (row["start_event"], row["approval_event"], row["end_event"]) == (1, 3, 4)
 
 
@@ -110,6 +110,6 @@ NAMES = st.sampled_from(["call", "decision", "approval", "run", "message", "fram
 @settings(max_examples=150, deadline=None)
 @given(TYPES, st.dictionaries(NAMES, JSON))
 def test_no_event_however_odd_makes_folding_fail(kind: str, members: dict[str, object]) -> None:
-    result = Folded()
+    result = RecordRows()
     result.add({"type": kind, **members})
     assert result.events == 1

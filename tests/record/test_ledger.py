@@ -258,7 +258,7 @@ def test_a_ledger_that_cannot_be_opened_or_filled_is_an_error(tmp_path: Path) ->
     write_run(path, 1)
     ledger = Ledger(ledger_path(path))
     ledger.connection.execute("DROP TABLE runs")
-    with pytest.raises(StoreError, match="cannot be filled"):
+    with pytest.raises(StoreError, match="cannot be updated"):
         ledger.ingest(path)
     ledger.close()
 

@@ -19,7 +19,7 @@ from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_starte
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record.verification import (
     MAX_FINDINGS,
-    Line,
+    RecordLine,
     Verification,
     Verifier,
     parse_event,
@@ -65,7 +65,7 @@ def verify(
     verifier = Verifier(key, anchor, being_written=being_written)
     for number, data in enumerate(lines, start=1):
         last = number == len(lines)
-        verifier.feed(Line("audit.jsonl", number, data, ended=not (cut and last)))
+        verifier.feed(RecordLine("audit.jsonl", number, data, ended=not (cut and last)))
     return verifier.finish()
 
 
@@ -253,7 +253,7 @@ def test_a_last_checkpoint_in_an_older_file_is_named_with_it() -> None:
     verifier = Verifier(KEY)
     for number, data in enumerate(lines, start=1):
         name, place = ("a.000001", number) if number < 12 else ("a", 1)
-        verifier.feed(Line(name, place, data))
+        verifier.feed(RecordLine(name, place, data))
     [finding] = [one for one in verifier.finish().findings if one.is_fault]
     assert finding.message.startswith("from line 1 on nothing is signed (1 line)")
     assert "(line 11 of a.000001, " in finding.message
@@ -401,7 +401,7 @@ def test_a_file_that_begins_anew_after_another_is_a_fault() -> None:
     verifier = Verifier()
     for name, lines in (("a.000001", first), ("a", second)):
         for number, data in enumerate(lines, start=1):
-            verifier.feed(Line(name, number, data))
+            verifier.feed(RecordLine(name, number, data))
     assert [(f.kind, f.file, f.line) for f in verifier.finish().findings] == [("removed", "a", 1)]
 
 
@@ -412,7 +412,7 @@ def test_files_that_follow_one_another_are_one_record() -> None:
     verifier = Verifier()
     for name, lines in (("a.000001", first), ("a", second)):
         for number, data in enumerate(lines, start=1):
-            verifier.feed(Line(name, number, data))
+            verifier.feed(RecordLine(name, number, data))
     assert verifier.finish().is_sound
 
 
@@ -423,7 +423,7 @@ def test_a_file_missing_between_two_is_a_fault() -> None:
     verifier = Verifier()
     for name, lines in (("a.000001", first), ("a", second)):
         for number, data in enumerate(lines, start=1):
-            verifier.feed(Line(name, number, data))
+            verifier.feed(RecordLine(name, number, data))
     assert [(f.kind, f.file, f.line) for f in verifier.finish().findings] == [("removed", "a", 1)]
 
 
@@ -472,8 +472,8 @@ def test_a_finding_can_be_printed_whatever_the_line_states() -> None:
     said = {"v": "1.0", "type": "record_gap", "record": {"lost": "\ud800"}}
     line, _ = seal(json.dumps(said)[:-1].encode(), GENESIS)
     verifier = Verifier()
-    verifier.feed(Line("f", 1, line[:-1]))
-    verifier.feed(Line("f", 2, b'{"run_id":"\\ud800"}'))
+    verifier.feed(RecordLine("f", 1, line[:-1]))
+    verifier.feed(RecordLine("f", 2, b'{"run_id":"\\ud800"}'))
     gap, foreign = verifier.finish().findings
     assert gap.message.encode() == b"\\ud800 events could not be written here"
     assert "half of a surrogate pair" in foreign.message

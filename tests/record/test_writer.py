@@ -170,7 +170,7 @@ def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) 
     writer.write(call(2)[:1])
     writer.write(call(2)[1:])
     assert writer.lost == 3
-    assert [text.rpartition("; ")[2] for text in said] == ["calls are forwarded all the same"]
+    assert [text.rpartition("; ")[2] for text in said] == ["calls are still forwarded"]
     path.rmdir()
     hidden.rename(path)
     writer.write(call(3))

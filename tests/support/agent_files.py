@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.discovery import Plan, discover_by
+from thoughtgate.agents.discovery import Plan, discover_for
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.rewrite import Rewrite, rewrite
-from thoughtgate.agents.wrapped_configs import Guard
+from thoughtgate.agents.wrapped_configs import WrappedConfigs
 
 OURS = "/opt/thoughtgate/bin/thoughtgate"
 
@@ -82,11 +82,11 @@ class Scene:
             self.platform,
             root=self.top / "machine",
         )
-        return discover_by(search, (OURS,))
+        return discover_for(search, (OURS,))
 
-    def guard(self, *, key: str = "run1", restore_on_exit: bool = True) -> Guard:
-        """Return a guard over what the agent would load."""
-        return Guard(
+    def configs(self, *, key: str = "run1", restore_on_exit: bool = True) -> WrappedConfigs:
+        """Return a configs over what the agent would load."""
+        return WrappedConfigs(
             self.plan(),
             state=self.state,
             key=key,

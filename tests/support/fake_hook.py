@@ -7,7 +7,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from thoughtgate.channels.webhook_signature import QUESTION, REPLY, sign, signed_by, why_not
+from thoughtgate.channels.webhook_signature import (
+    QUESTION,
+    REPLY,
+    read_signature,
+    sign,
+    signature_error,
+)
 from thoughtgate.gate.clock import now
 
 KEY = b"a key that both sides hold"
@@ -85,8 +91,8 @@ def _handler(hook: FakeHook) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers.get("content-length", 0)))
-            signed = signed_by(dict(self.headers.items()))
-            hook.doubts.append(why_not(KEY, QUESTION, data, signed, now()))
+            signed = read_signature(dict(self.headers.items()))
+            hook.doubts.append(signature_error(KEY, QUESTION, data, signed, now()))
             told = json.loads(data)
             hook.told.append(told)
             hook.nonces.append(signed.nonce)

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.records import call
 
-from thoughtgate.telemetry.merging import read_told, render_merged, render_told
+from thoughtgate.telemetry.merging import decode_metrics, encode_metrics, render_merged
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 
@@ -43,7 +43,7 @@ def test_counters_gauges_and_histograms_are_added_up_and_what_a_process_is_is_no
     own, other = _counting(3), _counting(4)
     other.set("mcp_connections_active", 2)
 
-    told = read_told(render_told(other.families()))
+    told = decode_metrics(encode_metrics(other.families()))
     merged = _samples(render_merged(own.families(), [told]))
 
     expected = _samples(_counting(7).render())
@@ -55,4 +55,4 @@ def test_counters_gauges_and_histograms_are_added_up_and_what_a_process_is_is_no
 @pytest.mark.parametrize("data", [b"", b"{", b"7", b"[7]", b"[[1]]", b'[["a","b","gauge",[[1]]]]'])
 def test_what_is_no_page_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the text is json's or Python's
-        read_told(data)
+        decode_metrics(data)

@@ -239,7 +239,7 @@ def test_the_host_header_names_an_unusual_port_only() -> None:
 
 
 def test_a_configured_header_cannot_break_the_request() -> None:
-    with pytest.raises(ValueError, match="line end"):
+    with pytest.raises(ValueError, match="line break"):
         HttpPool("http://127.0.0.1/", PoolOptions(headers=[(b"x", b"a\r\nb: c")]))
 
 

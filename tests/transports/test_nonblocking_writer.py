@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.transports.nonblocking_writer import PIPE_BUF, Outlet
+from thoughtgate.transports.nonblocking_writer import PIPE_BUF, NonblockingWriter
 
 BIG = b"x" * 5_000_000
 
@@ -25,7 +25,7 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-def _pump(outlet: Outlet, reader: int) -> bytes:
+def _pump(outlet: NonblockingWriter, reader: int) -> bytes:
     """Push and read in turns until nothing waits."""
     got = bytearray()
     for _ in range(100_000):
@@ -41,7 +41,7 @@ def test_a_shared_pipe_is_written_without_blocking_and_stays_blocking(
     pipe: tuple[int, int],
 ) -> None:
     reader, writer = pipe
-    outlet = Outlet(writer, shared=True)
+    outlet = NonblockingWriter(writer, shared=True)
     outlet.put(BIG)
     outlet.push(writable=False)
 
@@ -55,7 +55,7 @@ def test_a_shared_pipe_is_written_without_blocking_and_stays_blocking(
 def test_a_pipe_of_our_own_is_written_in_order(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
     os.set_blocking(writer, False)
-    outlet = Outlet(writer, shared=False)
+    outlet = NonblockingWriter(writer, shared=False)
     for number in range(20_000):
         outlet.put(b"line %d" % number)
 
@@ -66,7 +66,7 @@ def test_a_pipe_of_our_own_is_written_in_order(pipe: tuple[int, int]) -> None:
 def test_a_socket_is_written_with_a_flag_for_each_call() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        outlet = Outlet(ours.fileno(), shared=True)
+        outlet = NonblockingWriter(ours.fileno(), shared=True)
         outlet.put(BIG)
         outlet.push(writable=False)
         assert outlet.waiting
@@ -77,7 +77,7 @@ def test_a_socket_is_written_with_a_flag_for_each_call() -> None:
 
 def test_anything_else_gets_what_it_surely_takes(tmp_path: Path) -> None:
     descriptor = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
-    outlet = Outlet(descriptor, shared=True)
+    outlet = NonblockingWriter(descriptor, shared=True)
     outlet.put(b"y" * (PIPE_BUF + 10))
     outlet.push(writable=False)
     assert len(outlet.waiting) == PIPE_BUF + 11
@@ -97,7 +97,7 @@ def test_a_pipe_that_cannot_be_opened_anew_is_written_with_care(
 
     monkeypatch.setattr("thoughtgate.transports.nonblocking_writer.os.open", fail)
     reader, writer = pipe
-    outlet = Outlet(writer, shared=True)
+    outlet = NonblockingWriter(writer, shared=True)
     outlet.put(b"z" * 200_000)
 
     assert outlet.watched == writer
@@ -109,7 +109,7 @@ def test_a_reader_that_is_gone_breaks_the_outlet_and_nothing_is_kept(
 ) -> None:
     reader, writer = pipe
     os.set_blocking(writer, False)
-    outlet = Outlet(writer, shared=False)
+    outlet = NonblockingWriter(writer, shared=False)
     os.close(reader)
     outlet.put(b"x")
     outlet.push(writable=True)

@@ -177,8 +177,6 @@ def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
         def abandon(self, ident: Any) -> bool:
             return ident is not None
 
-        def agreed(self, version: str) -> None: ...
-
         async def close(self) -> None: ...
 
     async def main() -> None:

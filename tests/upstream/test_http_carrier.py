@@ -1,6 +1,10 @@
-"""The hub before servers that are reached over HTTP, in both eras."""
+"""The MCP client over HTTP: alone, in ``proxy --stdio``, and in ``serve``, in both eras."""
 
+import asyncio
+import json
 import re
+import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +12,361 @@ import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, request
 from tests.support.http_hub import serving_http
+from tests.support.http_upstream import (
+    HttpUpstream,
+    Received,
+    Reply,
+    event,
+    free_port,
+    result,
+    text_result,
+)
 from tests.support.hub import sample, serving, write_config
 from tests.support.stdio_peer import StdioPeer
-from tests.support.waiting import wait_for
+from tests.support.waiting import run_async, wait_for
 
-from thoughtgate.upstream.http_carrier import auth_headers
+from thoughtgate.config.settings import ServerAuth, ServerSettings
+from thoughtgate.core.commands import ToServer
+from thoughtgate.core.events import Event, NotSent, ServerSent
+from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.proxy.stdio import HttpServer
+from thoughtgate.transports.http_client import HttpPool
+from thoughtgate.upstream import http_carrier
+from thoughtgate.upstream.connect import open_pool
+from thoughtgate.upstream.http_carrier import HttpCarrier
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.sse import parse_event
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+
+
+class Driver:
+    """Keeps what a session driver would be told."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.lost: list[tuple[Any, str]] = []
+
+    def feed(self, happened: Event, sink: object) -> int:
+        del sink
+        if isinstance(happened, ServerSent):
+            assert isinstance(happened.message, Message)
+            self.heard.append(json.loads(happened.line))
+        elif isinstance(happened, NotSent):
+            self.lost.append((happened.key, happened.kind))
+        return 1
+
+
+class Client:
+    """A carrier as ``proxy --stdio`` uses it, and the scripted server behind it."""
+
+    def __init__(self, carrier: HttpCarrier, upstream: HttpUpstream) -> None:
+        self.driver = Driver()
+        self.upstream = upstream
+        self.server = HttpServer(carrier, self.driver, None)  # type: ignore[arg-type]  # stand-ins
+
+    @property
+    def told(self) -> bool:
+        return bool(self.driver.heard or self.driver.lost)
+
+    @property
+    def streams(self) -> list[Received]:
+        """The GET requests that arrived."""
+        return [one for one in self.upstream.received if one.method == "GET"]
+
+    def send(self, frame: bytes) -> None:
+        message = read_frame(frame)
+        if isinstance(message, Fault):
+            self.server.send(ToServer(frame, 1))
+        else:
+            self.server.send(ToServer(frame, message.id, message))
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110  the server is a thread without events for this
+                await asyncio.sleep(0.005)
+
+    async def initialize(self) -> None:
+        """Shake hands; the server's own stream is opened after that."""
+        self.send(_frame(0, "initialize"))
+        await self.until(lambda: self.driver.heard)
+        self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        await self.until(lambda: self.streams)
+
+
+def _frame(ident: Any, method: str = "tools/call", **params: Any) -> bytes:
+    body = {"jsonrpc": "2.0", "method": method, "params": {"name": "x", **params}}
+    return json.dumps(body if ident is None else {**body, "id": ident}).encode()
+
+
+def _with_client(script: Any, work: Callable[[Client], Awaitable[None]]) -> Client:
+    async def main() -> Client:
+        with HttpUpstream(script) as upstream:
+            carrier = HttpCarrier(HttpPool(upstream.url))
+            client = Client(carrier, upstream)
+            await carrier.open(client.server)
+            await work(client)
+            await carrier.close()
+        return client
+
+    return run_async(main())
+
+
+def _exchange(script: Any, *frames: bytes) -> Driver:
+    async def work(client: Client) -> None:
+        for frame in frames:
+            client.send(frame)
+        await client.until(lambda: client.told)
+
+    return _with_client(script, work).driver
+
+
+def _session(streams: list[Reply], received: Received) -> Reply | None:
+    """Answer the handshake, and GET requests with one reply after the other."""
+    if received.method == "GET":
+        return streams.pop(0) if len(streams) > 1 else streams[0]
+    if received.method == "DELETE":
+        return Reply()
+    method = received.message["method"]
+    if method == "initialize":
+        reply = result(received, {"protocolVersion": "2025-11-25"})
+        reply.headers["mcp-session-id"] = "s1"
+        return reply
+    return Reply(202) if "id" not in received.message else None
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open streams again without a wait."""
+    monkeypatch.setattr(http_carrier, "RETRY_S", 0.001)
+
+
+# Answers.
+
+
+def test_an_answer_comes_back_as_a_frame() -> None:
+    driver = _exchange(lambda received: text_result(received, "hi"), _frame(1))
+    assert driver.heard[0]["id"] == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(202),
+        Reply(404),
+        Reply(500, b"oops"),
+        Reply(body=b'{"jsonrpc":"2.0","id":9,"result":{}}'),
+        Reply(body=b'{"jsonrpc":"2.0","id":1,"result":{}}', content_type="text/html"),
+        Reply(body=b"x", headers={"content-encoding": "gzip"}),
+        Reply(raw=b""),
+        Reply(parts=[b": nothing\n\n"]),
+        Reply(parts=[b"id: 1\ndata:\n\n"]),
+        Reply(parts=[b"data: " + b"x" * 11_000_000]),
+        Reply(body=b"x" * 11_000_000),
+    ],
+)
+def test_a_request_without_an_answer_is_lost(reply: Reply) -> None:
+    driver = _exchange(lambda _: reply, _frame(1))
+    assert driver.lost == [(1, "upstream_connection_failed")]
+
+
+def test_an_error_that_names_the_request_is_its_answer() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+    driver = _exchange(lambda _: Reply(404, body), _frame(1))
+    assert driver.heard[0]["error"]["code"] == -32601
+    assert driver.lost == []
+
+
+def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
+    never = threading.Event()
+
+    async def work(client: Client) -> None:
+        client.send(_frame(1))
+        await client.until(lambda: client.told)
+        client.send(_frame(None, "notifications/cancelled", requestId=1))
+        await client.until(lambda: client.upstream.broken)
+        assert len(client.upstream.received) == 1
+
+    _with_client(lambda _: Reply(parts=[event(NOTE), event(NOTE)], wait=never), work)
+
+
+def test_a_cancelled_request_of_an_older_revision_is_named_to_the_server() -> None:
+    never = threading.Event()
+
+    def script(received: Received) -> Reply:
+        waiting = Reply(parts=[event(NOTE), event(NOTE)], wait=never)
+        return _session([Reply(405)], received) or waiting
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        client.send(_frame(1))
+        await client.until(lambda: NOTE in client.driver.heard)
+        client.send(_frame(None, "notifications/cancelled", requestId=1))
+        await client.until(lambda: b"cancelled" in client.upstream.received[-1].body)
+
+    _with_client(script, work)
+
+
+def test_a_frame_that_cannot_be_read_is_not_sent() -> None:
+    driver = _exchange(lambda received: text_result(received, "x"), b"nonsense")
+    assert driver.lost == [(1, "invalid_request")]
+
+
+@pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
+def test_a_cancellation_that_names_no_request_ends_no_stream(ident: Any) -> None:
+    notice = _frame(None, "notifications/cancelled", requestId=ident)
+    driver = _exchange(lambda received: text_result(received, "hi"), _frame(1), notice)
+    assert driver.heard[0]["id"] == 1
+
+
+# Sessions and streams.
+
+
+def test_the_handshake_settles_the_headers_of_what_follows() -> None:
+    def script(received: Received) -> Reply:
+        return _session([Reply(405)], received) or text_result(received, "hi")
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        client.send(_frame(1))
+        await client.until(lambda: len(client.driver.heard) == 2)
+
+    client = _with_client(script, work)
+    opening, *others = client.upstream.received
+    assert "mcp-session-id" not in opening.headers
+    assert {one.method for one in others} == {"POST", "GET", "DELETE"}
+    assert {one.headers["mcp-session-id"] for one in others} == {"s1"}
+    assert {one.headers["mcp-protocol-version"] for one in others} == {"2025-11-25"}
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.usefixtures("_soon")
+def test_an_answer_that_breaks_off_is_resumed(attempts: int) -> None:
+    done = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    resumed = 0
+
+    def script(received: Received) -> Reply:
+        nonlocal resumed
+        if received.headers.get("last-event-id") == "e1":
+            resumed += 1
+            return Reply(parts=[event(done)]) if resumed == attempts else Reply(503)
+        broken = Reply(parts=[b"id: e1\ndata:\n\n"])
+        return _session([Reply(405)], received) or broken
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        client.send(_frame(1))
+        await client.until(lambda: done in client.driver.heard)
+
+    client = _with_client(script, work)
+    assert client.driver.lost == []
+    assert resumed == attempts
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(400, 1), (503, http_carrier.MAX_RESUMES)])
+def test_an_answer_that_cannot_be_resumed_is_lost(
+    status: int, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_carrier, "RETRY_S", 0.0)
+
+    def script(received: Received) -> Reply:
+        if received.headers.get("last-event-id") == "e1":
+            return Reply(status)
+        broken = Reply(parts=[b"id: e1\ndata:\n\n"])
+        return _session([Reply(405)], received) or broken
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        client.send(_frame(1))
+        await client.until(lambda: client.driver.lost)
+
+    client = _with_client(script, work)
+    assert client.driver.lost == [(1, "upstream_connection_failed")]
+    assert len(client.streams) == attempts + 1
+
+
+@pytest.mark.parametrize("head", ["", "id: e1\nretry: 0\n"])
+@pytest.mark.usefixtures("_soon")
+def test_the_stream_of_the_server_is_opened_again_whenever_it_ends(head: str) -> None:
+    ended = [Reply(parts=[event(NOTE, head)]) for _ in range(4)]
+    streams = [*ended, Reply(503), Reply(raw=b""), Reply(parts=[]), *ended]
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        await client.until(lambda: client.driver.heard.count(NOTE) == 8)
+
+    client = _with_client(lambda received: _session(streams, received), work)
+    named = [one.headers.get("last-event-id") for one in client.streams[:11]]
+    assert named == [None, *["e1" if head else None] * 10]
+
+
+@pytest.mark.usefixtures("_soon")
+def test_an_event_that_is_too_long_is_not_asked_for_again() -> None:
+    long = Reply(parts=[event(NOTE, "id: e1\n"), b"data: " + b"x" * 11_000_000])
+    streams = [long, Reply(parts=[event(NOTE)])]
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        await client.until(lambda: client.driver.heard.count(NOTE) >= 2)
+
+    client = _with_client(lambda received: _session(streams, received), work)
+    assert "last-event-id" not in client.streams[1].headers
+
+
+@pytest.mark.parametrize("status", [404, 405])
+@pytest.mark.usefixtures("_soon")
+def test_a_server_without_a_stream_is_asked_for_it_once(status: int) -> None:
+    def script(received: Received) -> Reply:
+        return _session([Reply(status)], received) or text_result(received, "hi")
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        for ident in range(1, 20):
+            client.send(_frame(ident))
+            await client.until(lambda: client.driver.heard[-1]["id"] == ident)  # noqa: B023  awaited here
+
+    assert len(_with_client(script, work).streams) == 1
+
+
+def test_the_delay_grows_to_half_a_minute_and_begins_anew_with_an_event() -> None:
+    async def main() -> list[float]:
+        carrier = HttpCarrier(HttpPool(f"http://127.0.0.1:{free_port()}/mcp"))
+        stream = http_carrier._Answer(carrier, None, "")
+        delays = [stream.next_delay() for _ in range(2000)]
+        stream._take_event(parse_event(b"retry: 3000\n\n"))
+        return [*delays[:7], delays[-1], stream.next_delay(), stream.next_delay()]
+
+    assert run_async(main()) == [1, 2, 4, 8, 16, 30, 30, 30, 3, 6]
+
+
+def test_a_session_that_the_server_has_forgotten_is_reported() -> None:
+    reports: list[Any] = []
+
+    class Receiver:
+        def took(self, line: bytes, message: Message | Fault) -> None:
+            del line
+            reports.append(message.id)
+
+        def failed(self, ident: Any, error: PeerError) -> None:
+            reports.append((ident, error.kind))
+
+        def lost(self, gone: PeerGone) -> None:
+            reports.append(str(gone))
+
+    async def work(client: Client) -> None:
+        carrier = HttpCarrier(HttpPool(client.upstream.url))
+        await carrier.open(Receiver())
+        for ident, method in enumerate(("initialize", "tools/call")):
+            carrier.send({"jsonrpc": "2.0", "id": ident, "method": method})
+            await client.until(lambda: len(reports) > ident)  # noqa: B023  awaited here
+        await carrier.close()
+
+    _with_client(lambda received: _session([Reply(405)], received) or Reply(404), work)
+    assert reports == [0, "the server ended the session", (1, "upstream_connection_failed")]
+
+
+# Behind serve.
 
 
 def test_a_hub_before_a_hub_over_http(tmp_path: Path) -> None:
@@ -80,13 +434,14 @@ def test_a_server_that_is_not_there_is_an_error_of_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("headers", "token", "expected"),
+    ("server", "expected"),
     [
-        ({"X-Team": "a"}, "", [(b"x-team", b"a")]),
-        ({}, "t", [(b"authorization", b"Bearer t")]),
+        ({"headers": {"X-Team": "a"}}, [(b"x-team", b"a")]),
+        ({"auth": ServerAuth(token_env="TOKEN")}, [(b"authorization", b"Bearer t")]),
     ],
 )
 def test_the_headers_of_a_server_are_its_own(
-    headers: dict[str, str], token: str, expected: list[tuple[bytes, bytes]]
+    server: dict[str, Any], expected: list[tuple[bytes, bytes]]
 ) -> None:
-    assert auth_headers(headers, token) == expected
+    settings = ServerSettings("far", url="http://127.0.0.1:9/mcp", **server)
+    assert open_pool(settings, {"TOKEN": "t"}).options.headers == expected

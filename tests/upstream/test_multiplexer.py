@@ -37,7 +37,7 @@ for line in sys.stdin:
 """
 
 
-class _Flow:
+class _Driver:
     def __init__(self, *, is_modern: bool = True) -> None:
         self.is_modern = is_modern
         self.heard: list[Any] = []
@@ -50,8 +50,8 @@ class _Flow:
 
 
 class _Line:
-    def __init__(self, flow: _Flow, key: Any) -> None:
-        self.driver = flow
+    def __init__(self, driver: _Driver, key: Any) -> None:
+        self.driver = driver
         self.key = key
         self.is_over = False
         self.kinds: list[str] = []
@@ -65,7 +65,7 @@ class _Line:
         self.texts += [one for one in (reason, text) if one]
 
     def take(self, data: bytes, key: Any) -> None:
-        """Not called: the flow is a stand-in."""
+        """Not called: the driver is a stand-in."""
 
     def forward(self, data: bytes, key: Any) -> None:
         """As above."""
@@ -103,7 +103,7 @@ def test_two_callers_with_one_id_get_their_own_answers() -> None:
     async def main() -> None:
         mux = _mux()
         await mux.ready()
-        one, two = _Flow(), _Flow()
+        one, two = _Driver(), _Driver()
         mux.send(_Line(one, 1), _message("a", 1))  # type: ignore[arg-type]  # stand-ins
         mux.send(_Line(two, 1), _message("b", 1))  # type: ignore[arg-type]  # as above
         await _until(one.heard, 1)
@@ -118,10 +118,10 @@ def test_a_subscription_is_known_by_the_callers_own_id() -> None:
     async def main() -> None:
         mux = _mux()
         await mux.ready()
-        flow = _Flow()
-        mux.send(_Line(flow, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
-        await _until(flow.heard, 2)
-        note, answer = flow.heard
+        driver = _Driver()
+        mux.send(_Line(driver, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
+        await _until(driver.heard, 2)
+        note, answer = driver.heard
         assert note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
         assert answer["id"] == "mine"
         assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
@@ -134,13 +134,13 @@ def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
     async def main() -> None:
         mux = _mux()
         await mux.ready()
-        flow = _Flow()
+        driver = _Driver()
         watch = _message("resources/subscribe", 1, uri="file:///a")
-        mux.send(_Line(flow, 1), watch)  # type: ignore[arg-type]  # a stand-in
-        await _until(flow.heard, 1)
-        mux.leave(flow)  # type: ignore[arg-type]  # as above
-        gone = weakref.ref(flow)
-        del flow
+        mux.send(_Line(driver, 1), watch)  # type: ignore[arg-type]  # a stand-in
+        await _until(driver.heard, 1)
+        mux.leave(driver)  # type: ignore[arg-type]  # as above
+        gone = weakref.ref(driver)
+        del driver
         gc.collect()
         assert gone() is None
         await mux.dispose()
@@ -153,7 +153,7 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
         told: list[Record] = []
         mux = _mux("input(); raise SystemExit(7)", told=told)
         await mux.ready()
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         await _until(line.kinds, 1)
         assert line.kinds == ["upstream_connection_failed"]
@@ -175,12 +175,12 @@ def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
     async def main() -> None:
         mux = _mux()
         await mux.ready()
-        flow = _Flow()
+        driver = _Driver()
         notice = _message("notifications/cancelled", None, requestId=ident)
-        mux.send_notice(flow, notice)  # type: ignore[arg-type]  # a stand-in
-        mux.send(_Line(flow, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
-        await _until(flow.heard, 1)
-        assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+        mux.send_notice(driver, notice)  # type: ignore[arg-type]  # a stand-in
+        mux.send(_Line(driver, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
+        await _until(driver.heard, 1)
+        assert driver.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.dispose()
 
     run_async(main())
@@ -204,7 +204,7 @@ def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path)
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _SERVER)
         assert len(set(await asyncio.gather(*(mux.ready() for _ in range(10))))) == 1
-        lines = [_Line(_Flow(), 1) for _ in range(3)]
+        lines = [_Line(_Driver(), 1) for _ in range(3)]
         for line in lines:
             mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         for line in lines:
@@ -225,7 +225,7 @@ def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> 
         await second
         assert first.cancelled()
         assert mux.is_up
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         await _until(line.driver.heard, 1)
         assert len(list((tmp_path / "starts").iterdir())) == 1
@@ -259,7 +259,7 @@ def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
         with pytest.raises(PeerError, match="stopped"):
             await start
         assert not mux.is_up
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         assert line.kinds == ["server_not_running"]
 
@@ -283,17 +283,17 @@ def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> 
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _LEAVES_ITS_OUTPUT)
         await mux.ready()
-        left = _Line(_Flow(), 1)
+        left = _Line(_Driver(), 1)
         mux.send(left, _message("leave", 1))  # type: ignore[arg-type]  # a stand-in
         await _until(left.kinds, 1)
         assert left.kinds == ["upstream_connection_failed"]
         await mux.ready()
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("wait", 1))  # type: ignore[arg-type]  # as above
         (tmp_path / "go").touch()
         await asyncio.sleep(0.3)
         assert line.kinds == []
-        other = _Line(_Flow(), 2)
+        other = _Line(_Driver(), 2)
         mux.send(other, _message("a", 2))  # type: ignore[arg-type]  # as above
         await _until(other.driver.heard, 1)
         await mux.dispose()
@@ -304,9 +304,9 @@ def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> 
 def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
     async def main() -> None:
         mux = _mux()
-        flow = _Flow(is_modern=False)
+        driver = _Driver(is_modern=False)
         for method in ("initialize", "a"):
-            line = _Line(flow, 1)
+            line = _Line(driver, 1)
             mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
             assert line.kinds == ["server_not_running"]
 

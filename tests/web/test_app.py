@@ -34,7 +34,7 @@ def test_an_address_that_leads_nowhere_is_a_page_of_ours(client: Client) -> None
     answer = client.get("/nowhere")
 
     assert answer.status == 404
-    assert "There is nothing here" in answer.text
+    assert "Page not found" in answer.text
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_new_traffic_appears_without_a_reload(context: BrowserContext, held: Shi
 
         expect(page.locator("#traffic")).to_contain_text("out of the blue")
         page.get_by_role("link", name="echo").first.click()
-        expect(page.locator("main")).to_contain_text("What happened")
+        expect(page.locator("main")).to_contain_text("Events")
 
 
 def test_a_page_of_another_site_cannot_decide(

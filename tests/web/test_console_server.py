@@ -9,17 +9,23 @@ from tests.support.waiting import run_async
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.testing.fake_clock import FakeClock
-from thoughtgate.web.console_server import MAX_TOLD, Throttled, complain, make_console, open_console
+from thoughtgate.web.console_server import (
+    MAX_REPORTS,
+    ThrottledReport,
+    make_console,
+    open_console,
+    report_to_stderr,
+)
 
 
 def test_the_record_is_the_one_that_the_config_names(tmp_path: Path) -> None:
     with LocalConsole(tmp_path, "schema: 1\ndefault: deny\naudit: {file: other.jsonl}\n") as served:
-        assert served.console.site.record.path == tmp_path / "other.jsonl"
+        assert served.console.context.record.path == tmp_path / "other.jsonl"
 
 
 def test_a_record_that_cannot_be_read_back_is_none(tmp_path: Path) -> None:
     with LocalConsole(tmp_path, "schema: 1\ndefault: deny\naudit: {sink: stderr}\n") as served:
-        assert served.console.site.record.path is None
+        assert served.console.context.record.path is None
         assert "cannot be read back" in served.client().get("/traffic").text
         assert served.client().get("/calls").status == 200
         assert served.client().get("/servers").status == 200
@@ -32,8 +38,8 @@ def test_a_record_can_be_named(tmp_path: Path) -> None:
     loaded = load_configuration(str(file), {}, str(tmp_path))
     made = make_console(loaded, {}, str(tmp_path), 1, record=str(tmp_path / "x.jsonl"))
 
-    assert made.site.record.path == tmp_path / "x.jsonl"
-    made.site.desk.close()
+    assert made.context.record.path == tmp_path / "x.jsonl"
+    made.context.desk.close()
 
 
 async def _open(loaded: object, state: Path, port: int) -> None:
@@ -49,20 +55,20 @@ def test_a_taken_port_is_said_so(tmp_path: Path) -> None:
 
 def test_refusals_are_told_of_but_not_without_end() -> None:
     clock, told = FakeClock(), list[str]()
-    tell = Throttled(lambda reason, path: told.append(reason + path), clock)
-    for _ in range(MAX_TOLD + 5):
+    tell = ThrottledReport(lambda reason, path: told.append(reason + path), clock)
+    for _ in range(MAX_REPORTS + 5):
         tell("wrong host", "/")
-    assert len(told) == MAX_TOLD
+    assert len(told) == MAX_REPORTS
 
     clock.advance(61)
     tell("wrong host", "/")
-    assert len(told) == MAX_TOLD + 1
+    assert len(told) == MAX_REPORTS + 1
 
 
 def test_a_console_of_its_own_tells_of_refusals_on_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    complain("wrong host", "/\x1b[2J" + "x" * 500)
+    report_to_stderr("wrong host", "/\x1b[2J" + "x" * 500)
     said = capsys.readouterr().err
 
     assert "wrong host" in said

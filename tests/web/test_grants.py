@@ -55,4 +55,4 @@ def test_a_grant_that_is_gone_is_not_found(client: Client, gate: Gate) -> None:
 
 
 def test_without_grants_the_page_says_so(client: Client) -> None:
-    assert "Nothing is remembered" in client.get("/grants").text
+    assert "No approval is remembered" in client.get("/grants").text

@@ -25,7 +25,7 @@ def test_a_question_shows_what_is_asked_by_whom_and_why(client: Client, gate: Ga
 
 
 def test_an_empty_inbox_says_so(client: Client) -> None:
-    assert "Nothing waits for a person" in client.get("/").text
+    assert "No approval requests are pending" in client.get("/").text
 
 
 def test_what_an_agent_writes_stays_text(client: Client, gate: Gate) -> None:
@@ -54,7 +54,7 @@ def test_who_has_approved_already_waits_for_the_others(client: Client, gate: Gat
 
     text = client.get(answer.headers["location"]).text
     assert "1 of 2 people have approved" in text
-    assert "you have approved; 1 more must" in text
+    assert "you have already approved; 1 more must approve" in text
 
 
 def test_what_cannot_be_remembered_is_not_offered(client: Client, gate: Gate) -> None:

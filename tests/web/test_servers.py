@@ -34,4 +34,4 @@ def test_hidden_and_changed_tools_are_marked(client: Client, tmp_path: Path) -> 
 
 
 def test_without_servers_the_page_says_so(client: Client) -> None:
-    assert "knows no server yet" in client.get("/servers").text
+    assert "contains no servers yet" in client.get("/servers").text

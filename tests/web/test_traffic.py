@@ -12,7 +12,7 @@ def test_the_newest_events_stand_first(client: Client, tmp_path: Path) -> None:
     write_events(tmp_path, *sample_events())
     text = client.get("/traffic").text
 
-    assert text.index("run ends") < text.index("run begins")
+    assert text.index("run ended") < text.index("run started")
     assert str(tmp_path / "audit.jsonl") in text
 
 
@@ -26,7 +26,7 @@ def test_unjudged_messages_are_shown_on_demand(client: Client, tmp_path: Path) -
 
 
 def test_before_the_first_event_the_page_says_so(client: Client) -> None:
-    assert "Nothing has happened yet" in client.get("/traffic").text
+    assert "No events yet" in client.get("/traffic").text
 
 
 def test_names_from_servers_stay_text(client: Client, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from thoughtgate.policy.call import FORWARD, Call
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.methods import Named
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "echo"}}
 
@@ -25,7 +25,7 @@ class Pair(NamedTuple):
 
 
 def test_a_value_is_the_one_that_its_constructor_makes() -> None:
-    value = made(Pair, (1, "a"))
+    value = unchecked(Pair, (1, "a"))
     assert value == Pair(1, "a")
     assert type(value) is Pair
     assert value._replace(first=2) == Pair(2, "a")

@@ -90,7 +90,7 @@ def test_ec_stdio_006_a_stale_backup_is_overwritten_with_a_warning(machine: Mach
     done = machine.wrap_once()
 
     assert done.returncode == 0
-    assert "stale backup" in done.stderr
+    assert "overwrote the backup of an earlier wrap" in done.stderr
     assert machine.config.read_bytes() == original
     assert not backup.exists()
 
@@ -351,7 +351,7 @@ def test_a_wrap_killed_with_its_guardian_is_mended_by_the_next_wrap(machine: Mac
     done = machine.wrap_once()
 
     assert done.returncode == 0
-    assert "it was killed" in done.stderr
+    assert "restored: the wrap that changed it" in done.stderr
     assert machine.config.read_bytes() == original
 
 

@@ -1,7 +1,7 @@
-"""Files written whole or not at all.
+"""Atomic file writes: a file is written completely or not at all.
 
-Owns the one way in which this room writes: a temporary file in the same directory, synced, given
-the mode and owner of what it replaces, read back, renamed over it. Knows nothing of configs.
+The content goes to a temporary file in the same directory, which is synced, gets the mode and
+owner of the file that it replaces, and is renamed over it.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ PRIVATE: Final = 0o600
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256 of a content, in hex."""
+    """Return the SHA-256 of some content as hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -29,17 +29,17 @@ def read_or_none(path: Path) -> bytes | None:
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
-    """Put new content into an existing file's place; mode, owner and attributes stay.
+    """Replace the content of an existing file; mode, owner and attributes stay.
 
-    Returns False, with nothing changed, if somebody else wrote the file since it was read.
+    Returns False, with nothing changed, if another program wrote the file since it was read.
 
     Args:
-        path: the file itself, no link.
-        content: what it will hold.
-        expected: what it must hold until then.
+        path: the file itself, not a link.
+        content: the new content.
+        expected: the content that the file must still have.
 
     Raises:
-        OSError: it could not be written; nothing was changed.
+        OSError: the file could not be written; nothing was changed.
     """
     before = path.lstat()
     if not stat.S_ISREG(before.st_mode):
@@ -47,6 +47,7 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
     temporary = _write_beside(path, content, stat.S_IMODE(before.st_mode), before)
     try:
         _copy_attributes(path, temporary)
+        # As late as possible: whatever an agent writes between here and the rename is lost.
         if read_or_none(path) != expected:
             temporary.unlink()
             return False
@@ -59,12 +60,12 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, over whatever stood there, and read it back.
+    """Write a file that only its owner can read, replacing any existing file, and read it back.
 
     A link of that name is replaced, never followed.
 
     Raises:
-        OSError: it could not be written, or reads back differently.
+        OSError: the file could not be written or reads back differently.
     """
     temporary = _write_beside(path, content, PRIVATE, None)
     try:
@@ -79,7 +80,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result | None) -> Path:
     """Write a temporary file next to ``path``, synced to the disk."""
-    # The name stays short: a config's own name may be near the limit already.
+    # Keep the name short: adding to the config's own name could exceed the limit of 255 bytes.
     prefix = _prefix(os.getpid())
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
@@ -98,7 +99,7 @@ def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result |
     return temporary
 
 
-def sweep(directory: Path, pid: int) -> None:
+def remove_temporaries(directory: Path, pid: int) -> None:
     """Remove the temporary files that a process left in a directory when it was killed."""
     for litter in directory.glob(f"{_prefix(pid)}*.tmp"):
         with contextlib.suppress(OSError):
@@ -110,7 +111,7 @@ def _prefix(pid: int) -> str:
 
 
 def _copy_attributes(source: Path, target: Path) -> None:
-    """Copy extended attributes where the system has them; they are labels, not content."""
+    """Copy extended attributes where the system has them; failing to copy one is not an error."""
     if not hasattr(os, "listxattr"):
         return
     with contextlib.suppress(OSError):
@@ -120,7 +121,7 @@ def _copy_attributes(source: Path, target: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename last; some file systems cannot, and then it is as lasting as they allow."""
+    """Make a rename durable, on file systems that support it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         try:

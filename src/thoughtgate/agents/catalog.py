@@ -1,7 +1,7 @@
-"""What is peculiar about each supported agent.
+"""The supported agents and how their config files differ.
 
-A table and nothing else: how an agent marks a server as off, how it writes references to
-variables, how it joins entries of one name. Where its files lie is in ``places``.
+A table of how each agent disables a server, refers to environment variables and merges entries
+with the same name. The paths of the files are in ``config_paths``.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from thoughtgate.agents.expansion import Syntax
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The habits of one agent program."""
+    """How one agent program reads its config files."""
 
     type: str
     name: str
     off_switch: Literal["disabled", "enabled", "either", "ignored"] = "ignored"
-    """The key that switches a server off. ``ignored``: the agent starts the server whatever such a
-    key says, so the entry is governed all the same."""
+    """The key that disables a server. ``ignored``: the agent starts the server regardless of such
+    a key, so the entry is governed as well."""
     merge: Literal["entry", "keys"] = "entry"
-    """Whether a later file replaces a whole entry of the same name or only the keys it has."""
+    """Whether a later file replaces the whole entry of the same name, or only the keys it sets."""
     syntax: Syntax = "none"
     undefined_is_error: bool = False
     provided: frozenset[str] = frozenset()

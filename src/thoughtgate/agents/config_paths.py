@@ -1,8 +1,7 @@
-"""Where each agent's config files lie.
+"""The paths of each agent's config files, on Linux and macOS.
 
-Owns the paths, on Linux and macOS, and their order: every function returns layers from the
-weakest to the one that wins. Looks at the file system only to find a git root and to follow
-links; reads no config.
+Every function returns layers from the lowest to the highest precedence. This module uses the
+file system only to find a git root and to resolve links; it reads no config.
 """
 
 import os
@@ -16,12 +15,12 @@ from thoughtgate.errors import ConfigError, Problem
 
 _SERVERS: Final[KeyPath] = ("mcpServers",)
 _CUSTOM_KEYS: Final = ("mcpServers", "servers", "context_servers", "mcp_servers", "mcp")
-"""Where an agent that we do not know may list its servers."""
+"""Keys under which an unknown agent may list its servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Everything that decides which files an agent would load."""
+    """Everything that determines which config files an agent would load."""
 
     agent_type: str
     env: Mapping[str, str]
@@ -29,14 +28,14 @@ class Search:
     home: Path
     config_path: Path | None = None
     argv: tuple[str, ...] = ()
-    """The agent's command line: some agents take config files and project directories there."""
+    """The agent's command line, which may name config files and project directories."""
     platform: str = "linux"
     root: Path = field(default=Path("/"))
-    """Where the machine's own settings start."""
+    """The directory below which system-wide settings are searched; tests change it."""
 
     @property
     def config_home(self) -> Path:
-        """Where applications keep a user's settings on this platform."""
+        """The directory of per-user application settings on this platform."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         return self.xdg_config
@@ -47,7 +46,7 @@ class Search:
         return self.variable_path("XDG_CONFIG_HOME") or self.home / ".config"
 
     def variable_path(self, name: str) -> Path | None:
-        """Return a path that an environment variable names."""
+        """Return the path in an environment variable, or None."""
         value = self.env.get(name, "")
         return self.cwd / value if value else None
 
@@ -59,8 +58,8 @@ class Search:
         return tuple(dict.fromkeys([self.cwd, *(path for path in opened if _is_directory(path))]))
 
 
-def layers_of(search: Search) -> tuple[Layer, ...]:
-    """Return every place the agent would load servers from, the weakest first.
+def config_layers(search: Search) -> tuple[Layer, ...]:
+    """Return every place from which the agent would load servers, lowest precedence first.
 
     Raises:
         ConfigError: a custom agent needs ``--config-path``.
@@ -75,7 +74,7 @@ def layers_of(search: Search) -> tuple[Layer, ...]:
 def _is_directory(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a prompt on the command line can be longer than any name
+    except OSError:  # a prompt on the command line can be longer than a file name may be
         return False
 
 
@@ -85,7 +84,7 @@ def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Laye
 
 
 def _overridden(search: Search, path: Path) -> Iterator[Layer]:
-    """Return the layers of the one file that the user named."""
+    """Return the layers of the single file given with ``--config-path``."""
     more = {"strict": search.agent_type in ("claude-code", "claude-desktop")}
     for key in _KEYS.get(search.agent_type, ()):
         yield _layer(path, "user", key, **more)
@@ -212,7 +211,7 @@ _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
 
 
 def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:
-    """Return the values of a flag that takes one or more, in both spellings."""
+    """Return the values of a flag that takes one or more, as ``--flag a b`` or ``--flag=a``."""
     taking = False
     for argument in argv[1:]:
         if argument.startswith("-"):
@@ -225,17 +224,17 @@ def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:
 
 
 def git_root(directory: Path) -> Path | None:
-    """Return the nearest directory upward that holds ``.git``."""
+    """Return the nearest directory, at or above this one, that contains ``.git``."""
     return next((one for one in (directory, *directory.parents) if (one / ".git").exists()), None)
 
 
 def _upward(directory: Path) -> tuple[Path, ...]:
-    """Return a directory's ancestors and itself, from the top."""
+    """Return a directory's ancestors and the directory itself, starting at the root."""
     return (*reversed(directory.parents), directory)
 
 
 def _below_git_root(directory: Path) -> tuple[Path, ...]:
-    """Return the directories from the git root down; without one, the directory alone."""
+    """Return the directories from the git root down to this one; without a root, only this one."""
     top = git_root(directory)
     if top is None:
         return (directory,)
@@ -243,17 +242,17 @@ def _below_git_root(directory: Path) -> tuple[Path, ...]:
 
 
 def _project_trees(search: Search) -> tuple[Path, ...]:
-    """Return the directories from the git root down of every project that is opened."""
+    """Return, for every opened project, the directories from its git root down."""
     trees = (_below_git_root(directory) for directory in search.project_directories)
     return tuple(dict.fromkeys(directory for tree in trees for directory in tree))
 
 
 def _project_keys(directory: Path) -> tuple[str, ...]:
-    """Return the names that Claude Code may have a project under.
+    """Return the keys under which Claude Code may store a project.
 
-    It uses the git root, of a worktree the main repository's, else the working directory. Every
-    ancestor is looked up, under its own path and with links followed: a name too many costs
-    nothing, a name too few leaves servers ungoverned.
+    It uses the git root (for a worktree, the main repository), or else the working directory. We
+    look up every ancestor, with and without links resolved: an unused key costs nothing, a
+    missing one leaves servers ungoverned.
     """
     chains = [_upward(directory), _upward(directory.resolve())]
     main = _main_repository(git_root(directory))
@@ -263,11 +262,11 @@ def _project_keys(directory: Path) -> tuple[str, ...]:
 
 
 _MAX_POINTER: Final = 4096
-"""A worktree's ``.git`` file is one path; no path is longer."""
+"""A worktree's ``.git`` file contains one path, and no path is longer."""
 
 
 def _main_repository(top: Path | None) -> Path | None:
-    """Return the main repository of a worktree: its ``.git`` is a file that points there."""
+    """Return the main repository of a worktree, whose ``.git`` is a file that points there."""
     if top is None or not (top / ".git").is_file():
         return None
     try:

@@ -1,7 +1,4 @@
-"""Which agent a command line starts.
-
-Pure: looks at the command's name alone. Which files the agent reads is the catalog's business.
-"""
+"""Detection of the agent that a command line starts, from the name of the command alone."""
 
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -48,10 +45,10 @@ _BY_APPLICATION: Final = {
 
 
 def detect_agent(argv: Sequence[str], agent_type: str | None = None) -> str:
-    """Return the type of the agent that a command starts, or the one that the user named.
+    """Return the type of the agent that a command starts, or the type that the user specified.
 
     Raises:
-        UsageError: nobody named a type, and the command is not one of a known agent.
+        UsageError: the type is unknown, or none was given and the command is not a known agent.
     """
     if agent_type is not None:
         if agent_type not in AGENT_TYPES:
@@ -59,12 +56,12 @@ def detect_agent(argv: Sequence[str], agent_type: str | None = None) -> str:
         return agent_type
     if not argv:
         raise UsageError(
-            "no agent to run: put its command after --, as in: thoughtgate wrap -- claude"
+            "no agent command given; put it after --, for example: thoughtgate wrap -- claude"
         )
     found = _of_application(argv[0]) or _BY_COMMAND.get(_name(argv[0]))
     if found is None:
         raise UsageError(
-            f"cannot tell which agent {argv[0]!r} is; name it with --agent-type, or use "
+            f"{argv[0]!r} is not a known agent; specify --agent-type, or use "
             f"--agent-type custom with --config-path; {_supported()}"
         )
     return found
@@ -80,7 +77,7 @@ def _name(command: str) -> str:
 
 
 def _of_application(command: str) -> str | None:
-    """Return the type of a macOS application bundle that the command lies in."""
+    """Return the agent type of the macOS application bundle that contains the command."""
     for part in PurePath(command).parts:
         if part.endswith(".app"):
             for name, agent_type in _BY_APPLICATION.items():

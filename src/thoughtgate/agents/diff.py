@@ -1,7 +1,4 @@
-"""What a rewrite would change, for people to read.
-
-Pure: the outcome of a rewrite in, a unified diff out. Touches nothing.
-"""
+"""A readable preview of a rewrite, as a unified diff. Changes no file."""
 
 import difflib
 import re
@@ -14,7 +11,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def unified_diff(files: Iterable[FileRewrite]) -> str:
-    """Return what a rewrite would change, as a unified diff with three lines of context."""
+    """Return the changes of a rewrite as a unified diff with three lines of context."""
     parts: list[str] = []
     for changed in files:
         name = _visible(str(changed.file.path))
@@ -34,5 +31,5 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _visible(text: str) -> str:
-    """Return a text that cannot steer a terminal: a config file may come with a repository."""
+    """Escape control characters: a config file from a repository could contain anything."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

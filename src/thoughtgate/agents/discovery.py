@@ -1,10 +1,10 @@
-"""From an agent to a plan: its files, its servers, and what is wrong with them.
+"""Discovery of an agent's config files and MCP servers.
 
-Owns the reading of config files and the judgement of every entry in them. Writes nothing. What it
-finds wrong is returned with the plan, all of it at once; ``Plan.require`` turns it into an error.
+Reads the config files and decides for every entry whether it can be governed. Writes nothing.
+All problems are returned together with the plan; ``Plan.require`` raises them as one error.
 
-A file with comments is read even where the agent wants plain JSON: governing an entry that the
-agent ignores costs nothing, missing one that it reads would.
+A file with comments is read even if the agent accepts only plain JSON: governing an entry that
+the agent ignores does no harm, but missing one that it uses would.
 """
 
 import os
@@ -16,26 +16,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.agents.catalog import AGENTS, Agent
-from thoughtgate.agents.config_paths import Search, layers_of
-from thoughtgate.agents.documents import Document, in_file, parse_document
-from thoughtgate.agents.entries import ConfigFile, Layer, OutsideServer, ServerEntry, Status
+from thoughtgate.agents.config_paths import Search, config_layers
+from thoughtgate.agents.documents import ConfigDocument, parse_document, with_file
+from thoughtgate.agents.entries import ConfigFile, Layer, ServerEntry, Status, UngovernedServer
 from thoughtgate.agents.entry_shapes import (
     argv_of,
-    is_ours,
+    command_keys,
+    is_shim_command,
     is_switched_off,
     lookup,
     merge_keys,
-    slots_of,
     transport_of,
     url_of,
     will_start,
 )
 from thoughtgate.agents.expansion import undefined_variables
-from thoughtgate.agents.ungoverned_servers import outside_servers
+from thoughtgate.agents.ungoverned_servers import find_ungoverned_servers
 from thoughtgate.errors import ConfigError, Problem
 
 MAX_FILE: Final = 64 * 1024 * 1024
-"""Bytes of a config file; Claude Code's grow to a few megabytes of history."""
+"""Maximum bytes of a config file; Claude Code's contain a few megabytes of history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class Plan:
     own: tuple[str, ...]
     files: tuple[ConfigFile, ...]
     entries: tuple[ServerEntry, ...]
-    """Every entry of every layer, the weakest layer first."""
+    """Every entry of every layer, lowest precedence first."""
     problems: tuple[Problem, ...]
     """Reasons not to start."""
     warnings: tuple[Problem, ...]
-    outside: tuple[OutsideServer, ...]
-    """Servers that no rewrite can reach."""
+    outside: tuple[UngovernedServer, ...]
+    """Servers that rewriting config files cannot govern."""
 
-    def having(self, *statuses: Status) -> tuple[ServerEntry, ...]:
-        """Return the entries of these statuses."""
+    def with_status(self, *statuses: Status) -> tuple[ServerEntry, ...]:
+        """Return the entries that have one of these statuses."""
         return tuple(entry for entry in self.entries if entry.status in statuses)
 
     def require(self) -> None:
@@ -63,19 +63,19 @@ class Plan:
         if self.problems:
             raise ConfigError(self.problems)
 
-    def again(self) -> "Plan":
+    def reread(self) -> "Plan":
         """Return the plan for the files as they are now."""
-        return discover_by(self.search, self.own)
+        return discover_for(self.search, self.own)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What is collected while the files are read."""
+    """Results collected while the files are read."""
 
     problems: list[Problem]
     warnings: list[Problem]
     files: dict[Path, ConfigFile]
-    documents: dict[Path, Document]
+    documents: dict[Path, ConfigDocument]
 
 
 def discover(
@@ -89,7 +89,7 @@ def discover(
     own: Sequence[str] = (),
     platform: str = sys.platform,
 ) -> Plan:
-    """Find an agent's config files and judge every server in them.
+    """Find an agent's config files and the servers in them.
 
     Args:
         agent_type: as ``detect_agent`` returns it.
@@ -98,28 +98,28 @@ def discover(
         home: the user's home directory.
         config_path: the one file to govern, in place of every other.
         argv: the agent's command line.
-        own: paths of this program, beside any that is named thoughtgate.
-        platform: decides between the paths of Linux and macOS.
+        own: paths of this program, in addition to any path that ends in ``thoughtgate``.
+        platform: selects the paths of Linux or macOS.
     """
     search = Search(agent_type, env, cwd, home, config_path, tuple(argv), platform)
-    return discover_by(search, tuple(own))
+    return discover_for(search, tuple(own))
 
 
-def discover_by(search: Search, own: tuple[str, ...]) -> Plan:
-    """Find and judge by everything that a search holds."""
+def discover_for(search: Search, own: tuple[str, ...]) -> Plan:
+    """Find the config files and servers for a search."""
     agent = AGENTS[search.agent_type]
     reading = _Reading([], [], {}, {})
     try:
-        layers = layers_of(search)
+        layers = config_layers(search)
     except ConfigError as error:
         return Plan(search, agent, own, (), (), error.problems, (), ())
     for layer in layers:
         _read(layer, reading)
     entries = _judge(agent, own, layers, reading)
-    outside = outside_servers(search)
-    _complain(agent, layers, entries, reading)
+    outside = find_ungoverned_servers(search)
+    _report_nothing_to_govern(agent, layers, entries, reading)
     if not reading.problems:
-        _complain_of_variables(agent, search, entries, reading)
+        _report_variables(agent, search, entries, reading)
     return Plan(
         search=search,
         agent=agent,
@@ -133,7 +133,7 @@ def discover_by(search: Search, own: tuple[str, ...]) -> Plan:
 
 
 def _read(layer: Layer, reading: _Reading) -> None:
-    """Read and parse a layer's file, once for all layers in it."""
+    """Read and parse a layer's file, once for all layers in that file."""
     if layer.real in reading.files:
         return
     name = str(layer.path)
@@ -145,10 +145,10 @@ def _read(layer: Layer, reading: _Reading) -> None:
         reading.warnings.append(Problem("", f"cannot be read: {error.strerror}", name))
         return
     except ConfigError as error:
-        reading.problems += in_file(error, name).problems
+        reading.problems += with_file(error, name).problems
         return
     if names > 1 and layer.writable:
-        message = f"has {names} names (hard links); writing it gives this name a file of its own"
+        message = f"has {names} hard links; wrapping it will detach this name from the others"
         reading.warnings.append(Problem("", message, name))
     found = ConfigFile(layer.path, layer.real, layer.format, content, layer.lock_directory)
     reading.files[layer.real] = found
@@ -162,41 +162,44 @@ def _read(layer: Layer, reading: _Reading) -> None:
         return
     reading.documents[layer.real] = document
     if layer.strict and document.extra:
-        _complain_of_comment(layer, document.extra, reading)
+        _report_comment(layer, document.extra, reading)
 
 
 def _content(path: Path) -> tuple[bytes, int]:
-    """Return what a file holds and how many names it has.
+    """Return the content of a file and the number of its hard links.
 
     Raises:
-        ConfigError: it is a pipe or a device: reading it would wait, or take it from the agent.
+        ConfigError: it is not a regular file. Reading a pipe could block, or consume data that
+            is meant for the agent.
         OSError: it cannot be read.
     """
-    # Without waiting: the writer of a pipe may never come.
+    # Non-blocking, because opening a pipe without a writer would wait forever.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            message = "is not a regular file; put the servers into one"
+            message = "is not a regular file; move the servers to a regular file"
             raise ConfigError([Problem("", message, str(path))])
         return file.read(MAX_FILE + 1), status.st_nlink
 
 
-def _complain_of_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> None:
-    """Say what the agent makes of a file that is not plain JSON."""
+def _report_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> None:
+    """Report how the agent treats a file that is not plain JSON."""
     line, what = extra
     if layer.scope == "project":
-        message = f"a {what}: the agent reads plain JSON here and ignores the whole file"
+        message = f"contains a {what}; the agent accepts only plain JSON and ignores this file"
         reading.warnings.append(Problem("", message, str(layer.path), line))
     else:
-        message = f"a {what}: the agent reads plain JSON here and refuses to start; remove it"
+        message = (
+            f"contains a {what}; the agent accepts only plain JSON and will not start; remove it"
+        )
         reading.problems.append(Problem("", message, str(layer.path), line))
 
 
 def _judge(
     agent: Agent, own: tuple[str, ...], layers: Sequence[Layer], reading: _Reading
 ) -> list[ServerEntry]:
-    """Return the entries of all layers with what becomes of each."""
+    """Return the entries of all layers, each with its status."""
     stacks: dict[str, list[tuple[Layer, Any]]] = {}
     for layer in layers:
         for name, raw in _entries_in(layer, reading).items():
@@ -205,17 +208,17 @@ def _judge(
 
 
 def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
-    """Return the raw entries of a layer, when each of them has one reading."""
+    """Return the raw entries of a layer, unless duplicate keys make them ambiguous."""
     document = reading.documents.get(layer.real)
     if document is None:
         return {}
     table = lookup(document.values, layer.key)
-    if layer.format == "json" and _stands_twice(layer, document, reading):
+    if layer.format == "json" and _is_duplicated(layer, document, reading):
         return {}
     if table is None and isinstance(document.values, Mapping):
         return {}
     if not isinstance(table, Mapping):
-        message = "must be a table of servers by name"
+        message = "must be an object that maps server names to servers"
         reading.problems.append(Problem(".".join(layer.key), message, str(layer.path)))
         return {}
     if layer.format == "json":
@@ -223,37 +226,37 @@ def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
     return table
 
 
-def _stands_twice(layer: Layer, document: Document, reading: _Reading) -> bool:
-    """Complain of a second table of servers: one reader takes the last, another joins the two."""
+def _is_duplicated(layer: Layer, document: ConfigDocument, reading: _Reading) -> bool:
+    """Report a second table of servers: some parsers use the last one, others merge the two."""
     try:
         document.raw(layer.key)
     except KeyError:
         return False
     except ConfigError as error:
-        reading.problems += in_file(error, str(layer.path)).problems
+        reading.problems += with_file(error, str(layer.path)).problems
         return True
     return False
 
 
 def _refuse_duplicates(
-    layer: Layer, document: Document, table: Mapping[str, Any], reading: _Reading
+    layer: Layer, document: ConfigDocument, table: Mapping[str, Any], reading: _Reading
 ) -> None:
-    """Complain of keys that stand twice on the way to a command: readers differ on which counts."""
+    """Report duplicate keys on the path to a command: parsers differ on which one they use."""
     for name, raw in table.items():
         try:
             document.raw((*layer.key, name))
             if isinstance(raw, Mapping):
-                for keys in set(slots_of(raw)):
+                for keys in set(command_keys(raw)):
                     if lookup(raw, keys) is not None:
                         document.raw((*layer.key, name, *keys))
         except ConfigError as error:
-            reading.problems += in_file(error, str(layer.path)).problems
+            reading.problems += with_file(error, str(layer.path)).problems
 
 
 def _resolve(
     agent: Agent, own: tuple[str, ...], name: str, stack: Sequence[tuple[Layer, Any]]
 ) -> list[ServerEntry]:
-    """Judge all entries of one name, from the weakest to the one in force."""
+    """Return all entries of one name with their status, from lowest to highest precedence."""
     merged: dict[str, Any] = {}
     prefixes = []
     for _, raw in stack:
@@ -262,8 +265,8 @@ def _resolve(
         prefixes.append(merged)
     entries = []
     for index, (layer, raw) in enumerate(stack):
-        # A stronger file may switch on what a weaker one switched off, so an entry is left alone
-        # only if it is off under every file that may be in force.
+        # A file of higher precedence may enable a server that this one disables, so an entry is
+        # skipped only if it stays disabled with every such file applied.
         above = prefixes[index:] if agent.merge == "keys" else prefixes[index : index + 1]
         starts = any(will_start(prefix, agent) for prefix in above)
         entry = _entry(name, layer, raw, prefixes[index])
@@ -275,7 +278,7 @@ def _resolve(
 
 
 def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> ServerEntry:
-    """Return an entry's facts; its status is judged by the caller."""
+    """Return an entry's settings; the caller determines its status."""
     argv = argv_of(merged)
     env = lookup(merged, ("command", "env")) or merged.get("env") or merged.get("environment")
     headers = merged.get("headers") or merged.get("http_headers")
@@ -296,13 +299,13 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
 
 
 def _status(entry: ServerEntry, *, starts: bool, own: tuple[str, ...]) -> tuple[Status, str]:
-    """Return what becomes of an entry, and why if it cannot be governed."""
-    if is_ours([entry.command, *entry.args], own):
+    """Return an entry's status, with the reason if it cannot be governed."""
+    if is_shim_command([entry.command, *entry.args], own):
         return "managed", ""
     if not starts:
         return "disabled", ""
     if not entry.layer.writable:
-        return "unsupported", "stands in a file that only an administrator may change"
+        return "unsupported", "is in a file that only an administrator may change"
     if entry.transport != "stdio":
         return "remote", ""
     if not entry.command:
@@ -310,16 +313,16 @@ def _status(entry: ServerEntry, *, starts: bool, own: tuple[str, ...]) -> tuple[
     return "governed", ""
 
 
-def _complain(
+def _report_nothing_to_govern(
     agent: Agent, layers: Sequence[Layer], entries: Sequence[ServerEntry], reading: _Reading
 ) -> None:
-    """Add the reasons why there is nothing to govern."""
+    """Report why there is nothing to govern, if that is so."""
     if not reading.files:
         searched = dict.fromkeys(str(layer.path) for layer in layers if layer.writable)
         listed = "".join(f"\n  {path}" for path in searched)
         message = (
             f"No config file of {agent.name} found. Looked for:{listed}\n"
-            "Name another file with --config-path"
+            "Specify another file with --config-path"
         )
         reading.problems.append(Problem("", message))
     elif reading.problems:
@@ -331,19 +334,19 @@ def _complain(
         names = ", ".join(dict.fromkeys(str(entry.layer.path) for entry in entries))
         hint = ""
         if agent.off_switch == "ignored":
-            hint = f"; {agent.name} would start them all the same: remove the key or the entries"
+            hint = f"; {agent.name} ignores that key and would start them: remove it or the entries"
         message = f"All MCP servers are disabled{hint}"
         reading.problems.append(Problem("", message, names))
 
 
-def _complain_of_variables(
+def _report_variables(
     agent: Agent, search: Search, entries: Sequence[ServerEntry], reading: _Reading
 ) -> None:
-    """Report references that cannot be resolved."""
+    """Report references to variables that cannot be resolved."""
     for entry in entries:
         if entry.status not in ("governed", "shadowed", "remote"):
             continue
-        # `env` of the file is for the agent to expand as well; defaults make a reference whole.
+        # The agent expands references in an entry's own `env` too, so all of the entry is checked.
         for name in undefined_variables(entry.raw, agent.syntax, search.env, agent.provided):
             message = f"refers to the variable {name}, which is not set and has no default"
             problem = Problem(".".join(entry.path), message, str(entry.layer.path))

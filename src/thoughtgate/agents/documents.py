@@ -1,8 +1,8 @@
-"""A config text under edit, whatever its format.
+"""Editing of config files in place, independent of their format.
 
-Owns the one interface that rewriting and restoring speak, and its JSON side. An edit names the
-entry it belongs to and the keys inside it; only that entry's text is parsed again for it, so a
-file of many servers costs no more than its length.
+Defines the interface that rewriting and restoring use, and implements it for JSON. An edit
+names an entry and the keys inside it. Only the text of that entry is parsed again, so the cost
+of an edit does not grow with the number of servers.
 """
 
 import json
@@ -16,47 +16,47 @@ from thoughtgate.agents.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError, Problem
 
 
-class Document(Protocol):
+class ConfigDocument(Protocol):
     """A parsed config text whose entries can be edited in place."""
 
     @property
     def values(self) -> Any:
-        """The whole file as values, as it was before any edit."""
+        """The values of the whole file before any edit."""
 
     @property
     def extra(self) -> tuple[int, str] | None:
-        """Line and name of the first thing that a strict reader refuses."""
+        """Line and kind of the first thing that a strict parser refuses, such as a comment."""
 
     def raw(self, path: KeyPath) -> str:
-        """Return the text of a value as it was before any edit."""
+        """Return the text of a value before any edit."""
 
     def encode(self, value: Any) -> str:
         """Return a value as text in this format."""
 
     def decode(self, raw: str) -> Any:
-        """Return the value that a text in this format stands for."""
+        """Parse a value in this format."""
 
     def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
-        """Put ``raw`` in the place of a value."""
+        """Replace a value with ``raw``."""
 
     def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
-        """Add a key after a sibling, or first when that is None."""
+        """Add a key after the key ``after``, or as the first key if that is None."""
 
     def remove(self, entry: KeyPath, keys: KeyPath) -> None:
-        """Take a key and its value out."""
+        """Remove a key and its value."""
 
     def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
-        """Insert values at the head of an array."""
+        """Insert values at the start of an array."""
 
-    def behead(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
-        """Take the first elements out of an array."""
+    def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
+        """Remove the first elements of an array."""
 
     def render(self) -> str:
         """Return the text with every edit in it."""
 
 
 class JsonDocument:
-    """A JSON or JSONC text under edit."""
+    """An editable JSON or JSONC text."""
 
     def __init__(self, text: str) -> None:
         self._tree = jsonc.parse(text)
@@ -65,7 +65,7 @@ class JsonDocument:
 
     @property
     def extra(self) -> tuple[int, str] | None:
-        """Line and name of the first comment or trailing comma."""
+        """Line and kind of the first comment or trailing comma."""
         if not self._tree.extras:
             return None
         offset, name = min(self._tree.extras)
@@ -82,7 +82,7 @@ class JsonDocument:
 
     @staticmethod
     def decode(raw: str) -> Any:
-        """Return the value that a JSON text stands for."""
+        """Parse a JSON value."""
         tree = jsonc.parse(raw)
         return tree.value(tree.root)
 
@@ -102,9 +102,9 @@ class JsonDocument:
         """Insert values at the head of an array."""
         self._edited[entry] = jsonc.prepend(self._text(entry), keys, values)
 
-    def behead(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
+    def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
         """Take the first elements out of an array."""
-        self._edited[entry] = jsonc.behead(self._text(entry), keys, count)
+        self._edited[entry] = jsonc.remove_first(self._text(entry), keys, count)
 
     def render(self) -> str:
         """Return the text with every edit in it."""
@@ -125,7 +125,7 @@ class JsonDocument:
         return node
 
 
-def parse_document(content: bytes, form: Format, *, file: str = "") -> Document:
+def parse_document(content: bytes, form: Format, *, file: str = "") -> ConfigDocument:
     """Parse the bytes of a config file.
 
     Raises:
@@ -138,21 +138,22 @@ def parse_document(content: bytes, form: Format, *, file: str = "") -> Document:
         message = f"not UTF-8 text: byte {error.start} cannot be read"
         raise ConfigError([Problem("", message, file)]) from error
     except ConfigError as error:
-        raise in_file(error, file) from error
+        raise with_file(error, file) from error
 
 
-def in_file(error: ConfigError, file: str) -> ConfigError:
-    """Return the same complaint with the file's name in it."""
+def with_file(error: ConfigError, file: str) -> ConfigError:
+    """Return the same error with the file's name added to each problem."""
     return ConfigError([problem._replace(file=file) for problem in error.problems])
 
 
 def read_back(text: str, form: Format) -> Any:
-    """Return the values of a text by a reader other than the one that edited it, where there is one.
+    """Parse an edited text, for JSON with a different parser than the one that edited it.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the text cannot be parsed.
     """
     if form == "json":
+        # An independent parser also catches mistakes of our own.
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):  # comments, or numbers of thousands of digits
@@ -160,16 +161,19 @@ def read_back(text: str, form: Format) -> Any:
     return parse_document(text.encode(), form).values
 
 
-def says(text: str, form: Format, expected: Any) -> bool:
-    """Whether a text, read back, holds exactly these values."""
+def reads_back_as(text: str, form: Format, expected: Any) -> bool:
+    """Tell whether a text parses to exactly these values."""
     try:
         return bool(read_back(text, form) == expected)
     except (ConfigError, RecursionError):
         return False
 
 
-def detached(values: Any, entries: Iterable[KeyPath]) -> Any:
-    """Return the same values with these entries, and the tables around them, free to be changed."""
+def copy_entries(values: Any, entries: Iterable[KeyPath]) -> Any:
+    """Return the values with copies of these entries, and of the tables around them.
+
+    Copying everything would be slow: a file can contain megabytes of an agent's history.
+    """
     copy = dict(values)
     fresh = {id(copy)}
     for path in entries:

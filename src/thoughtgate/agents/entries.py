@@ -1,8 +1,7 @@
-"""What is found in agents' config files, as frozen values.
+"""The contents of agents' config files as immutable values.
 
-Owns the records that the rest of the room passes around: a place where servers are listed
-(``Layer``), a file as it was read (``ConfigFile``), one server in it (``ServerEntry``). It knows
-no agent by name and reads nothing.
+A ``Layer`` is a place where servers are listed, a ``ConfigFile`` is a file as it was read, and a
+``ServerEntry`` is one server in it.
 """
 
 from collections.abc import Mapping
@@ -11,42 +10,42 @@ from pathlib import Path
 from typing import Any, Literal
 
 KeyPath = tuple[str, ...]
-"""Keys from the top of a file, or of an entry, down to a value."""
+"""Keys that lead from the root of a file, or of an entry, to a value."""
 
 Format = Literal["json", "toml"]
 Transport = Literal["stdio", "http", "sse"]
 
 Status = Literal["governed", "shadowed", "disabled", "remote", "managed", "unsupported"]
-"""What becomes of an entry.
+"""How an entry is treated.
 
 ``governed``     a stdio server that is put behind the gate
-``shadowed``     the same, though another file's entry of that name is in force today
-``disabled``     the agent will not start it; left as it is
-``remote``       reached by URL; behind the gate only if the caller offers a command for it
-``managed``      its command is already ours
-``unsupported``  cannot be put behind the gate; ``ServerEntry.note`` says why
+``shadowed``     the same, but another file's entry of that name currently takes precedence
+``disabled``     the agent will not start it; left unchanged
+``remote``       has a URL; put behind the gate only if the caller supplies a command for it
+``managed``      its command is already a ThoughtGate shim
+``unsupported``  cannot be put behind the gate; ``ServerEntry.note`` gives the reason
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One place an agent loads servers from: a table inside a file."""
+    """A place from which an agent loads servers: a table inside a file."""
 
     path: Path
-    """The file as the agent names it."""
+    """The path that the agent uses."""
     real: Path
-    """The file itself, links followed: what is locked and written."""
+    """The path with links resolved; this file is locked and written."""
     scope: str
     """``user``, ``local``, ``project``, ``flag`` or ``system``."""
     key: KeyPath
-    """Where in the file the servers are listed."""
+    """The keys of the table of servers in the file."""
     format: Format = "json"
     strict: bool = False
-    """The agent reads plain JSON here: a comment makes it refuse or ignore the file."""
+    """The agent accepts only plain JSON: with a comment it refuses or ignores the file."""
     writable: bool = True
-    """False for what an administrator put there for everybody."""
+    """False for system-wide files that an administrator manages."""
     lock_directory: bool = False
-    """The agent itself locks this file with a ``<file>.lock`` directory while it writes."""
+    """Whether the agent creates a ``<file>.lock`` directory while it writes this file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ServerEntry:
-    """One server of one layer, with what the agent would run for it."""
+    """One server of one layer, and how the agent would start or reach it."""
 
     id: str
     layer: Layer
@@ -70,26 +69,26 @@ class ServerEntry:
     transport: Transport = "stdio"
     command: str = ""
     args: tuple[Any, ...] = ()
-    """As written, unexpanded; strings in every valid file, but kept whatever they are."""
+    """As written, with variables not expanded. Usually strings; other types are preserved."""
     env: Mapping[str, Any] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, Any] = field(default_factory=dict)
     cwd: str = ""
     enabled: bool = True
     note: str = ""
-    """Why an entry is unsupported."""
+    """The reason why an entry is unsupported."""
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The entry as this layer alone has it; the fields above hold what is merged into force."""
+    """The entry in this layer alone; the fields above contain the merged values."""
 
     @property
     def path(self) -> KeyPath:
-        """Where the entry stands in its file."""
+        """The keys that lead to the entry in its file."""
         return (*self.layer.key, self.id)
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideServer:
-    """Servers that the agent may start from a place that no rewrite reaches."""
+class UngovernedServer:
+    """A source of servers that rewriting config files cannot govern."""
 
     place: str
     reason: str

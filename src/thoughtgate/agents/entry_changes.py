@@ -1,6 +1,6 @@
-"""What was done to an entry, as values that a journal can hold.
+"""The changes that a wrap made to an entry, in a form that the journal can store.
 
-Pure data: written by ``rewrite``, read by ``revert``, kept by ``journal``.
+Data only: ``rewrite`` creates it, ``journal`` stores it, ``revert`` undoes it.
 """
 
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from thoughtgate.agents.entries import KeyPath
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """One edit of one entry."""
 
     op: Literal["replace", "insert", "remove", "prepend"]
     keys: KeyPath
     new: Any = None
-    """The value put there; for ``prepend`` the elements put before the others."""
+    """The new value; for ``prepend``, the elements added at the start."""
     old: str = ""
-    """The text that stood there, for ``replace`` and ``remove``."""
+    """The previous text, for ``replace`` and ``remove``."""
     after: str | None = None
-    """The key it stands behind, for ``insert`` and for undoing ``remove``; None: it is the first."""
+    """The preceding key, for ``insert`` and for undoing ``remove``; None if it is the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRecord:
-    """What was done to one entry."""
+    """All changes to one entry."""
 
     path: KeyPath
     server_id: str
     head: tuple[str, ...]
-    """The words that the entry's command line begins with since: by them it is known as ours."""
-    changes: tuple[Change, ...]
+    """The words that the wrapped command line begins with; they identify the entry as wrapped."""
+    changes: tuple[EntryChange, ...]

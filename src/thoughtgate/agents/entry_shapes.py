@@ -1,8 +1,7 @@
-"""How a server entry says what to run.
+"""Extraction of the command line or URL from a server entry.
 
-Pure: one entry, as values, to the command line it stands for and the keys that hold it. Three
-shapes are known: ``command`` and ``args`` side by side, one ``command`` array (opencode), and a
-``command`` object with ``path`` and ``args`` (older Zed files).
+Agents use three shapes for the command line: ``command`` and ``args`` side by side, one
+``command`` array (opencode), and a ``command`` object with ``path`` and ``args`` (older Zed).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ REMOTE_KEYS: Final = (
     "auth",
     "scopes",
 )
-"""Keys that only a URL entry has; some agents refuse a command beside them."""
+"""Keys that only a URL entry has; some agents refuse an entry that also has a command."""
 
 _REMOTE_TYPES: Final = frozenset(
     {"http", "sse", "remote", "streamable-http", "streamable_http", "streamableHttp", "ws"}
@@ -36,26 +35,26 @@ _REMOTE_TYPES: Final = frozenset(
 _OUR_NAMES: Final = frozenset({"thoughtgate", "thoughtgate.exe"})
 
 
-class Slots(NamedTuple):
-    """The keys of an entry that hold its command line."""
+class CommandKeys(NamedTuple):
+    """The keys of an entry that contain its command line."""
 
     command: KeyPath
     args: KeyPath
 
     @property
     def is_array(self) -> bool:
-        """Whether one array holds command and arguments together."""
+        """Whether a single array contains the command and its arguments."""
         return self.command == self.args
 
 
-def slots_of(entry: Mapping[str, Any]) -> Slots:
-    """Return where an entry keeps its command line."""
+def command_keys(entry: Mapping[str, Any]) -> CommandKeys:
+    """Return the keys that contain an entry's command line."""
     command = entry.get("command")
     if isinstance(command, list):
-        return Slots(("command",), ("command",))
+        return CommandKeys(("command",), ("command",))
     if isinstance(command, Mapping):
-        return Slots(("command", "path"), ("command", "args"))
-    return Slots(("command",), ("args",))
+        return CommandKeys(("command", "path"), ("command", "args"))
+    return CommandKeys(("command",), ("args",))
 
 
 def lookup(entry: Any, keys: KeyPath) -> Any:
@@ -69,9 +68,9 @@ def lookup(entry: Any, keys: KeyPath) -> Any:
 
 def argv_of(entry: Mapping[str, Any]) -> list[Any]:
     """Return the command line of an entry as written; empty when it has no command."""
-    slots = slots_of(entry)
-    command, args = lookup(entry, slots.command), lookup(entry, slots.args)
-    if slots.is_array:
+    keys = command_keys(entry)
+    command, args = lookup(entry, keys.command), lookup(entry, keys.args)
+    if keys.is_array:
         return list(command)
     if not isinstance(command, str) or not command:
         return []
@@ -85,7 +84,7 @@ def url_of(entry: Mapping[str, Any]) -> str:
 
 
 def transport_of(entry: Mapping[str, Any]) -> Transport | None:
-    """Return how the agent would reach the server, or None when the entry does not say."""
+    """Return the transport that the agent would use, or None when the entry does not define one."""
     kind = entry.get("type") or entry.get("transport")
     if url_of(entry) and (kind in _REMOTE_TYPES or not argv_of(entry)):
         return "sse" if kind == "sse" else "http"
@@ -93,23 +92,23 @@ def transport_of(entry: Mapping[str, Any]) -> Transport | None:
 
 
 def is_switched_off(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry says that it is off, heeded by its agent or not."""
+    """Tell whether an entry is marked as disabled, even if its agent ignores the mark."""
     return entry.get("disabled") is True or entry.get("enabled") is False
 
 
 def will_start(entry: Mapping[str, Any], agent: Agent) -> bool:
-    """Whether the agent would start the server, by what it heeds."""
+    """Tell whether the agent would start the server, given the keys that it supports."""
     if agent.off_switch in ("disabled", "either") and entry.get("disabled") is True:
         return False
     return not (agent.off_switch in ("enabled", "either") and entry.get("enabled") is False)
 
 
-def is_ours(argv: Sequence[Any], own: Sequence[str] = ()) -> bool:
-    """Whether a command line runs our shim, directly or through an interpreter or a runner.
+def is_shim_command(argv: Sequence[Any], own: Sequence[str] = ()) -> bool:
+    """Tell whether a command line runs our shim, directly or through an interpreter or runner.
 
     Args:
         argv: the command line as written.
-        own: further paths that this program is known by.
+        own: further paths of this program.
     """
     for word, following in pairwise(argv):
         if not isinstance(word, str) or word == "--":
@@ -121,7 +120,7 @@ def is_ours(argv: Sequence[Any], own: Sequence[str] = ()) -> bool:
 
 
 def merge_keys(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry joined key by key: tables are merged, everything else is replaced."""
+    """Merge two entries key by key: tables are merged, other values are replaced."""
     merged = dict(lower)
     for key, value in upper.items():
         below = merged.get(key)

@@ -1,13 +1,12 @@
 """References to environment variables in config values.
 
-Pure. The agent expands them, not the gate: the expanded text would put secrets into argv, and
-some agents write expanded values back to their files. So a rewrite leaves every reference as it
-stands, and this module finds the ones that cannot be resolved.
+The agent expands them, not the gate: expanding would put secrets into argv, and some agents
+write expanded values back to their files. A rewrite therefore keeps every reference, and this
+module finds those that cannot be resolved.
 
-An undefined variable without a default is an error where seed 000 asks for expansion (Claude
-Code, Windsurf) and for Cursor, which shares Windsurf's syntax: the server would get the literal
-text as an argument or a token. It is a warning for Gemini CLI, opencode and VS Code, which put an
-empty string or the literal there by documented habit.
+An undefined variable without a default is an error for Claude Code, Windsurf and Cursor, where
+the server would get the literal text as an argument or token. It is a warning for Gemini CLI,
+opencode and VS Code, which are documented to use an empty string or the literal text.
 """
 
 import re
@@ -31,7 +30,7 @@ _PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 def undefined_variables(
     value: Any, syntax: Syntax, env: Mapping[str, str], provided: Collection[str] = ()
 ) -> list[str]:
-    """Return the variables that a value refers to, without a default, and that nobody defines.
+    """Return the undefined variables that a value refers to without a default.
 
     Args:
         value: a string, or lists and objects of strings.
@@ -53,9 +52,9 @@ def undefined_variables(
 
 
 def expand(text: str, syntax: Syntax, env: Mapping[str, str]) -> str:
-    """Return a text with its references filled in, as the agent would; unset ones stay as they are.
+    """Expand the references in a text as the agent would; undefined ones are kept.
 
-    For values that do not go into an agent's file again: a URL, a header.
+    Only for values that are not written to an agent's file again, such as a URL or a header.
     """
     pattern = _PATTERNS.get(syntax)
     if pattern is None:

@@ -1,8 +1,8 @@
 """The crash journal: what a wrap changed, so that any later process can undo it.
 
-Owns ``<state>/wraps/<key>.json``. It is written before the first config is, and removed after the
-last one is back. What it says is believed only as far as the files bear it out: a backup counts
-when its digest is the one noted here.
+The journal is ``<state>/wraps/<key>.json``. It is written before the first config file and
+removed after the last one is restored. Its contents are checked against the files: a backup is
+used only if its digest matches the one recorded here.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from thoughtgate.agents.atomic import write_private
 from thoughtgate.agents.entries import Format
-from thoughtgate.agents.entry_changes import Change, EntryRecord
+from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.errors import ConfigError, Problem, UsageError
 
 VERSION: Final = 1
@@ -27,14 +27,14 @@ class FileRecord:
     """One config file of a wrap."""
 
     path: Path
-    """As the agent names it."""
+    """The path that the agent uses."""
     real: Path
     backup: Path
     format: Format
     original: str
-    """Digest of what the file held before."""
+    """Digest of the original content."""
     written: str
-    """Digest of what the wrap put there."""
+    """Digest of the content that the wrap wrote."""
     lock_directory: bool
     entries: tuple[EntryRecord, ...]
 
@@ -47,20 +47,22 @@ class Journal:
     agent_type: str
     pid: int
     started_at: str
-    """When the wrap began; for people."""
+    """When the wrap began, for people who read the journal."""
     files: tuple[FileRecord, ...]
     file: Path
-    """Where the journal itself lies."""
+    """The path of the journal itself."""
 
 
 def journal_path(state: Path, key: str) -> Path:
-    """Return where the journal of a run lies.
+    """Return the path of a run's journal.
 
     Raises:
         UsageError: the key cannot be a file name.
     """
     if not _KEY.fullmatch(key):
-        raise UsageError(f"{key!r} cannot name a run: use letters, digits, dot, dash, underscore")
+        raise UsageError(
+            f"{key!r} is not a valid run name: use letters, digits, dots, dashes and underscores"
+        )
     return state / "wraps" / f"{key}.json"
 
 
@@ -72,7 +74,7 @@ def save_journal(journal: Journal) -> None:
 
 
 def remove_journal(journal: Journal) -> None:
-    """Remove a journal whose files are all back."""
+    """Remove a journal after all its files are restored."""
     journal.file.unlink(missing_ok=True)
 
 
@@ -99,7 +101,8 @@ def load_journal(file: Path) -> Journal:
     try:
         body = json.loads(file.read_bytes())
         if body["version"] != VERSION:
-            raise ConfigError([Problem("version", "written by another version", str(file))])
+            message = "written by a different version of ThoughtGate; run unwrap with that version"
+            raise ConfigError([Problem("version", message, str(file))])
         return Journal(
             key=str(body["key"]),
             agent_type=str(body["agent_type"]),
@@ -111,7 +114,9 @@ def load_journal(file: Path) -> Journal:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"not a readable journal ({error}); compare the backups by hand, then remove it"
+        message = (
+            f"cannot be read as a journal ({error}); compare the backups by hand, then remove it"
+        )
         raise ConfigError([Problem("", message, str(file))]) from error
 
 
@@ -135,7 +140,7 @@ def _entry_record(body: Any) -> EntryRecord:
         server_id=str(body["server_id"]),
         head=tuple(body["head"]),
         changes=tuple(
-            Change(one["op"], tuple(one["keys"]), one["new"], str(one["old"]), one["after"])
+            EntryChange(one["op"], tuple(one["keys"]), one["new"], str(one["old"]), one["after"])
             for one in body["changes"]
         ),
     )

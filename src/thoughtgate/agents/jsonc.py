@@ -1,14 +1,13 @@
-"""JSON with comments, edited in place.
+"""A parser and in-place editor for JSON with comments.
 
-Owns the syntax: text to a tree with spans, and edits that change the text of one value and
-nothing else, so that comments, order, indentation, trailing commas, line endings, a byte order
-mark and a missing final newline survive. Knows nothing of agents or files.
+Parses text to a tree with offsets. An edit changes the text of one value and nothing else, so
+comments, order, indentation, trailing commas, line endings, a byte order mark and a missing
+final newline survive.
 
-An edit of an array inserts at its head or removes from it; the elements that were there are never
-written anew.
+An edit of an array inserts or removes elements at its start; other elements are not rewritten.
 
-Files can have megabytes of an agent's own history in them, so a tree is built only as far as it
-is asked for: what is plain JSON inside is read by the standard library in one go.
+Files can contain megabytes of an agent's history, so the tree is built lazily: a nested value
+that is plain JSON is parsed by the standard library in one step.
 """
 
 import json
@@ -21,7 +20,7 @@ from thoughtgate.agents.entries import KeyPath
 from thoughtgate.errors import ConfigError, Problem
 
 MAX_DEPTH: Final = 128
-"""Deeper than any agent's file, far from Python's recursion limit."""
+"""Deeper than any agent's file, and far from Python's recursion limit."""
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -32,19 +31,19 @@ _ATOM = re.compile(rf"(?:true|false|null|{_NUMBER})(?![\w.+-])")
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it stands in the text."""
+    """A value and its position in the text."""
 
     start: int
     end: int = 0
-    members: "list[Member] | None" = None
+    members: "list[JsonMember] | None" = None
     items: "list[Node] | None" = None
     whole: Any = None
-    """The value of an object or array that was read in one go; its inside is looked at when asked."""
+    """The value of an object or array that was parsed in one step; its members are parsed later."""
     is_whole: bool = False
 
 
 @dataclass(slots=True)
-class Member:
+class JsonMember:
     """A key of an object and its value."""
 
     key: str
@@ -60,10 +59,10 @@ class Tree:
     text: str
     root: Node
     extras: list[tuple[int, str]] = field(default_factory=list)
-    """Offset and name of everything that plain JSON would refuse, in order."""
+    """Offset and kind of everything that plain JSON does not allow, in order."""
 
     def find(self, path: KeyPath) -> Node | None:
-        """Return the node at a path; a key that stands there twice has no one reading.
+        """Return the node at a path, or None.
 
         Raises:
             ConfigError: a key of the path is duplicated.
@@ -77,7 +76,7 @@ class Tree:
                 return None
             if len(found) > 1:
                 line = line_of(self.text, found[1].start)
-                message = "this key stands here twice; remove one of the two"
+                message = "duplicate key; remove one of the two"
                 raise ConfigError([Problem(".".join(path[: depth + 1]), message, line=line)])
             node = found[0].node
         return node
@@ -87,7 +86,7 @@ class Tree:
         return self.text[node.start : node.end]
 
     def value(self, node: Node) -> Any:
-        """Return a value as Python has it; of duplicate keys the last, as JavaScript does."""
+        """Return a value as a Python object; for duplicate keys the last one, as in JavaScript."""
         if node.is_whole:
             return node.whole
         if node.members is not None:
@@ -96,12 +95,12 @@ class Tree:
             return [self.value(item) for item in node.items]
         try:
             return json.loads(self.raw(node))
-        except ValueError:  # Python refuses to read integers of thousands of digits
+        except ValueError:  # Python refuses to parse integers with thousands of digits
             return float(self.raw(node))
 
 
 def line_of(text: str, offset: int) -> int:
-    """Return the one-based line of an offset."""
+    """Return the line number of an offset, counted from 1."""
     return text.count("\n", 0, offset) + 1
 
 
@@ -110,7 +109,7 @@ def encode(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which only an escape can carry
+    except UnicodeEncodeError:  # a lone surrogate, which can only be written as an escape
         return json.dumps(value)
     return text
 
@@ -119,7 +118,7 @@ def parse(text: str) -> Tree:
     """Parse JSON with comments and trailing commas.
 
     Raises:
-        ConfigError: it is neither; the problem names the line.
+        ConfigError: the text is not valid; the problem names the line.
     """
     return _Parser(text, 1 if text.startswith("\ufeff") else 0, lazy=True).parse()
 
@@ -133,7 +132,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _PLAIN: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-"""Reads plain JSON, without the constants that Python adds to it."""
+"""Parses plain JSON, without the constants (``NaN``, ``Infinity``) that Python adds."""
 
 
 class _Parser:
@@ -150,7 +149,7 @@ class _Parser:
         root = self.value(0)
         self.skip()
         if self.at != len(self.text):
-            self.fail("text after the end of the value")
+            self.fail("unexpected text after the end of the value")
         return Tree(self.text, root, self.extras)
 
     def fail(self, message: str) -> NoReturn:
@@ -158,7 +157,7 @@ class _Parser:
         raise ConfigError([Problem("", f"not valid JSON: {message}", line=line)])
 
     def skip(self) -> None:
-        """Pass over white space and comments."""
+        """Skip white space and comments."""
         blank = _end(_BLANK, self.text, self.at)
         self.at = _end(_TRIVIA, self.text, blank)
         if blank < self.at:
@@ -186,17 +185,17 @@ class _Parser:
             match = _ATOM.match(self.text, self.at)
             if match is None:
                 self.fail(
-                    f"a value is expected here, not {opening!r}" if opening else "it ends early"
+                    f"expected a value, found {opening!r}" if opening else "unexpected end of file"
                 )
             self.at = match.end()
         node.end = self.at
         return node
 
     def read_whole(self, node: Node) -> bool:
-        """Read an object or array in one go, if it is plain JSON."""
+        """Parse an object or array in one step, if it is plain JSON."""
         try:
             node.whole, node.end = _PLAIN.raw_decode(self.text, self.at)
-        except (ValueError, RecursionError):  # comments, or a mistake: reading on will tell
+        except (ValueError, RecursionError):  # comments or a syntax error: parse it step by step
             return False
         node.is_whole = True
         self.at = node.end
@@ -205,12 +204,12 @@ class _Parser:
     def string(self) -> str:
         match = _STRING.match(self.text, self.at)
         if match is None:
-            self.fail("a string is not closed, or holds a control character or a wrong escape")
+            self.fail("unterminated string, control character or invalid escape in a string")
         self.at = match.end()
         return match.group()
 
     def sequence(self, node: Node, closing: str, depth: int) -> None:
-        """Read the inside of an object or an array, and its closing bracket."""
+        """Parse the contents of an object or array, including the closing bracket."""
         self.at += 1
         self.skip()
         while self.peek() != closing:
@@ -226,21 +225,21 @@ class _Parser:
                 if self.peek() == closing:
                     self.extras.append((comma, "trailing comma"))
             elif self.peek() != closing:
-                self.fail(f"a comma or {closing} is expected here")
+                self.fail(f"expected a comma or {closing}")
         self.at += 1
 
-    def member(self, depth: int) -> Member:
+    def member(self, depth: int) -> JsonMember:
         start = self.at
         if self.peek() != '"':
-            self.fail("a key in double quotes is expected here")
+            self.fail("expected a key in double quotes")
         key = json.loads(self.string())
         key_end = self.at
         self.skip()
         if self.peek() != ":":
-            self.fail("a colon is expected after the key")
+            self.fail("expected a colon after the key")
         self.at += 1
         self.skip()
-        return Member(key, start, key_end, self.value(depth + 1))
+        return JsonMember(key, start, key_end, self.value(depth + 1))
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -249,13 +248,13 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def replace(text: str, path: KeyPath, raw: str) -> str:
-    """Put ``raw`` in the place of the value at a path."""
+    """Replace the value at a path with ``raw``."""
     node = _existing(_parse_fully(text), path)
     return text[: node.start] + raw + text[node.end :]
 
 
 def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
-    """Add a key to the object at ``path[:-1]``, after a sibling, or first when that is None."""
+    """Add a key to the object at ``path[:-1]``, after the key ``after``, or first if that is None."""
     tree = _parse_fully(text)
     parent = _existing(tree, path[:-1])
     members = parent.members or []
@@ -265,6 +264,7 @@ def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
         return f"{text[:at]}{key}: {raw}{text[at:]}"
     by_key = {member.key: member for member in members}
     anchor = members[0] if after is None else by_key.get(after, members[-1])
+    # Copy the neighbour's spacing around the colon, unless it contains a comment or line break.
     colon = text[anchor.key_end : anchor.node.start]
     if colon.strip() != ":" or "\n" in colon:
         colon = ": "
@@ -275,7 +275,7 @@ def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
 
 
 def remove(text: str, path: KeyPath) -> str:
-    """Take a key and its value out of the object they stand in."""
+    """Remove a key and its value from their object."""
     tree = _parse_fully(text)
     members = _existing(tree, path[:-1]).members or []
     at = next(index for index, member in enumerate(members) if member.key == path[-1])
@@ -287,7 +287,7 @@ def remove(text: str, path: KeyPath) -> str:
 
 
 def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
-    """Insert values at the head of the array at a path, in the array's own layout."""
+    """Insert values at the start of the array at a path, in the array's own layout."""
     node = _existing(_parse_fully(text), path)
     if not node.items:
         at = node.start + 1
@@ -297,8 +297,8 @@ def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
     return text[:first] + "".join(f"{encode(value)},{gap}" for value in values) + text[first:]
 
 
-def behead(text: str, path: KeyPath, count: int) -> str:
-    """Take the first ``count`` elements out of the array at a path."""
+def remove_first(text: str, path: KeyPath, count: int) -> str:
+    """Remove the first ``count`` elements of the array at a path."""
     items = _existing(_parse_fully(text), path).items or []
     if count < len(items):
         return text[: items[0].start] + text[items[count].start :]
@@ -313,7 +313,7 @@ def _existing(tree: Tree, path: KeyPath) -> Node:
 
 
 def _gap_before(text: str, at: int) -> str:
-    """Return the line break and indentation before an offset, or one space within a line."""
+    """Return the line break and indentation before an offset, or one space inside a line."""
     blank = at
     while blank and text[blank - 1] in " \t":
         blank -= 1
@@ -324,6 +324,6 @@ def _gap_before(text: str, at: int) -> str:
 
 
 def _after_comma(text: str, at: int) -> int:
-    """Return the offset behind a comma that follows, or the same offset."""
+    """Return the offset after a following comma, or the same offset if there is none."""
     end = _end(_TRIVIA, text, at)
     return end + 1 if text[end : end + 1] == "," else at

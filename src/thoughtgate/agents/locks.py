@@ -1,9 +1,9 @@
-"""Locks around config files.
+"""Locks for config files.
 
-Owns the two kinds: our own ``flock`` on a file beside the config, which one wrap holds for its
-whole life, and the lock directory that Claude Code makes while it writes its file, which is held
-for the moment of an edit. Neither touches the config itself: editors replace it by renaming, and
-a lock on it would be lost.
+There are two kinds: our own ``flock`` on a separate file next to the config, which a wrap holds
+as long as it runs, and the lock directory that Claude Code creates while it writes its file,
+which is held only during an edit. The config itself is not locked: editors replace it by
+renaming, and the lock would be lost.
 """
 
 import contextlib
@@ -18,26 +18,26 @@ from thoughtgate.errors import Conflict
 
 LOCK_SUFFIX: Final = ".thoughtgate-lock"
 _MAX_HOLDER: Final = 32
-"""Bytes read of a lock file: it holds a process id."""
+"""Maximum bytes read of a lock file, which contains a process id."""
 _ATTEMPTS: Final = 10
-"""A lock file can be removed between opening and locking; more often than this it is no accident."""
+"""How often locking is tried: the lock file can be removed between opening and locking it."""
 
 _WAIT_S: Final = 3.0
-"""How long Claude Code's own lock is waited for; it holds it for milliseconds."""
+"""How long to wait for Claude Code's own lock, which it holds for milliseconds."""
 _POLL_S: Final = 0.02
 _STALE_S: Final = 15.0
-"""Age of a lock directory whose owner is dead: a living one touches it every few seconds."""
+"""Age at which a lock directory is stale: a running owner updates it every few seconds."""
 
 
 class FileLock:
-    """The exclusive lock on one config file; released with the process at the latest."""
+    """An exclusive lock on one config file; the system releases it when the process ends."""
 
     def __init__(self, config: Path) -> None:
         """Take the lock, without waiting.
 
         Raises:
             Conflict: another process holds it.
-            OSError: the lock file cannot be made.
+            OSError: the lock file cannot be created.
         """
         self.config = config
         self.path = config.with_name(config.name + LOCK_SUFFIX)
@@ -68,18 +68,18 @@ class FileLock:
         raise Conflict(f"{self.path} keeps being replaced by another process")
 
     def _is_current(self, descriptor: int) -> bool:
-        """Whether the locked file is still the one of that name, and was not removed meanwhile."""
+        """Tell whether the path still names the locked file, which may have been removed."""
         try:
             return os.path.samestat(os.fstat(descriptor), self.path.lstat())
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Remove the lock file and let the lock go; a second call does nothing."""
+        """Remove the lock file and release the lock; a second call does nothing."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        # Removed while the lock is held: whoever opened the file before sees that it is not current.
+        # Removed while locked, so a process that already opened it will see that it is not current.
         with contextlib.suppress(OSError):
             if self._is_current(descriptor):
                 self.path.unlink()
@@ -88,7 +88,7 @@ class FileLock:
 
 @contextlib.contextmanager
 def agent_lock(config: Path, *, wanted: bool) -> Iterator[bool]:
-    """Hold the agent's own lock directory during an edit; yields False if it could not be had."""
+    """Hold the agent's own lock directory during an edit; yields False if it is unavailable."""
     directory = config.with_name(config.name + ".lock")
     held = wanted and _make(directory)
     try:

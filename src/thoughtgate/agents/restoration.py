@@ -1,9 +1,8 @@
-"""Config files put back as their owner left them.
+"""Restoring config files after a wrap.
 
-Owns the decision what a file should hold after a wrap: the original bytes if nobody else touched
-it, else its present text with only our entries undone. Each file is dealt with alone; one that
-fails is reported with the command that mends it by hand, and stays in the journal. The caller
-holds the locks.
+A file that nobody else changed gets its original bytes back; in any other file only our entries
+are undone. Each file is restored independently; one that fails is reported with the command that
+restores it by hand, and stays in the journal. The caller holds the locks.
 """
 
 import contextlib
@@ -13,28 +12,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from thoughtgate.agents.atomic import digest, read_or_none, replace_file, sweep
+from thoughtgate.agents.atomic import digest, read_or_none, remove_temporaries, replace_file
 from thoughtgate.agents.journal import FileRecord, Journal, remove_journal, save_journal
 from thoughtgate.agents.locks import agent_lock
 from thoughtgate.agents.revert import revert
 from thoughtgate.errors import ConfigError, Problem
 
 _ATTEMPTS: Final = 5
-"""How often a file may change under our hands before it is given up: agents write rarely."""
+"""How often restoring is tried while another program keeps changing the file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How putting files back went."""
+class RestoreOutcome:
+    """The result of restoring files."""
 
     restored: tuple[Path, ...] = ()
     warnings: tuple[Problem, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Files that could not be put back, each with the command that does it by hand."""
+    """Files that could not be restored, each with the command that restores it by hand."""
 
 
-def restore_files(journal: Journal) -> Outcome:
-    """Put back every file of a journal, then remove backups and journal as far as that went well."""
+def restore_files(journal: Journal) -> RestoreOutcome:
+    """Restore every file of a journal, then remove the backups and records of those that succeeded."""
     restored, warnings, problems, failed = [], [], [], []
     for record in journal.files:
         try:
@@ -50,30 +49,30 @@ def restore_files(journal: Journal) -> Outcome:
             with contextlib.suppress(OSError):
                 record.backup.unlink()
         for directory in {record.path.parent, record.real.parent}:
-            sweep(directory, journal.pid)
-    sweep(journal.file.parent, journal.pid)
-    # A journal that cannot be changed says too much, which is harmless: files that are back are
-    # known by their digest.
+            remove_temporaries(directory, journal.pid)
+    remove_temporaries(journal.file.parent, journal.pid)
+    # If the journal cannot be updated, it lists too many files. That is harmless: a restored
+    # file is recognised by its digest.
     with contextlib.suppress(OSError):
         if failed:
             save_journal(replace(journal, files=tuple(failed)))
         else:
             remove_journal(journal)
-    return Outcome(tuple(restored), tuple(warnings), tuple(problems))
+    return RestoreOutcome(tuple(restored), tuple(warnings), tuple(problems))
 
 
 def _restore(record: FileRecord) -> Problem | None:
-    """Put one file back; a warning if its backup is worth keeping."""
-    # An agent may have replaced a link by a file: then both hold our entries.
+    """Restore one file; return a warning if its backup should be kept."""
+    # An agent may have replaced a link with a file; then both contain our entries.
     places = dict.fromkeys([Path(os.path.realpath(record.path)), _real(record)])
     found = [place for place in places if read_or_none(place) is not None]
     if not found:
-        message = f"was removed meanwhile and stays removed; its backup is {record.backup}"
+        message = f"was removed while it was wrapped; its backup is {record.backup}"
         return Problem("", message, str(record.path))
     for place in found:
         with agent_lock(place, wanted=record.lock_directory):
-            # Without the agent's lock it is done all the same: a config left wrapped is worse than
-            # the risk of one lost write, and `replace_file` sees most of those.
+            # Restore even without the agent's lock: a config that stays wrapped is worse than the
+            # risk of losing one write, and `replace_file` detects most of those.
             _restore_place(place, record)
     return None
 
@@ -94,7 +93,7 @@ def _restore_place(place: Path, record: FileRecord) -> None:
 
 
 def _wanted(current: bytes, record: FileRecord) -> bytes:
-    """Return what a file should hold, by what it holds now."""
+    """Return the content that a file should have, given its current content."""
     now = digest(current)
     if now == record.original:
         return current
@@ -107,5 +106,5 @@ def _wanted(current: bytes, record: FileRecord) -> bytes:
 
 def _problem(record: FileRecord, error: OSError | ConfigError) -> Problem:
     command = f"cp {shlex.quote(str(record.backup))} {shlex.quote(str(record.path))}"
-    message = f"could not be restored ({error}); put the backup back with: {command}"
+    message = f"could not be restored ({error}); restore the backup with: {command}"
     return Problem("", message, str(record.path))

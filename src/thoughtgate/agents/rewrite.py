@@ -1,9 +1,9 @@
-"""Entries put behind the gate.
+"""Rewriting server entries so that their servers run behind the gate.
 
-Pure: texts and entries in, new texts and records out. A rewrite changes the keys that hold an
-entry's command line and nothing else; what it did is recorded, so that ``revert`` can undo it in
-a text that somebody has edited since. Every text that is returned has been read back and compared
-with what the change was meant to be.
+Takes texts and entries, and returns new texts and records of the changes; writes no file. A
+rewrite changes only the keys that contain an entry's command line, and records what it changed
+so that ``revert`` can undo it even if the text has been edited since. Every returned text has
+been parsed again and compared with the intended values.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from thoughtgate.agents.discovery import Plan
-from thoughtgate.agents.documents import Document, detached, parse_document, says
+from thoughtgate.agents.documents import ConfigDocument, copy_entries, parse_document, reads_back_as
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
-from thoughtgate.agents.entry_changes import Change, EntryRecord
-from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, lookup, slots_of
+from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
+from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, command_keys, lookup
 from thoughtgate.errors import ConfigError, Problem
 
 ShimArgs = Callable[[ServerEntry], Sequence[str]]
-"""An entry to what stands between our command and the server's, the closing ``--`` included."""
+"""Returns the words between our command and the server's, including the closing ``--``."""
 
 RemoteCommand = Callable[[ServerEntry], tuple[str, Sequence[str]] | None]
-"""A URL entry to the command and arguments that front it; None leaves it ungoverned."""
+"""Returns the command and arguments of a proxy for a URL entry; None leaves it ungoverned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FileRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The outcome of rewriting a plan."""
+    """The result of rewriting a plan."""
 
     files: tuple[FileRewrite, ...]
     """The files that change; the others are left alone."""
@@ -50,16 +50,16 @@ def rewrite(
     shim_args: ShimArgs,
     remote_command: RemoteCommand | None = None,
 ) -> Rewrite:
-    """Put every entry of a plan behind the gate, in texts; nothing is written.
+    """Return texts in which every entry of a plan is behind the gate; no file is written.
 
     Args:
         plan: what was discovered.
-        shim_command: our program, by its absolute path, with its own leading words if any.
-        shim_args: what follows for one entry; the same from run to run.
-        remote_command: offers a command for an entry with a URL.
+        shim_command: the absolute path of our program, preceded by its interpreter if any.
+        shim_args: the arguments for one entry; the same in each run.
+        remote_command: returns a command for an entry with a URL.
 
     Raises:
-        ConfigError: a file cannot be edited safely; none should be written then.
+        ConfigError: a file cannot be edited safely; then none should be written.
     """
     documents = {
         file.real: parse_document(file.content, file.format, file=str(file.path))
@@ -67,8 +67,8 @@ def rewrite(
         if any(entry.layer.real == file.real for entry in plan.entries)
     }
     records: dict[Any, list[EntryRecord]] = {real: [] for real in documents}
-    governed, ungoverned = [], list(plan.having("unsupported"))
-    for entry in plan.having("governed", "shadowed", "remote"):
+    governed, ungoverned = [], list(plan.with_status("unsupported"))
+    for entry in plan.with_status("governed", "shadowed", "remote"):
         head = _head(entry, shim_command, shim_args, remote_command)
         if head is None:
             ungoverned.append(entry)
@@ -94,59 +94,65 @@ def _head(
     shim_args: ShimArgs,
     remote_command: RemoteCommand | None,
 ) -> list[str] | None:
-    """Return the words that an entry's command line will begin with; None: it stays ungoverned."""
+    """Return the first words of an entry's new command line; None leaves it ungoverned."""
     if entry.status != "remote":
         return [*shim_command, *shim_args(entry)]
     offer = remote_command(entry) if remote_command else None
     return [offer[0], *offer[1]] if offer else None
 
 
-def _changes(plan: Plan, entry: ServerEntry, document: Document, head: list[str]) -> list[Change]:
-    """Return the changes that an entry needs; none if a weaker layer's are enough."""
+def _changes(
+    plan: Plan, entry: ServerEntry, document: ConfigDocument, head: list[str]
+) -> list[EntryChange]:
+    """Return the changes that an entry needs; none if those of a lower layer suffice."""
     if entry.status == "remote":
         return _remote_changes(entry, document, head)
-    if _is_carried_below(plan, entry):
+    if _inherits_command(plan, entry):
         return []
     return _stdio_changes(entry, document, head)
 
 
-def _is_carried_below(plan: Plan, entry: ServerEntry) -> bool:
-    """Whether an entry adds nothing to a command line that a weaker, rewritten layer gives it."""
-    slots = slots_of(entry.raw)
-    if any(lookup(entry.raw, keys) is not None for keys in slots):
+def _inherits_command(plan: Plan, entry: ServerEntry) -> bool:
+    """Tell whether an entry inherits its whole command line from a lower, rewritten layer."""
+    found = command_keys(entry.raw)
+    if any(lookup(entry.raw, keys) is not None for keys in found):
         return False
-    weaker = (other for other in plan.having("shadowed") if other.id == entry.id)
+    weaker = (other for other in plan.with_status("shadowed") if other.id == entry.id)
     return any(other is not entry and argv_of(other.raw) for other in weaker)
 
 
-def _stdio_changes(entry: ServerEntry, document: Document, head: list[str]) -> list[Change]:
+def _stdio_changes(
+    entry: ServerEntry, document: ConfigDocument, head: list[str]
+) -> list[EntryChange]:
     """Return the changes that put a command line behind ``head``."""
-    slots = slots_of(entry.raw)
-    # Some agents go by a URL beside a command, whatever else the entry says.
+    found = command_keys(entry.raw)
+    # If an entry has both a URL and a command, some agents use the URL and bypass the gate.
     bypasses = _removals(entry, document, URL_KEYS)
-    if slots.is_array:
-        return [Change("prepend", slots.args, head), *bypasses]
-    changes = [_put(entry, document, slots.command, head[0])]
-    own_args = lookup(entry.raw, slots.args)
+    if found.is_array:
+        return [EntryChange("prepend", found.args, head), *bypasses]
+    changes = [_put(entry, document, found.command, head[0])]
+    own_args = lookup(entry.raw, found.args)
     before = [*head[1:], entry.command]
     if isinstance(own_args, list):
-        changes.append(Change("prepend", slots.args, before))
+        changes.append(EntryChange("prepend", found.args, before))
     else:
-        changes.append(_put(entry, document, slots.args, [*before, *entry.args]))
+        changes.append(_put(entry, document, found.args, [*before, *entry.args]))
     return [*changes, *bypasses]
 
 
-def _put(entry: ServerEntry, document: Document, keys: KeyPath, value: Any) -> Change:
-    """Return the change that gives a key of an entry a value, whether it is there or not."""
+def _put(entry: ServerEntry, document: ConfigDocument, keys: KeyPath, value: Any) -> EntryChange:
+    """Return the change that sets a key of an entry, whether the key exists or not."""
     parent = lookup(entry.raw, keys[:-1])
     if isinstance(parent, Mapping) and keys[-1] in parent:
-        return Change("replace", keys, value, old=document.raw((*entry.path, *keys)))
+        return EntryChange("replace", keys, value, old=document.raw((*entry.path, *keys)))
     beside = "path" if len(keys) > 1 else "command"
-    return Change("insert", keys, value, after=beside)
+    return EntryChange("insert", keys, value, after=beside)
 
 
-def _remote_changes(entry: ServerEntry, document: Document, head: list[str]) -> list[Change]:
-    """Return the changes that turn a URL entry into one with a command."""
+def _remote_changes(
+    entry: ServerEntry, document: ConfigDocument, head: list[str]
+) -> list[EntryChange]:
+    """Return the changes that turn a URL entry into a command entry."""
     changes = _removals(entry, document, REMOTE_KEYS)
     kind = entry.raw.get("type")
     if kind is not None:
@@ -158,18 +164,20 @@ def _remote_changes(entry: ServerEntry, document: Document, head: list[str]) -> 
     return [*changes, command, _put(entry, document, ("args",), head[1:])]
 
 
-def _removals(entry: ServerEntry, document: Document, keys: Collection[str]) -> list[Change]:
-    """Return the changes that take keys out of an entry, each with the key that stands before it."""
+def _removals(
+    entry: ServerEntry, document: ConfigDocument, keys: Collection[str]
+) -> list[EntryChange]:
+    """Return the changes that remove keys from an entry, each with the preceding key."""
     changes, previous = [], None
     for key in entry.raw:
         if key in keys:
             old = document.raw((*entry.path, key))
-            changes.append(Change("remove", (key,), old=old, after=previous))
+            changes.append(EntryChange("remove", (key,), old=old, after=previous))
         previous = key
     return changes
 
 
-def _apply(document: Document, record: EntryRecord) -> None:
+def _apply(document: ConfigDocument, record: EntryRecord) -> None:
     for change in record.changes:
         if change.op == "prepend":
             document.prepend(record.path, change.keys, change.new)
@@ -182,23 +190,23 @@ def _apply(document: Document, record: EntryRecord) -> None:
             document.insert(record.path, change.keys, raw, change.after)
 
 
-def _finish(file: ConfigFile, document: Document, records: list[EntryRecord]) -> FileRewrite:
-    """Render a document and make sure that it says what was meant, and nothing else."""
-    expected = detached(document.values, [record.path for record in records])
+def _finish(file: ConfigFile, document: ConfigDocument, records: list[EntryRecord]) -> FileRewrite:
+    """Render a document and check that it contains the intended changes and no others."""
+    expected = copy_entries(document.values, [record.path for record in records])
     for record in records:
         entry = lookup(expected, record.path)
         for change in record.changes:
             _apply_to_values(entry, change)
     text = document.render()
-    if not says(text, file.format, expected):
+    if not reads_back_as(text, file.format, expected):
         message = (
-            "cannot be edited in place without changing more; please report this file's layout"
+            "cannot be wrapped without changing other settings; please report the file's layout"
         )
         raise ConfigError([Problem("", message, str(file.path))])
     return FileRewrite(file, text.encode(), tuple(records))
 
 
-def _apply_to_values(entry: Any, change: Change) -> None:
+def _apply_to_values(entry: Any, change: EntryChange) -> None:
     parent = lookup(entry, change.keys[:-1])
     key = change.keys[-1]
     if change.op == "remove":

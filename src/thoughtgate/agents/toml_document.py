@@ -1,7 +1,6 @@
-"""TOML edited in place, over tomlkit.
+"""In-place editing of TOML, based on tomlkit.
 
-Owns the edits of a parsed TOML document; comments, order and layout are tomlkit's to keep, and
-``render`` gives back the line endings of the file. Knows nothing of agents or files.
+tomlkit preserves comments, order and layout; ``render`` restores the file's line endings.
 """
 
 import json
@@ -22,13 +21,13 @@ _LONE_NEWLINE = re.compile(r"(?<!\r)\n")
 
 
 class TomlDocument:
-    """A TOML text under edit."""
+    """An editable TOML text."""
 
     def __init__(self, text: str) -> None:
         """Parse a text.
 
         Raises:
-            ConfigError: it is not TOML, or not TOML that can be edited in place.
+            ConfigError: the text is not valid TOML, or tomlkit cannot edit it in place.
         """
         self._bom = "\ufeff" if text.startswith("\ufeff") else ""
         body = text.removeprefix("\ufeff")
@@ -38,9 +37,10 @@ class TomlDocument:
         except tomllib.TOMLDecodeError as error:
             raise ConfigError([Problem("", f"not valid TOML: {error}")]) from error
         except (TOMLKitError, ValueError, RecursionError) as error:  # a number too long for Python
-            raise ConfigError([Problem("", f"TOML that cannot be edited: {error}")]) from error
+            raise ConfigError([Problem("", f"this TOML cannot be edited: {error}")]) from error
         if tomlkit.dumps(self._document) != body:
-            raise ConfigError([Problem("", "TOML that cannot be edited without changing more")])
+            message = "this TOML cannot be edited without changing other settings"
+            raise ConfigError([Problem("", message)])
         self._crlf = "\r\n" in body and not _LONE_NEWLINE.search(body)
         self.extra: tuple[int, str] | None = None
 
@@ -52,7 +52,7 @@ class TomlDocument:
         return self._bom + text
 
     def raw(self, path: KeyPath) -> str:
-        """Return the text of a value; of a table with its own header, the inline form."""
+        """Return the text of a value; for a table with its own header, the inline form."""
         found = self._find(path)
         if isinstance(found, Item) and not isinstance(found, Table | AoT):
             return found.as_string()
@@ -65,21 +65,22 @@ class TomlDocument:
 
     @staticmethod
     def decode(raw: str) -> Any:
-        """Return the value that a TOML text stands for."""
+        """Parse a TOML value."""
         return tomllib.loads(f"value = {raw}")["value"]
 
     def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
-        """Put ``raw`` in the place of a value."""
+        """Replace a value with ``raw``."""
         self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
 
     def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
-        """Add a key, last in its table, whatever ``after`` says."""
+        """Add a key at the end of its table; TOML ignores ``after``."""
         del after
         path = (*entry, *keys[:-1])
         table = self._table(path)
         if not isinstance(table, InlineTable):
             table[keys[-1]] = tomlkit.value(raw)
             return
+        # tomlkit would reformat an inline table, so the key is added to its text.
         inside = table.as_string()[:-1]
         end = len(inside.rstrip())
         separator = ", " if len(table) else ""
@@ -87,11 +88,11 @@ class TomlDocument:
         self.replace((), path, longer)
 
     def remove(self, entry: KeyPath, keys: KeyPath) -> None:
-        """Take a key and its value out."""
+        """Remove a key and its value."""
         path = (*entry, *keys[:-1])
         table = self._table(path)
         if isinstance(table, InlineTable):
-            # tomlkit leaves a space behind; what `insert` wrote is cut out again as text.
+            # tomlkit would leave a space, so the text that `insert` wrote is cut out instead.
             written = f", {keys[-1]} = {self.raw((*path, keys[-1]))}"
             shorter = table.as_string().replace(written, "", 1)
             if self.decode(shorter) == {k: v for k, v in table.unwrap().items() if k != keys[-1]}:
@@ -100,7 +101,7 @@ class TomlDocument:
         del table[keys[-1]]
 
     def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
-        """Insert values at the head of an array, the rest of it as it was written."""
+        """Insert values at the start of an array without reformatting the rest."""
         array = self._array((*entry, *keys))
         raw = array.as_string()
         match = _BEFORE_FIRST_ELEMENT.match(raw)
@@ -109,12 +110,12 @@ class TomlDocument:
         head = ", ".join(map(self.encode, values)) + separator
         self.replace(entry, keys, raw[:at] + head + raw[at:])
 
-    def behead(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
-        """Take the first elements out of an array."""
+    def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
+        """Remove the first elements of an array."""
         array = self._array((*entry, *keys))
         raw = array.as_string()
         head = ", ".join(self.encode(value) for value in array.unwrap()[:count])
-        # What `prepend` wrote is cut out again as text; anything else goes element by element.
+        # Cut out the text that `prepend` wrote; if it was reformatted, delete element by element.
         for written in (head + ", ", head):
             if raw.count(written) == 1 and len(array) >= count:
                 shorter = raw.replace(written, "", 1)
@@ -146,5 +147,5 @@ def _encode(value: Any) -> str:
 
 
 def _quote(value: str) -> str:
-    """Return a TOML basic string: JSON's escapes are TOML's, but for DEL and for surrogates."""
+    """Return a TOML basic string. Its escapes are those of JSON, except that DEL needs one."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

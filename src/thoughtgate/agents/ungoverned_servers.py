@@ -1,8 +1,7 @@
-"""Servers that reach an agent past every file that can be rewritten.
+"""Detection of servers that rewriting config files cannot govern.
 
-Owns the list of such ways that are seen to be in use: a definition on the agent's command line or
-in a variable, and servers that plugins and extensions bring. They are not governed; the caller
-says so, loudly.
+They are defined on the agent's command line, in an environment variable, or by plugins and
+extensions. The caller warns about them.
 """
 
 import json
@@ -11,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.agents.config_paths import Search, flag_values
-from thoughtgate.agents.entries import OutsideServer
+from thoughtgate.agents.entries import UngovernedServer
 
 _MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""Bytes read of a manifest; real ones have a few kilobytes."""
+"""Maximum bytes read of a manifest; real ones have a few kilobytes."""
 
 
-def outside_servers(search: Search) -> tuple[OutsideServer, ...]:
-    """Return what the agent would start from places that no rewrite reaches."""
+def find_ungoverned_servers(search: Search) -> tuple[UngovernedServer, ...]:
+    """Return the sources of servers that the agent would start without the gate."""
     if search.config_path is not None:
         return ()
     finders = {
@@ -31,42 +30,44 @@ def outside_servers(search: Search) -> tuple[OutsideServer, ...]:
     return tuple(finder(search)) if finder else ()
 
 
-def _claude_code(search: Search) -> Iterator[OutsideServer]:
+def _claude_code(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if value.lstrip().startswith("{"):
-            yield OutsideServer("--mcp-config", "servers given as text; put them into a file")
+            yield UngovernedServer(
+                "--mcp-config", "servers given as JSON text; put them into a file"
+            )
     home = search.variable_path("CLAUDE_CONFIG_DIR") or search.home / ".claude"
     installed = _read(home / "plugins" / "installed_plugins.json")
     for directory in sorted(set(_install_paths(installed))):
         if (Path(directory) / ".mcp.json").is_file():
-            yield OutsideServer(str(Path(directory) / ".mcp.json"), "servers of a plugin")
+            yield UngovernedServer(str(Path(directory) / ".mcp.json"), "servers of a plugin")
 
 
-def _codex(search: Search) -> Iterator[OutsideServer]:
+def _codex(search: Search) -> Iterator[UngovernedServer]:
     given = [(flag, one) for flag in ("-c", "--config") for one in flag_values(search.argv, flag)]
-    # The short flag may have its value joined to it.
+    # The value may follow the short flag without a space.
     given += [("-c", one[2:]) for one in search.argv[1:] if one.startswith("-cmcp_servers")]
     for flag, value in given:
         if value.startswith("mcp_servers"):
             name = ".".join(value.partition("=")[0].split(".")[:2])
-            yield OutsideServer(f"{flag} {name}", "a server given on the command line")
+            yield UngovernedServer(f"{flag} {name}", "a server defined on the command line")
 
 
-def _gemini(search: Search) -> Iterator[OutsideServer]:
+def _gemini(search: Search) -> Iterator[UngovernedServer]:
     extensions = search.home / ".gemini" / "extensions"
     for manifest in sorted(extensions.glob("*/gemini-extension.json")):
         values = _read(manifest)
         if isinstance(values, dict) and values.get("mcpServers"):
-            yield OutsideServer(str(manifest), "servers of an extension")
+            yield UngovernedServer(str(manifest), "servers of an extension")
 
 
-def _opencode(search: Search) -> Iterator[OutsideServer]:
+def _opencode(search: Search) -> Iterator[UngovernedServer]:
     if '"mcp"' in search.env.get("OPENCODE_CONFIG_CONTENT", ""):
-        yield OutsideServer("OPENCODE_CONFIG_CONTENT", "servers given in a variable")
+        yield UngovernedServer("OPENCODE_CONFIG_CONTENT", "servers in an environment variable")
 
 
 def _read(path: Path) -> Any:
-    """Return a manifest's values; a file that the agent could not read either says nothing."""
+    """Return a manifest's values, or None if it cannot be read: then the agent ignores it too."""
     try:
         with path.open("rb") as file:
             return json.loads(file.read(_MAX_MANIFEST))

@@ -1,12 +1,12 @@
-"""A wrap's hold on the config files of an agent.
+"""Locking, rewriting and restoring an agent's config files for the time of one ``wrap``.
 
-Owns the order of things: lock, mend what an earlier wrap left behind, look again, refuse what is
-already ours, journal, back up, write; and on the way out put everything back and let go. Nothing
-is written before all locks are held and all new texts are known; if one file fails, those already
-written are put back.
+The steps are: lock, restore what a killed wrap left behind, read the files again, refuse files
+that are already wrapped, write the journal, back up, write; at the end, restore and unlock.
+Nothing is written before all locks are held and all new texts are known; if one file cannot be
+written, those already written are restored.
 
-The locks belong to the process: one that is killed leaves a journal and no lock, and that is how
-the next process knows that it may mend.
+The locks belong to the process: a killed process leaves a journal but no lock, which tells the
+next process that it may restore the files.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ from thoughtgate.agents.journal import (
     save_journal,
 )
 from thoughtgate.agents.locks import FileLock, agent_lock
-from thoughtgate.agents.restoration import Outcome, restore_files
-from thoughtgate.agents.revert import records_in, revert
+from thoughtgate.agents.restoration import RestoreOutcome, restore_files
+from thoughtgate.agents.revert import find_wrapped_entries, revert
 from thoughtgate.agents.rewrite import FileRewrite, Rewrite
 from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
 
@@ -38,8 +38,8 @@ _ATTEMPTS: Final = 5
 """How often the files may change between reading and writing before a wrap gives up."""
 
 
-class Guard:
-    """The files of one plan, locked, rewritten and put back."""
+class WrappedConfigs:
+    """A context manager that wraps the config files of one plan and restores them."""
 
     def __init__(
         self,
@@ -50,15 +50,15 @@ class Guard:
         started_at: str,
         restore_on_exit: bool = True,
     ) -> None:
-        """Prepare; nothing is touched yet.
+        """Prepare; no file is changed yet.
 
         Args:
-            plan: what was discovered; ``acquire`` discovers again under the locks.
+            plan: what was discovered; ``acquire`` repeats the discovery under the locks.
             state: the state directory.
-            key: names the run and its journal; the same from run to run.
+            key: names the journal; the same for each run with the same agent and files.
             started_at: the time, for people who read the journal.
             restore_on_exit: False leaves the files wrapped when the context ends; the journal
-                stays, so that ``unwrap`` can put them back.
+                stays, so that ``unwrap`` can restore them.
         """
         self.plan = plan
         self.warnings: list[Problem] = []
@@ -80,7 +80,7 @@ class Guard:
         trace: TracebackType | None,
     ) -> None:
         try:
-            outcome = self.restore() if self._restore_on_exit else Outcome()
+            outcome = self.restore() if self._restore_on_exit else RestoreOutcome()
         finally:
             self.release()
         if outcome.problems and error is None:
@@ -90,7 +90,7 @@ class Guard:
                 error.add_note(str(problem))
 
     def acquire(self) -> None:
-        """Lock the files, mend what a killed wrap left in them, and look at them again.
+        """Lock the files, restore what a killed wrap left in them, and read them again.
 
         Raises:
             Conflict: another wrap holds a file, or a file is already managed.
@@ -98,8 +98,9 @@ class Guard:
         """
         try:
             self._lock(self._targets())
-            self._mend_orphans()
-            self.plan = self.plan.again()
+            self._restore_orphans()
+            self.plan = self.plan.reread()
+            # Restoring may have brought back files and entries that the first plan lacked.
             self._lock(self._targets())
             self.plan.require()
             self._refuse_managed()
@@ -111,17 +112,17 @@ class Guard:
         """Rewrite the files; either all of them change or none.
 
         Args:
-            make: turns the plan into new texts; asked again if a file changes meanwhile.
+            make: turns the plan into new texts; called again if a file changes meanwhile.
 
         Raises:
-            ConfigError: a file could not be written; everything is as it was.
-            Conflict: a file kept changing; everything is as it was.
+            ConfigError: a file could not be written; all files are unchanged.
+            Conflict: a file kept changing; all files are unchanged.
         """
         for _ in range(_ATTEMPTS):
             rewrite = make(self.plan)
             if self._write_all(rewrite.files):
                 return rewrite
-            self.plan = self.plan.again()
+            self.plan = self.plan.reread()
             self._lock(self._targets())
             self.plan.require()
             self._refuse_managed()
@@ -129,22 +130,22 @@ class Guard:
             "the config files keep changing; close the agent's other windows and try again"
         )
 
-    def restore(self) -> Outcome:
-        """Put the files back; a second call does nothing."""
+    def restore(self) -> RestoreOutcome:
+        """Restore the files; a second call does nothing."""
         if not self._journal.files:
-            return Outcome()
+            return RestoreOutcome()
         outcome = restore_files(self._journal)
         self._journal = self._journal_of(())
         return outcome
 
     def release(self) -> None:
-        """Let the locks go."""
+        """Release the locks."""
         _release(self._locks.values())
         self._locks.clear()
 
     def _targets(self) -> list[Path]:
-        """Return the files that a rewrite may change, in an order that all processes share."""
-        entries = self.plan.having("governed", "shadowed", "remote", "managed")
+        """Return the files that a rewrite may change, sorted so that no two wraps deadlock."""
+        entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
         return sorted({entry.layer.real for entry in entries if entry.layer.writable})
 
     def _lock(self, files: Iterable[Path]) -> None:
@@ -156,22 +157,22 @@ class Guard:
                     message = f"cannot be locked: {error.strerror}: {error.filename}"
                     raise ConfigError([Problem("", message, str(real))]) from error
 
-    def _mend_orphans(self) -> None:
-        """Put back what killed wraps left in our files, or under our key."""
+    def _restore_orphans(self) -> None:
+        """Restore what killed wraps left in our files or recorded under our key."""
         journals, problems = find_journals(self._state)
         self.warnings += problems
         for journal in journals:
             touched = {record.real for record in journal.files}
             if journal.key == self._journal.key or touched & self._locks.keys():
-                outcome = mend(journal, held=self._locks)
+                outcome = restore_orphan(journal, held=self._locks)
                 if outcome.problems:
                     raise ConfigError(outcome.problems)
-                message = f"put back as a wrap of process {journal.pid} had found it; it was killed"
+                message = f"restored: the wrap that changed it (process {journal.pid}) was killed"
                 self.warnings += [Problem("", message, str(path)) for path in outcome.restored]
                 self.warnings += outcome.warnings
 
     def _refuse_managed(self) -> None:
-        managed = self.plan.having("managed")
+        managed = self.plan.with_status("managed")
         if managed:
             places = "".join(f"\n  {one.layer.path}: {'.'.join(one.path)}" for one in managed)
             raise Conflict(
@@ -180,12 +181,12 @@ class Guard:
             )
 
     def _write_all(self, files: tuple[FileRewrite, ...]) -> bool:
-        """Journal, back up and write; False, with everything as it was, if a file is stale."""
+        """Write journal, backups and files; False, with nothing changed, if a file has changed."""
         if not files:
             return True
         try:
             self._journal = self._journal_of(tuple(_record(one) for one in files))
-            # The journal goes first: whoever mends learns from it of every backup, even a lone one.
+            # The journal comes first, so that restoring knows of every backup that may exist.
             save_journal(self._journal)
             for one in files:
                 self._back_up(one)
@@ -204,11 +205,11 @@ class Guard:
         return fresh
 
     def _back_up(self, one: FileRewrite) -> None:
-        """Save the original; it is pristine, since no managed file gets here."""
+        """Save the original text. It is unwrapped: ``_refuse_managed`` has checked that."""
         backup = _backup_of(one.file.path)
         stale = read_or_none(backup)
         if stale is not None and stale != one.file.content:
-            message = "a stale backup of an earlier wrap is overwritten"
+            message = "overwrote the backup of an earlier wrap"
             self.warnings.append(Problem("", message, str(backup)))
         write_private(backup, one.file.content)
 
@@ -217,21 +218,21 @@ class Guard:
         return Journal(old.key, old.agent_type, old.pid, old.started_at, files, old.file)
 
 
-def mend(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> Outcome:
-    """Put back what a wrap that is gone has left behind.
+def restore_orphan(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> RestoreOutcome:
+    """Restore the files that a killed wrap left behind.
 
     Args:
-        journal: its journal.
-        held: locks that the caller holds already.
+        journal: the journal of that wrap.
+        held: locks that the caller already holds.
 
     Raises:
-        Conflict: the wrap is alive; its files are locked.
+        Conflict: the wrap still runs and holds its locks.
     """
     taken: list[FileLock] = []
     try:
         for record in journal.files:
             if record.real not in (held or {}):
-                # A directory that is gone has no config to protect; restoring says what is wrong.
+                # If the directory was deleted, there is nothing to lock; restoring reports that.
                 with contextlib.suppress(OSError):
                     taken.append(FileLock(record.real))
         return restore_files(journal)
@@ -240,7 +241,7 @@ def mend(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> Outco
 
 
 def is_live(journal: Journal) -> bool:
-    """Whether the wrap that wrote a journal still holds its files."""
+    """Tell whether the wrap that wrote a journal still runs: then it holds its locks."""
     for record in journal.files:
         try:
             FileLock(record.real).release()
@@ -251,12 +252,12 @@ def is_live(journal: Journal) -> bool:
     return False
 
 
-def salvage(config: Path, own: tuple[str, ...] = ()) -> Outcome:
-    """Take a wrap's entries out of a file whose journal is lost.
+def remove_entries(config: Path, own: tuple[str, ...] = ()) -> RestoreOutcome:
+    """Unwrap the entries of a file whose journal is lost.
 
     Raises:
-        Conflict: a wrap is alive and holds the file.
-        ConfigError: the file cannot be read, or not be edited safely.
+        Conflict: a wrap still runs and holds the file.
+        ConfigError: the file cannot be read or safely edited.
         UsageError: there is no such file.
     """
     real = Path(os.path.realpath(config))
@@ -270,11 +271,11 @@ def salvage(config: Path, own: tuple[str, ...] = ()) -> Outcome:
             current = read_or_none(real)
             if current is None:
                 raise UsageError(f"{config}: there is no such file")
-            records = records_in(current, form, own)
+            records = find_wrapped_entries(current, form, own)
             if not records:
-                return Outcome()
+                return RestoreOutcome()
             if replace_file(real, revert(current, form, records), expected=current):
-                return Outcome((config,))
+                return RestoreOutcome((config,))
         raise Conflict(f"{config} keeps changing; close the agent and try again")
     finally:
         lock.release()

@@ -1,1 +1,1 @@
-"""Pure: what policies would decide: compare, learn, replay, lint."""
+"""Analysis of policies without I/O: comparing, learning, replaying and linting them."""

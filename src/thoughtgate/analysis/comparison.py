@@ -1,9 +1,8 @@
-"""Comparing two policies: which calls does the new one let through, ask for, or refuse.
+"""Comparison of two policies: which calls does the new one forward, hold or deny differently.
 
-Policies are compared by what they do. Every tool that was observed or that either of them
-names is judged by both, with and without arguments that fulfil or break their conditions;
-patterns are probed with names that they match. What no probe shows, ``analysis.rule_changes``
-tells from the rules themselves.
+Policies are compared by their effect. Both judge every tool that was observed or that either
+policy names, with and without arguments that meet or break the conditions; patterns are probed
+with names that match them. ``analysis.rule_changes`` finds the changes that no probe shows.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +14,7 @@ from thoughtgate.analysis.rule_changes import (
     LOOSENS,
     TIGHTENS,
     UNTOLD,
-    Change,
+    PolicyChange,
     RuleChange,
     compare_rules,
 )
@@ -25,21 +24,21 @@ from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Policy, evaluate
 
 SOMEBODY: Final = "~another-server"
-"""Stands for every server that neither policy names."""
+"""A placeholder for all servers that neither policy names."""
 SOMETHING: Final = "~another_tool"
-"""Stands for every tool that neither policy names."""
+"""A placeholder for all tools that neither policy names."""
 
 MAX_PROBES: Final = 20_000
-"""Calls judged at most; names beyond it are left out of the comparison."""
+"""Maximum number of probed calls; further names are not compared."""
 
 
 _UNPROBED: Final = frozenset(
     {None, "matches", "ne", "not_in", "length_gt", "length_lt", "contains"}
 )
-"""Operators for which no fulfilling argument is made up; None for what servers say of tools."""
+"""Operators for which no matching argument is generated; None stands for annotations."""
 
 
-class Target(NamedTuple):
+class CallTarget(NamedTuple):
     """Something that can be called."""
 
     server: str
@@ -48,11 +47,11 @@ class Target(NamedTuple):
 
 
 def compare(
-    old: Policy, new: Policy, observed: Iterable[Target] = (), now: float = 0.0
-) -> list[Change]:
-    """Return what changes from one policy to the other, what loosens first."""
+    old: Policy, new: Policy, observed: Iterable[CallTarget] = (), now: float = 0.0
+) -> list[PolicyChange]:
+    """Return the changes from one policy to the other, loosening ones first."""
     changes = [*_whole(old, new), *_limits(old, new)]
-    shown: dict[str, set[Target]] = {}
+    shown: dict[str, set[CallTarget]] = {}
     for target, arguments in _probes(old, new, observed):
         call = Call(target.server, target.kind, target.name, arguments)
         change = _judged(call, evaluate(call, old, now), evaluate(call, new, now))
@@ -68,53 +67,53 @@ def compare(
     return sorted(dict.fromkeys(changes), key=lambda one: order.index(one.effect))
 
 
-def _judged(call: Call, before: Verdict, after: Verdict) -> Change | None:
-    """Say what becomes of a call; None when it stays as it was."""
+def _judged(call: Call, before: Verdict, after: Verdict) -> PolicyChange | None:
+    """Return how the verdict on a call changes; None if it does not."""
     words = outcome_word(before), outcome_word(after)
     asked = before.workflow, after.workflow
     if words[0] == words[1] and asked[0] == asked[1]:
         return None
     step = STRICTNESS[words[1]] - STRICTNESS[words[0]]
-    # Whether it is easier to get a yes from somebody else is not known.
+    # It is unknown which reviewers approve more readily.
     effect = TIGHTENS if step > 0 else LOOSENS if step < 0 else UNTOLD
     told = [f"{w} ({a})" if a else w for w, a in zip(words, asked, strict=True)]
-    return Change(effect, _subject(Target(*call[:3]), call.arguments), *told)
+    return PolicyChange(effect, _subject(CallTarget(*call[:3]), call.arguments), *told)
 
 
-def _is_shown(found: RuleChange, targets: set[Target]) -> bool:
-    """Tell whether probes have shown already what a change of a rule does."""
+def _is_shown(found: RuleChange, targets: set[CallTarget]) -> bool:
+    """Tell whether the probes already show the effect of a rule's change."""
     part = found.part
     operators = {None if one is None else one.operator for one in part.conditions.values()}
     return operators.isdisjoint(_UNPROBED) and any(part.names(*target) for target in targets)
 
 
-def _whole(old: Policy, new: Policy) -> Iterable[Change]:
+def _whole(old: Policy, new: Policy) -> Iterable[PolicyChange]:
     if old.profile != new.profile:
         effect = LOOSENS if new.profile == DEVELOPMENT else TIGHTENS
-        yield Change(effect, "profile", old.profile, new.profile)
+        yield PolicyChange(effect, "profile", old.profile, new.profile)
     if old.default != new.default:
         strict = ("forward", "approve", "policy", "deny")
         looser = strict.index(new.default) < strict.index(old.default)
-        yield Change(LOOSENS if looser else TIGHTENS, "default", old.default, new.default)
+        yield PolicyChange(LOOSENS if looser else TIGHTENS, "default", old.default, new.default)
     for name in sorted(old.workflows ^ new.workflows):
         there = name in old.workflows
-        yield Change(
+        yield PolicyChange(
             CHANGES, f"approval.{name}", "there" if there else "-", "-" if there else "there"
         )
 
 
-def _limits(old: Policy, new: Policy) -> Iterable[Change]:
+def _limits(old: Policy, new: Policy) -> Iterable[PolicyChange]:
     before = {limit.id: limit for limit in old.limits}
     after = {limit.id: limit for limit in new.limits}
     for name in sorted(after.keys() - before.keys()):
-        yield Change(TIGHTENS, f"limit {name}", "none", _limit_text(after[name]))
+        yield PolicyChange(TIGHTENS, f"limit {name}", "none", _limit_text(after[name]))
     for name in sorted(before.keys() - after.keys()):
-        yield Change(LOOSENS, f"limit {name}", _limit_text(before[name]), "none")
+        yield PolicyChange(LOOSENS, f"limit {name}", _limit_text(before[name]), "none")
     for name in sorted(before.keys() & after.keys()):
         one, other = before[name], after[name]
         if _limit_text(one) != _limit_text(other):
             effect = _limit_effect(one, other)
-            yield Change(effect, f"limit {name}", _limit_text(one), _limit_text(other))
+            yield PolicyChange(effect, f"limit {name}", _limit_text(one), _limit_text(other))
 
 
 def _limit_text(limit: Limit) -> str:
@@ -135,7 +134,7 @@ def _limit_text(limit: Limit) -> str:
 
 
 def _limit_place(limit: Limit) -> str:
-    """Say which calls a limit counts, and which of them together."""
+    """Describe which calls a limit counts, and its scope."""
     chosen = limit.selector
     names = [glob.pattern for glob in (*chosen.servers, *chosen.names)]
     names += [*sorted(chosen.kinds), *sorted(chosen.words)]
@@ -143,7 +142,7 @@ def _limit_place(limit: Limit) -> str:
 
 
 def _limit_effect(old: Limit, new: Limit) -> str:
-    """Say whether a limit allows more or less, where all that changes goes one way."""
+    """Return whether a limit allows more or less, if all its changes point the same way."""
     steps = set()
     if old.rate and new.rate:
         steps.add(_sign(new.rate.calls / new.rate.period_s - old.rate.calls / old.rate.period_s))
@@ -162,7 +161,7 @@ def _limit_effect(old: Limit, new: Limit) -> str:
 
 
 def _kinds_of_limit(limit: Limit) -> int:
-    """Count the ways in which a limit can refuse, but for repeats, which have a number."""
+    """Count the ways in which a limit can refuse, except duplicates, which have a number."""
     return sum(part is not None for part in (limit.rate, limit.budget, limit.breaker))
 
 
@@ -171,10 +170,10 @@ def _sign(number: float) -> int:
 
 
 def _probes(
-    old: Policy, new: Policy, observed: Iterable[Target]
-) -> list[tuple[Target, dict[str, Any]]]:
+    old: Policy, new: Policy, observed: Iterable[CallTarget]
+) -> list[tuple[CallTarget, dict[str, Any]]]:
     targets = _targets(old, new, observed)
-    probes: list[tuple[Target, dict[str, Any]]] = []
+    probes: list[tuple[CallTarget, dict[str, Any]]] = []
     for target in sorted(targets):
         probes.append((target, {}))
         rules = (rule for policy in (old, new) for rule in policy.rules.candidates(*target))
@@ -184,7 +183,7 @@ def _probes(
     return probes
 
 
-def _targets(old: Policy, new: Policy, observed: Iterable[Target]) -> set[Target]:
+def _targets(old: Policy, new: Policy, observed: Iterable[CallTarget]) -> set[CallTarget]:
     found = set(observed)
     servers, names = {SOMEBODY}, {(TOOL, SOMETHING)}
     for policy in (old, new):
@@ -198,12 +197,12 @@ def _targets(old: Policy, new: Policy, observed: Iterable[Target]) -> set[Target
             names |= {(kind, _matching(glob)) for kind in kinds for glob in rule.selector.names}
             names |= {(kind, f"{word}_it") for kind in kinds for word in rule.selector.words}
     servers |= {target.server for target in found}
-    found |= {Target(server, kind, name) for server in servers for kind, name in names}
+    found |= {CallTarget(server, kind, name) for server in servers for kind, name in names}
     return found
 
 
 def _matching(glob: Glob) -> str:
-    """Return a name that a pattern matches, or the pattern when none is easily found."""
+    """Return a name that matches a pattern, or the pattern itself if none is easily found."""
     for star, mark in (("x", "x"), ("", "x"), ("example", "e")):
         name = glob.pattern.replace("*", star).replace("?", mark)
         if glob.matches(name):
@@ -212,7 +211,7 @@ def _matching(glob: Glob) -> str:
 
 
 def _fulfilling(conditions: tuple[Condition, ...]) -> dict[str, Any]:
-    """Return arguments that fulfil conditions as far as that is easily done."""
+    """Return arguments that meet the conditions, as far as they are easy to generate."""
     arguments: dict[str, Any] = {}
     for condition in conditions:
         at = arguments
@@ -240,10 +239,10 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
     "under": lambda operand: f"{operand[0]}/x",
     "glob": lambda operand: _matching(operand[0]),
 }
-"""For each operator, how a value is made that its test accepts."""
+"""For each operator, a function that generates a value which it accepts."""
 
 
-def _subject(target: Target, arguments: dict[str, Any]) -> str:
+def _subject(target: CallTarget, arguments: dict[str, Any]) -> str:
     server = "any other server" if target.server == SOMEBODY else target.server
     name = "any other tool" if target.name == SOMETHING else f"{target.kind} {target.name}"
     with_ = f" with {arguments}" if arguments else ""

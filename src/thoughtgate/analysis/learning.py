@@ -1,8 +1,8 @@
-"""Learning: a tight starter policy from what was observed, as a commented text to review.
+"""Proposing a strict policy from observed calls, as a commented config to review.
 
-Proposes only what was seen to be used: everything else stays denied. What a cautious
-policy would ask about, or people were asked about, is proposed as a question, and what
-was refused is listed but not proposed.
+Only calls that were observed are proposed; everything else stays denied. Calls that a cautious
+policy would hold, or that were held, are proposed with ``action: approve``. Denied calls are
+listed but not proposed.
 """
 
 import re
@@ -16,7 +16,7 @@ from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.wire.canonical import canonical_json
 
 MAX_NAMES: Final = 2000
-"""Names proposed at most; a server with more has names that are made up as it goes."""
+"""Maximum number of proposed names; a server with more probably generates its names."""
 
 
 _BREAKS: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
@@ -32,11 +32,11 @@ class Seen(NamedTuple):
     held: int
     refused: int
     cautious: bool
-    """A cautious policy would ask a person."""
+    """Whether a cautious policy would require approval."""
 
 
 def observe(calls: Iterable[RecordedCall], cautious: Policy) -> list[Seen]:
-    """Sum up recorded calls by what they name."""
+    """Summarise recorded calls per tool, resource or prompt."""
     sums: dict[tuple[str, str, str], list[Any]] = {}
     for recorded in calls:
         call = recorded.call
@@ -49,7 +49,7 @@ def observe(calls: Iterable[RecordedCall], cautious: Policy) -> list[Seen]:
 
 
 def propose(seen: Iterable[Seen], since: str) -> str:
-    """Return a config that lets through what was observed and nothing else."""
+    """Return a config that forwards the observed calls and no others."""
     listed = list(seen)
     servers = sorted({one.server for one in listed if one.server not in {"", NOWHERE}})
     lines = [
@@ -127,11 +127,11 @@ def _is_used(one: Seen) -> bool:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as YAML and as a pattern that means this name alone."""
+    """Return a name as a YAML string and as a pattern that matches only this name."""
     literal = "".join(f"[{char}]" if char in "*?[" else char for char in name)
     return _line(literal).replace("${", "$${")
 
 
 def _line(name: str) -> str:
-    """Return a name in quotes and on one line: YAML breaks lines, comments too, where JSON does not."""
+    """Return a quoted name on one line: YAML has line breaks that JSON does not escape."""
     return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", canonical_json(name))

@@ -1,4 +1,4 @@
-"""Mistakes that a valid config can still hold: rules that never match, names that nothing has."""
+"""Detection of likely mistakes in a valid config: unreachable rules, unknown server names."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -12,18 +12,18 @@ ERROR: Final = "error"
 WARNING: Final = "warning"
 
 
-class Finding(NamedTuple):
-    """One thing worth saying about a config."""
+class LintFinding(NamedTuple):
+    """One likely mistake in a config."""
 
     level: str
-    """``error`` for what cannot be meant, ``warning`` for what may be."""
+    """``error`` for what cannot be intended, ``warning`` for what may be."""
     problem: Problem
 
 
-def lint(settings: Settings, document: Document, file: str) -> list[Finding]:
-    """Return what looks wrong in settings that loaded, with the lines of their document."""
+def lint(settings: Settings, document: Document, file: str) -> list[LintFinding]:
+    """Return the likely mistakes in valid settings, with their lines in the document."""
     return [
-        Finding(level, Problem(dotted(path), message, file, _line(document, path)))
+        LintFinding(level, Problem(dotted(path), message, file, _line(document, path)))
         for level, path, message in _findings(settings)
     ]
 
@@ -53,7 +53,7 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 
 
 def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:
-    """Find rules behind one that already takes every call they could match."""
+    """Find rules that can never match, because an earlier one matches all their calls."""
     earlier: list[tuple[RuleSettings, _Reach]] = []
     for number, rule in enumerate(rules):
         reach = _Reach(rule.selector)
@@ -74,7 +74,7 @@ def _takes(one: RuleSettings, wide: "_Reach", rule: RuleSettings, reach: "_Reach
 
 
 class _Reach:
-    """The calls a selector can mean, comparable with another's."""
+    """The calls that a selector can match, comparable with those of another."""
 
     def __init__(self, selector: SelectorSettings) -> None:
         self.kinds = frozenset(selector.kinds)
@@ -83,7 +83,7 @@ class _Reach:
         self.servers = [Glob(name) for name in selector.servers]
 
     def covers(self, other: "_Reach") -> bool:
-        """Tell whether every call of the other is surely one of ours."""
+        """Tell whether this certainly includes every call of the other."""
         return (
             (not self.kinds or (bool(other.kinds) and other.kinds <= self.kinds))
             and (not self.words or (bool(other.words) and other.words <= self.words))
@@ -100,7 +100,7 @@ def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
 
 
 def _covers(wide: Glob, narrow: Glob) -> bool:
-    """Tell whether one pattern surely matches whatever the other does."""
+    """Tell whether one pattern certainly matches everything that the other matches."""
     if narrow.exact:
         return wide.matches(narrow.pattern)
     ends_open = wide.pattern == f"{wide.prefix}*"
@@ -108,7 +108,7 @@ def _covers(wide: Glob, narrow: Glob) -> bool:
 
 
 def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
-    """Rules may speak of servers that only the agent's config knows; a typing error looks the same."""
+    """Find rules for servers that are not in the config: they may be misspelled."""
     known = {*settings.servers, "thoughtgate"}
     if not settings.servers:
         return

@@ -1,10 +1,9 @@
-"""Replay: what another policy would have said of the calls on record.
+"""Replay: the verdicts that another policy would have given on recorded calls.
 
-The same engine judges as in the gate, and counts for each run alone, as its gate did: a
-call when it goes on, which for a held one is when a person lets it, and how it went when
-it ends. The record shows arguments with secrets masked and long ones cut, and does not
-hold what servers say of their tools; where a verdict could hang on one of these, the
-outcome is marked as uncertain and says on what.
+This uses the same engine as the gate and counts limits per run, as the gate did: a call is
+counted when it is forwarded (a held one when it is approved), and its result when it ends. In
+the record, secrets are masked, long arguments are truncated, and annotations are missing; if a
+verdict could depend on one of these, its outcome is marked as uncertain, with the reason.
 """
 
 import json
@@ -36,76 +35,76 @@ BLOCK_WORD: Final = "BLOCK"
 THROTTLE_WORD: Final = "THROTTLE"
 
 STRICTNESS: Final = {ALLOW_WORD: 0, HOLD_WORD: 1, THROTTLE_WORD: 2, BLOCK_WORD: 3}
-"""How strict an outcome is; a change to a higher one tightens."""
+"""The strictness of each outcome; a change to a higher number tightens."""
 
 MAX_EXAMPLES: Final = 3
-"""Calls named for each kind of change."""
+"""Maximum number of example calls per change."""
 
 TICK_S: Final = 0.002
-"""The record's times are whole milliseconds: what limits tell apart more finely, it cannot."""
+"""The record's times have milliseconds; the limits of the gate are more precise."""
 
 LOST_CALLS: Final = "calls of its run are not on record, and limits may have counted them"
 SEVERAL_NAMED: Final = f"{LISTEN} may name several things, and the record shows one of them"
 
 
 class Moment(NamedTuple):
-    """When the gate took note of something."""
+    """When the gate observed something."""
 
     event: int
-    """The place among the events of its run; 0 when it is not known."""
+    """The number among the events of its run; 0 if unknown."""
     at: float
 
 
 class RecordedCall(NamedTuple):
-    """A call as the record has it."""
+    """A call in the record."""
 
     call_id: str
     call: Call
     at: float
     decision: str
-    """ALLOW, HOLD, BLOCK or THROTTLE: what the gates said then."""
+    """The recorded verdict: ALLOW, HOLD, BLOCK or THROTTLE."""
     failed: bool
-    """The call was made and did not go well; breakers count these."""
+    """Whether the call was made and failed; breakers count this."""
     cut: bool
-    """The arguments on record are not all of them."""
+    """Whether the recorded arguments are incomplete."""
     run: str = ""
-    """The run and its writer: what one gate counted together."""
+    """The run and its writer, which share the counts of limits."""
     number: int = 0
-    """1, 2, 3... among the calls of the run; 0 when it is not known."""
+    """The number of the call in its run, counted from 1; 0 if unknown."""
     start_event: int = 0
-    """The place of its start among the events of its run."""
+    """The number of its start event in the run."""
     approved: Moment | None = None
-    """When a held call was let go on; None when it was not."""
+    """When a held call was approved; None if it was not."""
     ended: Moment | None = None
-    """When the gate heard how it went; None when it never did, or had refused it."""
+    """When the gate got the result; None if it never did, or had refused the call."""
     observed: bool = False
-    """The development profile let it go on, whatever the gates said."""
+    """Whether the development profile forwarded it in spite of the verdict."""
     promised: bool = False
-    """It was held because its caller had been told that a person decides."""
+    """Whether it was held because the caller had already been promised an approval."""
 
     @property
     def went_on(self) -> bool:
-        """The call was sent on without waiting for anybody."""
+        """Whether the call was forwarded without approval."""
         return self.observed or self.decision == ALLOW_WORD
 
 
-class Outcome(NamedTuple):
-    """What the policy says of one recorded call."""
+class ReplayOutcome(NamedTuple):
+    """The replayed verdict on one recorded call."""
 
     recorded: RecordedCall
     verdict: Verdict
     decision: str
     uncertain: str
-    """Why the real arguments could change the verdict; empty when they could not."""
+    """Why the real arguments could change the verdict; empty if they cannot."""
 
     @property
     def flips(self) -> bool:
-        """The policy says something else than was said then."""
+        """Whether the replayed verdict differs from the recorded one."""
         return self.decision != self.recorded.decision
 
 
 class Flip(NamedTuple):
-    """Calls of one tool whose verdict changes in one way."""
+    """Calls of one tool whose verdicts change in the same way."""
 
     server: str
     kind: str
@@ -115,17 +114,17 @@ class Flip(NamedTuple):
     calls: int
     uncertain: int
     rule: str
-    """What decides now."""
+    """The rule or gate that decides now."""
     examples: tuple[str, ...]
 
     @property
     def tightens(self) -> bool:
-        """The new policy is stricter."""
+        """Whether the new policy is stricter."""
         return STRICTNESS.get(self.after, 0) > STRICTNESS.get(self.before, 0)
 
 
 def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
-    """Return a call from its row in the ledger; None when the row is not whole."""
+    """Return a call from its ledger row; None if the row is incomplete."""
     server, tool, decision, at = (row.get(k) for k in ("server", "tool", "decision", "started_at"))
     if not tool or not decision or at is None:
         return None
@@ -162,9 +161,9 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
 def replay(
     calls: Iterable[RecordedCall],
     policy: Policy,
-    follow: Callable[[Iterator[Outcome]], Iterable[Outcome]] = iter,
-) -> list[Outcome]:
-    """Judge recorded calls, limits included, each run in the order its gate saw things happen.
+    follow: Callable[[Iterator[ReplayOutcome]], Iterable[ReplayOutcome]] = iter,
+) -> list[ReplayOutcome]:
+    """Judge recorded calls, including limits; each run in the order that its gate observed.
 
     What no server offered has no outcome: every policy refuses it. ``follow`` passes the
     outcomes on as they come, run by run.
@@ -176,7 +175,7 @@ def replay(
     return sorted(follow(outcomes), key=lambda outcome: outcome.recorded.at)
 
 
-def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[Outcome]:
+def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[ReplayOutcome]:
     steps: list[tuple[Moment, RecordedCall, str]] = []
     for recorded in calls:
         steps.append((Moment(recorded.start_event, recorded.at), recorded, "begin"))
@@ -197,48 +196,48 @@ def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[Outcome]:
 
 
 class _Run:
-    """What the gate of one run would have counted."""
+    """The counts that the gate of one run would have had."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._limits = LimitState(policy.limits)
         self._forwarded: dict[str, int] = {}
         self._open: set[str] = set()
-        """Calls that were not refused, and have not ended."""
+        """Open calls that were not refused."""
         self._counted: set[str] = set()
         self._last = 0
         self._unseen = ""
-        """Why the counts may be too low; empty when they are right."""
+        """Why the counts may be too low; empty if they are correct."""
 
     def pass_over(self, recorded: RecordedCall) -> None:
-        """Notice whether calls are missing before this one."""
+        """Check whether calls before this one are missing."""
         if recorded.number > self._last + 1:
             self._unseen = LOST_CALLS
         self._last = max(self._last, recorded.number)
 
-    def begin(self, recorded: RecordedCall) -> Outcome:
-        """Judge a call, and count it if it goes on."""
+    def begin(self, recorded: RecordedCall) -> ReplayOutcome:
+        """Judge a call, and count it if it is forwarded."""
         self.pass_over(recorded)
         session = recorded.call.session
         call = recorded.call._replace(session_calls=self._forwarded.get(session, 0))
         verdict = self._judge(recorded, call)
         word = outcome_word(verdict)
         doubt = uncertainty(recorded, self._policy) or self._doubt(recorded.decision, word)
-        # What happened then is the best guess where nothing is certain, and what follows hangs on it.
+        # If the verdict is uncertain, the recorded one is the best guess for later counts.
         if recorded.went_on if doubt else self._goes_on(recorded, verdict):
             self._open.add(recorded.call_id)
             self._count(recorded, recorded.at)
         elif doubt or verdict.action == APPROVE:
             self._open.add(recorded.call_id)
-        return Outcome(recorded, verdict, word, doubt)
+        return ReplayOutcome(recorded, verdict, word, doubt)
 
     def approve(self, recorded: RecordedCall, at: float) -> None:
-        """Count a held call that a person let go on."""
+        """Count a held call that was approved."""
         if recorded.call_id in self._open and recorded.call_id not in self._counted:
             self._count(recorded, at)
 
     def end(self, recorded: RecordedCall, at: float) -> None:
-        """Tell the breakers how a call went."""
+        """Pass the result of a call to the breakers."""
         if recorded.call_id in self._open:
             self._open.remove(recorded.call_id)
             told = self._limits.failed if recorded.failed else self._limits.succeeded
@@ -254,7 +253,7 @@ class _Run:
         return verdict
 
     def _limited(self, recorded: RecordedCall, call: Call) -> Verdict | None:
-        """Ask the limits; where a tick decides, what was said then is right."""
+        """Check the limits; if a millisecond decides, the recorded verdict is used."""
         throttled = recorded.decision == THROTTLE_WORD
         earlier = self._limits.check(call, recorded.at - TICK_S)
         verdict = self._limits.check(call, recorded.at)
@@ -265,7 +264,7 @@ class _Run:
         return verdict
 
     def _doubt(self, before: str, after: str) -> str:
-        """Say why counts that are too low could have changed a verdict."""
+        """Return why counts that are too low could have changed a verdict."""
         if before == after or not self._unseen:
             return ""
         cedar = self._policy.cedar
@@ -277,7 +276,7 @@ class _Run:
     def _goes_on(self, recorded: RecordedCall, verdict: Verdict) -> bool:
         if verdict.action == FORWARD or self._policy.profile != PRODUCTION:
             return True
-        # A person who is asked now is taken to let go on what went on then.
+        # Assume that a reviewer would now approve the calls that were forwarded then.
         return verdict.action == APPROVE and recorded.went_on
 
     def _count(self, recorded: RecordedCall, at: float) -> None:
@@ -290,7 +289,7 @@ class _Run:
 
 
 def _evaluate(call: Call, policy: Policy, at: float) -> Verdict:
-    """Return what the gates say, of a resource under each of its spellings."""
+    """Return the verdict of the gates; for a resource, the strictest over all spellings."""
     verdict = evaluate(call, policy, at)
     if call.kind == RESOURCE:
         for spelling in other_spellings(call.name):
@@ -300,7 +299,7 @@ def _evaluate(call: Call, policy: Policy, at: float) -> Verdict:
 
 
 def outcome_word(verdict: Verdict) -> str:
-    """Return a verdict in the record's words."""
+    """Return a verdict in the terms of the record."""
     if verdict.action == FORWARD:
         return ALLOW_WORD
     if verdict.action == APPROVE:
@@ -308,9 +307,9 @@ def outcome_word(verdict: Verdict) -> str:
     return THROTTLE_WORD if verdict.gate == "limits" else BLOCK_WORD
 
 
-def flips_of(outcomes: Iterable[Outcome]) -> list[Flip]:
-    """Gather the outcomes that changed, the most frequent first."""
-    gathered: dict[tuple[str, str, str, str, str, str], list[Outcome]] = {}
+def flips_of(outcomes: Iterable[ReplayOutcome]) -> list[Flip]:
+    """Group the changed outcomes, the most frequent first."""
+    gathered: dict[tuple[str, str, str, str, str, str], list[ReplayOutcome]] = {}
     for outcome in outcomes:
         if outcome.flips:
             call = outcome.recorded.call
@@ -332,7 +331,7 @@ def flips_of(outcomes: Iterable[Outcome]) -> list[Flip]:
 
 
 def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
-    """Say on what that is not on record the verdict could hang; empty when on nothing."""
+    """Return which missing data the verdict could depend on; empty if none."""
     call = recorded.call
     if len(call.name) >= MAX_NAME:
         return "the name on record is cut"

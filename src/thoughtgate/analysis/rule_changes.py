@@ -1,9 +1,9 @@
-"""What a change of rules can do to the calls they name, told without making up any call.
+"""The effect of changed rules on the calls they select, without generating any call.
 
-A rule with several names, servers, kinds or words is taken apart into one for each. What
-a part that is gone decided is compared with everything that may decide in its place, and
-what a new part decides with everything that may have decided before. Nothing is guessed:
-a change that may go either way cannot be told.
+A rule with several names, servers, kinds or words is split into one part for each. The decision
+of a removed part is compared with everything that may decide instead, and the decision of a new
+part with everything that may have decided before. Nothing is guessed: a change that may go
+either way is reported as ``cannot_be_told``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,48 +20,48 @@ LOOSENS: Final = "loosens"
 TIGHTENS: Final = "tightens"
 CHANGES: Final = "changes"
 UNTOLD: Final = "cannot_be_told"
-"""Some call may be judged less strictly, and nobody can say whether one is."""
+"""Some calls may be judged less strictly, but this cannot be determined."""
 
 _SPANS: Final = {FORWARD: (0, 0), APPROVE: (1, 1), DENY: (2, 2), POLICY: (0, 2)}
-"""How strict an action is at least and at most; Cedar may say anything."""
+"""The minimum and maximum strictness of an action; Cedar may decide anything."""
 
 _LOWER_BOUNDS: Final = frozenset({"gt", "ge", "length_gt"})
 _UPPER_BOUNDS: Final = frozenset({"lt", "le", "length_lt"})
 
 
-class Change(NamedTuple):
-    """One thing that differs."""
+class PolicyChange(NamedTuple):
+    """One difference between two policies."""
 
     effect: str
-    """``loosens``, ``tightens``, ``cannot_be_told``, or ``changes`` when it is neither."""
+    """``loosens``, ``tightens``, ``cannot_be_told``, or ``changes`` if it is neither."""
     subject: str
     before: Any
-    """As JSON has it; words where a thing only came, went or moved."""
+    """The old value in JSON form, or words if something was added, removed or moved."""
     after: Any
 
 
-class Decision(NamedTuple):
-    """What a rule or the default decides."""
+class RuleDecision(NamedTuple):
+    """The decision of a rule or of the default."""
 
     action: str
     workflow: str = ""
     redact: bool = False
 
 
-class Part(NamedTuple):
-    """What a rule says of one kind, server, name and word; None stands for any."""
+class RulePart(NamedTuple):
+    """A part of a rule, for one kind, server, name and word; None stands for any."""
 
-    decision: Decision
+    decision: RuleDecision
     kind: str | None
     server: Glob | None
     name: Glob | None
     word: str | None
     conditions: dict[str, Condition | None]
-    """What must hold, by its text; None for what the server must have said of the tool."""
+    """The conditions by their text; None for a condition on annotations."""
 
     @property
     def text(self) -> str:
-        """The part as a person would say it; two parts that say the same have the same."""
+        """A readable description; equal parts have equal descriptions."""
         action, workflow, redact = self.decision
         asked = f" ({workflow})" if workflow and workflow != DEFAULT_WORKFLOW else ""
         when = f" when {', '.join(self.conditions)}" if self.conditions else ""
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What is named, without the conditions."""
+        """The selected tools, without the conditions."""
         name = self.name.pattern if self.name else "*"
         kind = f"{self.kind} " if self.kind else ""
         word = f" with the word {self.word}" if self.word else ""
@@ -78,7 +78,7 @@ class Part(NamedTuple):
         return f"{kind}{name}{word}{server}"
 
     def names(self, server: str, kind: str, name: str) -> bool:
-        """Tell whether this tool, resource or prompt is meant."""
+        """Tell whether this tool, resource or prompt is selected."""
         return (
             self.kind in (None, kind)
             and (self.server is None or self.server.matches(server))
@@ -88,14 +88,14 @@ class Part(NamedTuple):
 
 
 class RuleChange(NamedTuple):
-    """What the change of one part does."""
+    """The effect of the change of one part."""
 
-    change: Change
-    part: Part
+    change: PolicyChange
+    part: RulePart
 
 
 def compare_rules(old: Policy, new: Policy) -> Iterator[RuleChange]:
-    """Yield the parts of rules that came, went, changed or moved, where that has an effect."""
+    """Yield the parts of rules that were added, removed, changed or moved with an effect."""
     before, after = _parts(old), _parts(new)
     gone = [
         (_effect({part.decision}, _instead_of(part, after.values(), new.default)), part)
@@ -109,28 +109,28 @@ def compare_rules(old: Policy, new: Policy) -> Iterator[RuleChange]:
     ]
     rewritten = _rewritten(gone, come)
     for one, other in rewritten:
-        yield RuleChange(Change(UNTOLD, f"rule {one.text}", "there", other.text), one)
+        yield RuleChange(PolicyChange(UNTOLD, f"rule {one.text}", "there", other.text), one)
     told = {part.text for pair in rewritten for part in pair}
     for changed, words in ((gone, ("there", "gone")), (come, ("-", "there"))):
         for effect, part in changed:
             if effect and part.text not in told:
-                yield RuleChange(Change(effect, f"rule {part.text}", *words), part)
+                yield RuleChange(PolicyChange(effect, f"rule {part.text}", *words), part)
     yield from _moved(before, after)
 
 
-def _parts(policy: Policy) -> dict[str, Part]:
-    """Return the parts of all rules in order; of two that say the same only the first counts."""
-    found: dict[str, Part] = {}
+def _parts(policy: Policy) -> dict[str, RulePart]:
+    """Return the parts of all rules in order; of two equal parts only the first one counts."""
+    found: dict[str, RulePart] = {}
     for rule in policy.rules.rules:
         for part in _parts_of(rule):
             found.setdefault(part.text, part)
     return found
 
 
-def _parts_of(rule: Rule) -> Iterator[Part]:
+def _parts_of(rule: Rule) -> Iterator[RulePart]:
     selector = rule.selector
     workflow = (rule.workflow or DEFAULT_WORKFLOW) if rule.action == APPROVE else ""
-    decision = Decision(rule.action, workflow, rule.redact)
+    decision = RuleDecision(rule.action, workflow, rule.redact)
     conditions: dict[str, Condition | None] = {_condition_text(one): one for one in rule.conditions}
     conditions |= {f"the server says {_condition_text(one)}": None for one in rule.annotations}
     kinds: list[str | None] = [*sorted(selector.kinds)] or [None]
@@ -138,23 +138,23 @@ def _parts_of(rule: Rule) -> Iterator[Part]:
     for kind, server, name, word in product(
         kinds, selector.servers or [None], selector.names or [None], words
     ):
-        yield Part(decision, kind, server, name, word, conditions)
+        yield RulePart(decision, kind, server, name, word, conditions)
 
 
 def _condition_text(condition: Condition) -> str:
     operand = condition.operand
     if condition.operator == "glob":
         operand = tuple(glob.pattern for glob in operand)
-    # Written with quotes, so that the number 1 and the text "1" are not taken for the same.
+    # With quotes, so that the number 1 and the text "1" differ.
     shown = repr(getattr(operand, "pattern", operand))
     path = ".".join(key.replace(".", "\\.") for key in condition.path)
     return f"{path} {condition.operator} {shown}"
 
 
 def _rewritten(
-    gone: list[tuple[str, Part]], come: list[tuple[str, Part]]
-) -> list[tuple[Part, Part]]:
-    """Pair rules that differ in their conditions only, and of which one loosens and one tightens."""
+    gone: list[tuple[str, RulePart]], come: list[tuple[str, RulePart]]
+) -> list[tuple[RulePart, RulePart]]:
+    """Pair a removed and an added rule that differ only in their conditions."""
     by_place = {(part.decision, part.place): (effect, part) for effect, part in reversed(come)}
     pairs = []
     for effect, part in gone:
@@ -164,19 +164,19 @@ def _rewritten(
     return pairs
 
 
-def _instead_of(part: Part, others: Iterable[Part], default: str) -> set[Decision]:
-    """Return what may be decided by these rules for the calls that a part speaks of."""
+def _instead_of(part: RulePart, others: Iterable[RulePart], default: str) -> set[RuleDecision]:
+    """Return the decisions that these rules may make for the calls of a part."""
     found = set()
     for other in others:
         if _may_meet(part, other):
             found.add(other.decision)
             if _covers(other, part):
                 return found
-    return found | {Decision(default, DEFAULT_WORKFLOW if default == APPROVE else "")}
+    return found | {RuleDecision(default, DEFAULT_WORKFLOW if default == APPROVE else "")}
 
 
-def _effect(before: set[Decision], after: set[Decision]) -> str:
-    """Say what it does that one of these decisions takes the place of one of those."""
+def _effect(before: set[RuleDecision], after: set[RuleDecision]) -> str:
+    """Return the effect of replacing one of the first decisions with one of the second."""
     if before == after and len(before) == 1:
         return ""
     least_before, most_before = _span(before)
@@ -188,18 +188,18 @@ def _effect(before: set[Decision], after: set[Decision]) -> str:
     return UNTOLD
 
 
-def _span(decisions: set[Decision]) -> tuple[int, int]:
+def _span(decisions: set[RuleDecision]) -> tuple[int, int]:
     spans = [_SPANS[decision.action] for decision in decisions]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _differ_at_one_level(before: set[Decision], after: set[Decision]) -> bool:
-    """Tell whether somebody else may be asked, or a result no longer be masked."""
+def _differ_at_one_level(before: set[RuleDecision], after: set[RuleDecision]) -> bool:
+    """Tell whether other reviewers may be asked, or a result may no longer be masked."""
     return any(one.action == other.action and one != other for one, other in product(before, after))
 
 
-def _moved(before: dict[str, Part], after: dict[str, Part]) -> Iterator[RuleChange]:
-    """Yield parts that stayed but now come before another that decides otherwise."""
+def _moved(before: dict[str, RulePart], after: dict[str, RulePart]) -> Iterator[RuleChange]:
+    """Yield unchanged parts that now precede another one with a different decision."""
     place = {text: number for number, text in enumerate(after)}
     kept = [text for text in before if text in place]
     if kept == sorted(kept, key=place.__getitem__):
@@ -212,11 +212,11 @@ def _moved(before: dict[str, Part], after: dict[str, Part]) -> Iterator[RuleChan
                 effect = _effect({one.decision}, {other.decision})
                 words = f"after {first}", f"before {first}"
                 if effect:
-                    yield RuleChange(Change(effect, f"rule {second}", *words), other)
+                    yield RuleChange(PolicyChange(effect, f"rule {second}", *words), other)
 
 
-def _may_meet(one: Part, other: Part) -> bool:
-    """Tell whether a call may exist that both speak of."""
+def _may_meet(one: RulePart, other: RulePart) -> bool:
+    """Tell whether a call may exist that both parts select."""
     return (
         (one.kind is None or other.kind is None or one.kind == other.kind)
         and _globs_may_meet(one.server, other.server)
@@ -242,9 +242,9 @@ def _word_may_occur(word: str | None, name: Glob | None) -> bool:
     return word is None or name is None or not name.exact or word in split_words(name.pattern)
 
 
-def _covers(wide: Part, narrow: Part) -> bool:
-    """Tell whether every call that one part speaks of is surely one that the other speaks of."""
-    # What cannot be told of an argument never fulfils a rule that forwards, but any other.
+def _covers(wide: RulePart, narrow: RulePart) -> bool:
+    """Tell whether one part certainly selects every call that the other one selects."""
+    # An undetermined condition never matches in a rule that forwards, but in any other rule.
     alike = wide.decision.action != FORWARD or narrow.decision.action == FORWARD
     return (
         wide.kind in (None, narrow.kind)
@@ -260,7 +260,7 @@ def _covers(wide: Part, narrow: Part) -> bool:
 
 
 def _is_implied(wide: Condition | None, narrow: Iterable[Condition | None]) -> bool:
-    """Tell whether a bound is kept by whoever keeps a closer one."""
+    """Tell whether a condition follows from a narrower one."""
     return wide is not None and any(
         one is not None
         and one[:2] == wide[:2]

@@ -1,8 +1,8 @@
-"""What a change of settings does, beside the rules and limits that calls are judged by.
+"""The effect of changed settings other than rules and limits.
 
-Every setting has its judge in a table, and most of them say no more than that something
-changes. What guards calls, their record or who may decide is told to loosen or tighten.
-What nobody can weigh, such as another program under the same name, cannot be told.
+A table has a function for every setting; most only report that it changes. For settings that
+protect calls, the record or approvals, the effect is reported as loosening or tightening. If it
+cannot be determined, as for another program under the same name, it is ``cannot_be_told``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,25 +10,25 @@ from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
-from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
+from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.settings import ListenAuth, ListenSettings, Settings, WorkflowSettings
 
 Judge: TypeAlias = Callable[[Any, Any], str]
-"""Says what it does that one value takes the place of another; empty for nothing."""
+"""Returns the effect of replacing one value with another; empty for none."""
 
 JUDGED_ELSEWHERE: Final = frozenset({"profile", "default", "rules", "limits", "servers.expose"})
-"""What ``analysis.comparison`` compares by what it does."""
+"""Settings that ``analysis.comparison`` compares by their effect."""
 
 _HIDDEN: Final = frozenset({"env", "headers", "resource"})
-"""Settings whose values may be secrets: only their names are told."""
+"""Settings whose values may be secrets: only their names are reported."""
 
 _THERE: Final = "there"
 _GONE: Final = "-"
 
 
-def compare_settings(old: Settings, new: Settings) -> Iterator[Change]:
-    """Yield what changes beside the rules and limits."""
+def compare_settings(old: Settings, new: Settings) -> Iterator[PolicyChange]:
+    """Yield the changes other than those of rules and limits."""
     yield from _approvals(old, new)
     yield from _cedar(old, new)
     yield from _servers(old, new)
@@ -39,7 +39,7 @@ def compare_settings(old: Settings, new: Settings) -> Iterator[Change]:
             yield from _compared(name, name, getattr(old, name), getattr(new, name))
 
 
-def _approvals(old: Settings, new: Settings) -> Iterator[Change]:
+def _approvals(old: Settings, new: Settings) -> Iterator[PolicyChange]:
     for name in sorted(old.approval.keys() & new.approval.keys()):
         one, other = old.approval[name], new.approval[name]
         for found in _compared(f"approval.{name}", "approval", one, other):
@@ -48,21 +48,21 @@ def _approvals(old: Settings, new: Settings) -> Iterator[Change]:
 
 
 def _timeout_effect(old: WorkflowSettings, new: WorkflowSettings) -> str:
-    """Say what another time to decide does: it loosens where silence approves sooner."""
+    """Return the effect of another timeout: it loosens if a timeout approves sooner."""
     if {old.on_timeout, new.on_timeout} != {"approve"}:
         return CHANGES
     return LOOSENS if new.timeout_s < old.timeout_s else TIGHTENS
 
 
-def _listen(old: ListenSettings, new: ListenSettings) -> Iterator[Change]:
+def _listen(old: ListenSettings, new: ListenSettings) -> Iterator[PolicyChange]:
     for found in _compared("listen", "listen", old, new):
-        # Away from the loopback a list without a name accepts every name.
+        # If the gate listens on other interfaces, an empty list accepts every host name.
         is_open = found.subject == "listen.hosts" and not is_loopback(new.host)
         yield found._replace(effect=_chosen(old.hosts, new.hosts)) if is_open else found
 
 
-def _cedar(old: Settings, new: Settings) -> Iterator[Change]:
-    """Name Cedar files that came, went or changed; probes show only some of what they decide."""
+def _cedar(old: Settings, new: Settings) -> Iterator[PolicyChange]:
+    """Yield added, removed and changed Cedar files; probes show only part of their effect."""
     before = {PurePath(source.file).name: source.text for source in old.cedar}
     after = {PurePath(source.file).name: source.text for source in new.cedar}
     for name in sorted(before.keys() | after.keys()):
@@ -71,39 +71,39 @@ def _cedar(old: Settings, new: Settings) -> Iterator[Change]:
                 _GONE if name not in before else _THERE,
                 "gone" if name not in after else "other text",
             )
-            yield Change(UNTOLD, f"cedar {name}", *words)
+            yield PolicyChange(UNTOLD, f"cedar {name}", *words)
 
 
-def _servers(old: Settings, new: Settings) -> Iterator[Change]:
-    """Name servers that came, went or changed; what they show is probed."""
+def _servers(old: Settings, new: Settings) -> Iterator[PolicyChange]:
+    """Yield added, removed and changed servers; probes compare what they expose."""
     for name in sorted(old.servers.keys() | new.servers.keys()):
         one, other = old.servers.get(name), new.servers.get(name)
         if one is None:
-            # What it offers, and what the rules make of that, only it can say.
+            # It is unknown which tools a new server offers, and so what the rules decide.
             effect = CHANGES if name == "*" else UNTOLD
-            yield Change(effect, f"servers.{name}", _GONE, _THERE)
+            yield PolicyChange(effect, f"servers.{name}", _GONE, _THERE)
         elif other is None:
-            yield Change(CHANGES, f"servers.{name}", _THERE, _GONE)
+            yield PolicyChange(CHANGES, f"servers.{name}", _THERE, _GONE)
         else:
             yield from _compared(f"servers.{name}", "servers", one, other)
 
 
-def _namespaces(old: Settings, new: Settings) -> Iterator[Change]:
+def _namespaces(old: Settings, new: Settings) -> Iterator[PolicyChange]:
     for name in sorted(old.namespaces.keys() | new.namespaces.keys()):
         before, after = old.namespaces.get(name), new.namespaces.get(name)
         if before is None or after is None:
             words = (_GONE, _THERE) if before is None else (_THERE, _GONE)
-            yield Change(UNTOLD, f"namespaces.{name}", *words)
+            yield PolicyChange(UNTOLD, f"namespaces.{name}", *words)
         else:
             yield from _compared(f"namespaces.{name}", "namespaces", before, after)
 
 
-def _compared(subject: str, key: str, old: Any, new: Any) -> Iterator[Change]:
-    """Yield what differs between two values of a setting, part by part where both have parts."""
+def _compared(subject: str, key: str, old: Any, new: Any) -> Iterator[PolicyChange]:
+    """Yield the differences between two values of a setting, member by member if possible."""
     if old == new:
         return
     if isinstance(old, ListenAuth) and isinstance(new, ListenAuth) and old.type != new.type:
-        # The other parts belong to a way of knowing clients, and go with it.
+        # The other members depend on the type of authentication and change with it.
         yield from _compared(f"{subject}.type", f"{key}.type", old.type, new.type)
     elif is_dataclass(old) and is_dataclass(new):
         for name in _names_of(old):
@@ -116,17 +116,17 @@ def _compared(subject: str, key: str, old: Any, new: Any) -> Iterator[Change]:
     else:
         effect = EFFECTS[key](old, new)
         if effect:
-            yield Change(effect, subject, _plain(old), _plain(new))
+            yield PolicyChange(effect, subject, _plain(old), _plain(new))
 
 
 def _hidden(
     subject: str, effect: str, old: Mapping[str, str], new: Mapping[str, str]
-) -> Iterator[Change]:
+) -> Iterator[PolicyChange]:
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             before = _THERE if name in old else _GONE
             after = _GONE if name not in new else "other value" if name in old else _THERE
-            yield Change(effect, f"{subject}.{name}", before, after)
+            yield PolicyChange(effect, f"{subject}.{name}", before, after)
 
 
 def _names_of(settings: Any) -> list[str]:
@@ -134,7 +134,7 @@ def _names_of(settings: Any) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value in JSON form."""
     if is_dataclass(value):
         shown = {name: _plain(getattr(value, name)) for name in _names_of(value)}
         return {name: inner for name, inner in shown.items() if inner not in ("", [], {}, None)}
@@ -154,14 +154,14 @@ def _untold(_: Any, __: Any) -> str:
 
 
 def _looser(*values: Any) -> Judge:
-    """Return a judge for a setting of which these values are the looser ones."""
+    """Return a function for a setting of which these values are the looser ones."""
     return lambda old, new: (
         CHANGES if (old in values) == (new in values) else LOOSENS if new in values else TIGHTENS
     )
 
 
 def _guard(old: Any, new: Any) -> str:
-    """Judge something that guards as long as it is there."""
+    """Judge a setting that protects as long as it is present."""
     return TIGHTENS if not old else LOOSENS if not new else UNTOLD
 
 
@@ -174,18 +174,18 @@ def _fewer(old: float, new: float) -> str:
 
 
 def _members(old: Iterable[str], new: Iterable[str]) -> str:
-    """Judge a list of what is accepted; its order says nothing."""
+    """Judge a list of accepted values; its order does not matter."""
     before, after = set(old), set(new)
     return LOOSENS if after - before else TIGHTENS if before - after else ""
 
 
 def _masked(old: Iterable[str], new: Iterable[str]) -> str:
-    """Judge a list of what is kept back; its order says nothing."""
+    """Judge a list of withheld values; its order does not matter."""
     return _members(new, old)
 
 
 def _chosen(old: tuple[str, ...], new: tuple[str, ...]) -> str:
-    """Judge a list of what is accepted that accepts everything when it is empty."""
+    """Judge a list of accepted values that accepts everything if it is empty."""
     if old and new:
         return _members(old, new)
     return TIGHTENS if new else LOOSENS
@@ -205,7 +205,7 @@ def _auth_type(old: str, new: str) -> str:
 
 
 _APART: Final = frozenset({"approval", "cedar", "listen", "servers", "namespaces"})
-"""What is compared name by name, or in more than one light."""
+"""Settings that are compared by name or by special functions."""
 
 EFFECTS: Final[dict[str, Judge]] = {
     **dict.fromkeys(
@@ -236,7 +236,7 @@ EFFECTS: Final[dict[str, Judge]] = {
             # Another program, place or credential under the same name.
             *(f"servers.{name}" for name in ("command", "args", "env", "cwd", "url")),
             *(f"servers.{name}" for name in ("headers", "auth", "auth.type", "auth.token_env")),
-            # Whether it is easier to get a yes from somebody else is not known.
+            # It is unknown which reviewers approve more readily.
             *(f"approval.{name}" for name in ("channel", "slack", "webhook")),
             *(f"approval.slack.{name}" for name in ("channel", "token_env", "api_url")),
             *(f"approval.slack.{name}_reaction" for name in ("approve", "deny")),
@@ -270,7 +270,7 @@ EFFECTS: Final[dict[str, Judge]] = {
     "listen.auth.allow": _members,
     "listen.origins": _members,
     "listen.hosts": _members,
-    # Each worker counts for limits alone.
+    # Each worker counts limits separately.
     "listen.workers": _more,
     "audit.sink": _looser("stderr", "stdout"),
     "audit.on_failure": _looser("continue"),
@@ -278,4 +278,4 @@ EFFECTS: Final[dict[str, Judge]] = {
     "redact.patterns": _masked,
     "namespaces": _members,
 }
-"""For each setting its judge."""
+"""The function for each setting."""

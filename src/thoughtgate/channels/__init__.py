@@ -1,1 +1,1 @@
-"""Where a person is asked: console, terminal, Slack, webhook, the agent itself."""
+"""Approval channels: console, terminal, Slack, webhook and the agent's own prompt."""

@@ -1,7 +1,7 @@
-"""The agent's own prompt as a channel: what is asked there, and in whose name it is answered.
+"""The agent's own prompt as an approval channel: its text and the identity of the reviewer.
 
-The prompt is shown by the agent's program to the person in front of it. How it travels is
-``core.elicitation``'s business.
+The agent's program shows the prompt to the person who uses it. ``core.elicitation`` handles
+the MCP messages.
 """
 
 import json
@@ -14,11 +14,11 @@ from thoughtgate.core.approval import ELICITATION_CHANNEL, Approval
 NAME: Final = ELICITATION_CHANNEL
 
 MAX_ARGUMENTS: Final = 1500
-"""Characters of arguments in a prompt: clients show it in a small box."""
+"""Maximum characters of arguments in a prompt; clients show prompts in a small box."""
 
 
 def identity(principal: str = "") -> str:
-    """Return who sits in front of an agent: on this machine, unless it came with a name."""
+    """Return the reviewer's identity: the caller's principal, or else the local user."""
     if principal:
         return f"{NAME}:{principal}"
     uid = os.getuid()
@@ -30,16 +30,17 @@ def identity(principal: str = "") -> str:
 
 
 def prompt_text(approval: Approval) -> str:
-    """Return the question; text of agents and servers cannot move a terminal's cursor in it."""
+    """Return the prompt's text, with control characters from agents and servers escaped."""
     pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
     shown = pretty if len(pretty) <= MAX_ARGUMENTS else pretty[:MAX_ARGUMENTS] + "…"
     why = approval.reason or approval.rule or "the default"
     lines = [
         f"ThoughtGate: let {approval.tool} on {approval.server} run?",
-        f"Because of: {why}",
+        f"Reason: {why}",
         f"Arguments: {shown}",
         f"Approval {approval.id}",
     ]
+    # Many clients print the prompt to a terminal, where escape sequences could hide part of it.
     return "".join(
         each
         if each.isprintable() or each == "\n"

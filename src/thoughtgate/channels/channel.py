@@ -1,7 +1,7 @@
-"""What every way of asking a person has in common.
+"""The interface of every approval channel.
 
-A channel is told of questions and of their ends. It answers through the store, never
-by a return value, so a slow, restarted or absent channel can hold up nobody.
+A channel is notified of approval requests and of their outcomes. Decisions arrive through the
+store, never as a return value, so a slow, restarted or missing channel cannot block a gate.
 """
 
 from typing import Protocol, runtime_checkable
@@ -10,24 +10,24 @@ from thoughtgate.core.approval import Approval
 
 
 class Channel(Protocol):
-    """Somewhere people are asked. Both methods must return at once.
+    """Shows approval requests to people. Both methods must return immediately.
 
-    A channel that talks to the network does so in a thread or a task of its own.
+    A channel that uses the network does so in its own thread or task.
     """
 
     name: str
     """``terminal``, ``console``, ``slack``, ``webhook``: the first part of an identity."""
 
-    def asked(self, approval: Approval) -> None:
-        """A question was put; ask, if the workflow's channel is this one."""
+    def show_request(self, approval: Approval) -> None:
+        """Show a new approval request, if its workflow uses this channel."""
 
-    def settled(self, approval: Approval) -> None:
-        """The question has its answer, or is no longer one: update what was shown."""
+    def show_outcome(self, approval: Approval) -> None:
+        """Show that a request was decided, has expired or was withdrawn."""
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """A channel with a thread, which the gate ends when it stops itself."""
+    """A channel with a thread that the gate stops when it stops itself."""
 
     def stop(self) -> None:
-        """Show what is still to be shown, for a moment, and end."""
+        """Try briefly to show the remaining outcomes, then stop."""

@@ -1,6 +1,7 @@
-"""The console as a channel: who answers there.
+"""The console as an approval channel: its name and the identity of its user.
 
-The console has no wire of its own: it reads the store, so there is nobody to notify.
+There is no ``Channel`` class for the console, because it reads approval requests from the
+store and needs no notifications.
 """
 
 import os
@@ -11,7 +12,7 @@ NAME: Final = "console"
 
 
 def identity() -> str:
-    """Return who sits at the console: the login of the user this process runs as."""
+    """Return the identity of the console's user: the login that this process runs as."""
     uid = os.getuid()
     try:
         name = pwd.getpwuid(uid).pw_name

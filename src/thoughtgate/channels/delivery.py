@@ -1,9 +1,8 @@
-"""A thread that carries questions to a place on the network, and the answers back.
+"""Delivery of approval requests to a remote service, and collection of the votes.
 
-The gate only puts questions into a queue, so a place that is down, slow or full of errors
-holds up nobody: the call waits until its own time is over. Answers go to the store like
-everybody's. What is said to the place, and how an answer looks there, is its errand's
-business.
+The gate only puts requests into a queue, which a thread works off. A service that is down,
+slow or failing therefore delays nobody: the call waits until its own timeout. Votes go to the
+store, as they do from every channel. A ``DeliveryClient`` knows the service's protocol.
 """
 
 import queue
@@ -18,64 +17,68 @@ from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.errors import StoreError
 
 RETRY_S: Final = 1.0
-"""First pause after a failure; it doubles."""
+"""Pause after the first failure; it doubles with each further one."""
 MAX_RETRY_S: Final = 60.0
 MAX_WAIT_S: Final = 600.0
-"""The longest a place may make us wait with one answer."""
+"""The longest ``Retry-After`` that is honoured."""
 SLOWER: Final = 1.3
-"""How much longer the pause gets with each look that brings nothing."""
+"""Factor by which the pause grows with each poll that finds no new vote."""
 SLOWEST: Final = 6.0
-"""The longest pause between looks, in first pauses: people are slow, but they wait for us."""
+"""The longest pause between polls, as a multiple of the first. Reviewers may take minutes,
+but once they have voted, they expect the call to run soon."""
 IDLE_S: Final = 30.0
-"""How long the thread sleeps when there is nothing to do; news wakes it."""
+"""How long the thread sleeps when it has nothing to do; a new request wakes it."""
 STOP_WITHIN_S: Final = 2.0
-"""How long a gate that stops waits until its questions are marked as withdrawn."""
+"""How long a stopping gate waits for its requests to be marked as withdrawn."""
 MAX_SETTLE_TRIES: Final = 5
-"""An outcome that cannot be shown so often is not shown."""
+"""How often showing an outcome is tried."""
 
 
-class Trouble(Exception):  # noqa: N818 - the place's trouble, not a fault of the program
-    """The place did not take it, for now."""
+class DeliveryError(Exception):
+    """The service did not accept a request; it is tried again later."""
 
     def __init__(self, reason: str, retry_after_s: float = 0.0) -> None:
         super().__init__(reason)
         self.retry_after_s = retry_after_s
 
 
-class Gone(Exception):  # noqa: N818 - as above
-    """What was shown there is there no more; nobody can answer it."""
+class RequestGoneError(Exception):
+    """The service no longer has the approval request, so nobody can answer it there."""
 
 
-class Errand(Protocol):
-    """How one workflow's place is spoken to. May take seconds, raises ``Trouble`` or ``Gone``."""
+class DeliveryClient(Protocol):
+    """Speaks a service's protocol on behalf of one workflow.
+
+    The methods may take seconds. They raise ``DeliveryError`` or ``RequestGoneError``.
+    """
 
     poll_s: float
-    """The first pause between looks."""
+    """The first pause between polls."""
 
-    def ask(self, approval: Approval) -> str:
-        """Put a question and return a handle for it."""
+    def send_request(self, approval: Approval) -> str:
+        """Send an approval request and return a handle for it."""
 
-    def look(self, approval: Approval, handle: str) -> Sequence[Vote]:
-        """Return the answers there are now."""
+    def poll_votes(self, approval: Approval, handle: str) -> Sequence[Vote]:
+        """Return all votes that the service has by now."""
 
-    def settle(self, approval: Approval, handle: str) -> None:
-        """Show how the question ended."""
+    def send_outcome(self, approval: Approval, handle: str) -> None:
+        """Report the outcome of the request."""
 
 
-class Ballot(Protocol):
-    """The store, as a courier uses it."""
+class VoteStore(Protocol):
+    """The methods of the approval store that delivery needs."""
 
     def get(self, ident: str) -> Approval | Refusal:
-        """Return a question."""
+        """Return an approval."""
 
     def vote(self, ident: str, votes: Sequence[Vote], now: float) -> Approval | Refusal:
-        """Count the votes of one look."""
+        """Count the votes of one poll."""
 
     def keep_handle(self, ident: str, channel: str, handle: str) -> None:
         """Remember a handle."""
 
     def handle(self, ident: str, channel: str) -> str:
-        """Return a handle that was remembered."""
+        """Return a remembered handle, or an empty string."""
 
 
 @dataclass(slots=True)
@@ -85,153 +88,160 @@ class _Item:
     due_at: float = 0.0
     failures: int = 0
     quiet: int = 0
+    """Polls since the last new vote."""
     is_settled: bool = False
     seen: frozenset[tuple[str, bool]] = frozenset()
-    """Answers that were counted or refused already."""
+    """Votes that were already counted or refused."""
 
 
-class Courier:
-    """A channel with a thread of its own; the thread starts with the first question."""
+class DeliveryChannel:
+    """A channel with its own thread, which starts with the first request."""
 
     def __init__(
         self,
         name: str,
-        errands: Mapping[str, Errand],
-        open_ballot: Callable[[], AbstractContextManager[Ballot]],
+        clients: Mapping[str, DeliveryClient],
+        open_store: Callable[[], AbstractContextManager[VoteStore]],
         say: Callable[[str], None],
     ) -> None:
-        """Serve the workflows in ``errands``; tell the operator of trouble with ``say``."""
+        """Serve the workflows in ``clients``; ``say`` reports failures to the operator."""
         self.name = name
-        self._errands = errands
-        self._open_ballot = open_ballot
+        self._clients = clients
+        self._open_store = open_store
         self._say = say
-        self._news: queue.SimpleQueue[Approval | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Approval | None] = queue.SimpleQueue()
+        """Requests and outcomes from the gate; None only wakes the thread."""
         self._items: dict[str, _Item] = {}
         self._paused: dict[str, float] = {}
-        """Workflows whose place asked for patience, and until when."""
+        """Workflows whose service asked us to wait, and until when."""
         self._thread: threading.Thread | None = None
-        self._is_over = False
+        self._is_stopping = False
 
-    def asked(self, approval: Approval) -> None:
-        """Carry a question, if its workflow asks here."""
-        if approval.channel != self.name or approval.workflow not in self._errands:
+    def show_request(self, approval: Approval) -> None:
+        """Queue a request for delivery, if its workflow uses this channel."""
+        if approval.channel != self.name or approval.workflow not in self._clients:
             return
-        self._news.put(approval)
+        self._inbox.put(approval)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
             self._thread.start()
 
-    def settled(self, approval: Approval) -> None:
-        """Show how a question ended."""
+    def show_outcome(self, approval: Approval) -> None:
+        """Queue the outcome of a request for delivery."""
         if self._thread is not None and approval.channel == self.name:
-            self._news.put(approval)
+            self._inbox.put(approval)
 
     def stop(self) -> None:
-        """Show what is still to be shown, for a moment, and end."""
-        self._is_over = True
+        """Try briefly to deliver the remaining outcomes, then end the thread."""
+        self._is_stopping = True
         if self._thread is not None:
-            self._news.put(None)
+            self._inbox.put(None)
             self._thread.join(STOP_WITHIN_S)
 
     def _run(self) -> None:
         try:
-            with self._open_ballot() as ballot:
+            with self._open_store() as store:
                 while not self._is_done():
-                    self._take_news()
+                    self._read_inbox()
                     for item in list(self._items.values()):
                         if item.due_at <= time.monotonic():
-                            self._serve(ballot, item)
+                            self._serve(store, item)
         except StoreError as error:
-            # Questions can still be answered elsewhere, and end by their own time.
+            # The requests can still be answered in another channel, or expire.
             self._say(f"{self.name}: {error}")
 
     def _is_done(self) -> bool:
-        waiting = any(item.is_settled for item in self._items.values()) or not self._news.empty()
-        return self._is_over and not waiting
+        waiting = any(item.is_settled for item in self._items.values()) or not self._inbox.empty()
+        return self._is_stopping and not waiting
 
-    def _take_news(self) -> None:
+    def _read_inbox(self) -> None:
+        """Wait until the next item is due or something arrives, then read all that is there."""
         due = min((item.due_at for item in self._items.values()), default=time.monotonic() + IDLE_S)
         timeout = max(0.0, min(IDLE_S, due - time.monotonic()))
         try:
-            told = self._news.get(timeout=timeout)
+            update = self._inbox.get(timeout=timeout)
             while True:
-                self._take(told)
-                told = self._news.get_nowait()
+                self._take(update)
+                update = self._inbox.get_nowait()
         except queue.Empty:
             return
 
-    def _take(self, told: Approval | None) -> None:
-        if told is None:
+    def _take(self, update: Approval | None) -> None:
+        if update is None:
             return
-        item = self._items.get(told.id)
+        item = self._items.get(update.id)
         if item is None:
-            if told.status == PENDING:
-                self._items[told.id] = _Item(told)
+            if update.status == PENDING:
+                self._items[update.id] = _Item(update)
             return
-        item.approval = told
-        if told.status != PENDING:
+        item.approval = update
+        if update.status != PENDING:
+            # Show the outcome now, even if a failed poll has put the item off.
             item.is_settled, item.due_at, item.failures = True, 0.0, 0
 
-    def _serve(self, ballot: Ballot, item: _Item) -> None:
+    def _serve(self, store: VoteStore, item: _Item) -> None:
         workflow = item.approval.workflow
         paused = self._paused.get(workflow, 0.0)
         if paused > time.monotonic():
             item.due_at = paused
             return
         try:
-            self._step(ballot, item, self._errands[workflow])
-        except Trouble as trouble:
-            self._put_off(item, trouble)
-        except Gone:
-            self._say(f"{self.name}: the message about {item.approval.id} is gone")
+            self._step(store, item, self._clients[workflow])
+        except DeliveryError as error:
+            self._put_off(item, error)
+        except RequestGoneError:
+            self._say(
+                f"{self.name}: the request for approval {item.approval.id} was deleted there; "
+                f"use thoughtgate approvals approve {item.approval.id}"
+            )
             self._items.pop(item.approval.id, None)
         except StoreError:
             item.due_at = time.monotonic() + RETRY_S
-        except Exception as error:  # noqa: BLE001 - one question's trouble must not end the thread for all
-            self._put_off(item, Trouble(f"{type(error).__name__} while asking"))
+        except Exception as error:  # noqa: BLE001 - one request's failure must not end the thread for all
+            self._put_off(item, DeliveryError(f"{type(error).__name__} during delivery"))
 
-    def _step(self, ballot: Ballot, item: _Item, errand: Errand) -> None:
-        asked = item.approval
+    def _step(self, store: VoteStore, item: _Item, client: DeliveryClient) -> None:
+        approval = item.approval
         if item.is_settled:
             if item.handle:
-                errand.settle(asked, item.handle)
-            del self._items[asked.id]
+                client.send_outcome(approval, item.handle)
+            del self._items[approval.id]
             return
         if not item.handle:
-            # A gate that was started again finds the message that it had sent before.
-            item.handle = ballot.handle(asked.id, self.name)
+            # A restarted gate continues with the message that it sent before.
+            item.handle = store.handle(approval.id, self.name)
         if not item.handle:
-            item.handle = errand.ask(asked)
-            ballot.keep_handle(asked.id, self.name, item.handle)
-        self._count(ballot, item, errand.look(asked, item.handle))
+            item.handle = client.send_request(approval)
+            store.keep_handle(approval.id, self.name, item.handle)
+        self._count(store, item, client.poll_votes(approval, item.handle))
         item.failures = 0
-        pause = min(errand.poll_s * SLOWER**item.quiet, errand.poll_s * SLOWEST)
+        pause = min(client.poll_s * SLOWER**item.quiet, client.poll_s * SLOWEST)
         item.quiet += 1
         item.due_at = time.monotonic() + pause
-        if time.time() > asked.expires_at + MAX_RETRY_S:
-            # Whoever asked is gone without a word.
+        if time.time() > approval.expires_at + MAX_RETRY_S:
+            # The gate died without reporting an outcome; without this, polling never ends.
             item.is_settled = True
 
-    def _count(self, ballot: Ballot, item: _Item, votes: Sequence[Vote]) -> None:
+    def _count(self, store: VoteStore, item: _Item, votes: Sequence[Vote]) -> None:
+        # Each poll returns all votes; one that the store refused would be reported every time.
         fresh = [vote for vote in votes if (vote.by, vote.approve) not in item.seen]
         if not fresh:
             return
         item.quiet = 0
-        counted = ballot.vote(item.approval.id, fresh, time.time())
+        counted = store.vote(item.approval.id, fresh, time.time())
         item.seen |= {(vote.by, vote.approve) for vote in fresh}
         if isinstance(counted, Refusal):
-            self._say(
-                f"{self.name}: an answer to {item.approval.id} does not count: {counted.text}"
-            )
+            self._say(f"{self.name}: a vote on {item.approval.id} was not counted: {counted.text}")
 
-    def _put_off(self, item: _Item, trouble: Trouble) -> None:
+    def _put_off(self, item: _Item, error: DeliveryError) -> None:
         item.failures += 1
-        pause = trouble.retry_after_s or min(RETRY_S * 2 ** (item.failures - 1), MAX_RETRY_S)
+        pause = error.retry_after_s or min(RETRY_S * 2 ** (item.failures - 1), MAX_RETRY_S)
         item.due_at = time.monotonic() + min(pause, MAX_WAIT_S)
-        if trouble.retry_after_s:
+        if error.retry_after_s:
+            # A rate limit applies to the whole workflow, not only to this request.
             self._paused[item.approval.workflow] = item.due_at
         if item.failures == 1:
-            self._say(f"{self.name}: {trouble}; trying again")
-        is_hopeless = item.is_settled and (item.failures >= MAX_SETTLE_TRIES or self._is_over)
-        if is_hopeless:
+            self._say(f"{self.name}: {error}; retrying")
+        is_given_up = item.is_settled and (item.failures >= MAX_SETTLE_TRIES or self._is_stopping)
+        if is_given_up:
             self._items.pop(item.approval.id, None)

@@ -1,7 +1,7 @@
-"""What stands in a Slack message about an approval, and what an answer in its thread says.
+"""Slack messages for approval requests, and parsing of the replies to them.
 
-Texts come from agents: they are escaped, made visible, kept from closing the code block
-that they stand in, and cut to Slack's limits.
+Tool names and arguments come from agents, so they are escaped, made visible, kept from closing
+the code block around them, and truncated to Slack's limits.
 """
 
 import json
@@ -19,11 +19,11 @@ from thoughtgate.core.approval import (
 
 MAX_HEADER: Final = 150
 MAX_FIELD: Final = 300
-"""Slack's limit is 2,000; a field of more than this is not read."""
+"""Slack allows 2,000 characters; nobody reads a longer field than this."""
 MAX_ARGUMENTS: Final = 2_800
-"""Slack's limit for the text of a section is 3,000, after escaping."""
+"""Slack allows 3,000 characters in a section, after escaping."""
 MAX_TEXT: Final = 300
-"""Characters of the text in a notification."""
+"""Maximum characters of the notification text."""
 
 Block = dict[str, Any]
 
@@ -39,17 +39,17 @@ _YES: Final = frozenset({"approve", "approved", "yes", "ok", "lgtm"})
 _NO: Final = frozenset({"deny", "denied", "no", "reject", "rejected", "refuse"})
 
 
-def question_text(approval: Approval) -> str:
-    """Return the line that a notification shows."""
+def request_text(approval: Approval) -> str:
+    """Return the one-line text that Slack shows in a notification."""
     return f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"[
         :MAX_TEXT
     ]
 
 
-def question_blocks(
+def request_blocks(
     approval: Approval, mention: Sequence[str], approve: str, deny: str
 ) -> list[Block]:
-    """Return the message that asks."""
+    """Return the blocks of the message that asks for approval."""
     people = " ".join(f"<@{each}>" for each in mention)
     needs = f", {approval.required} people must agree" if approval.required > 1 else ""
     until = f"<!date^{int(approval.expires_at)}^{{time_secs}}|in time>"
@@ -61,7 +61,7 @@ def question_blocks(
 
 
 def outcome_blocks(approval: Approval) -> list[Block]:
-    """Return the message once the question has ended: nothing in it asks any more."""
+    """Return the blocks that replace the request once it is settled."""
     return [
         *_call_blocks(approval),
         {"type": "section", "text": _mrkdwn(outcome_text(approval))},
@@ -69,7 +69,7 @@ def outcome_blocks(approval: Approval) -> list[Block]:
 
 
 def outcome_text(approval: Approval) -> str:
-    """Return how a question ended."""
+    """Return the outcome of a request, and who decided it."""
     word = _OUTCOMES.get(approval.status, f":heavy_minus_sign: {approval.status.capitalize()}")
     decider = approval.decider
     if decider is None:
@@ -81,7 +81,7 @@ def outcome_text(approval: Approval) -> str:
 
 
 def parse_reply(text: str) -> tuple[bool, str] | None:
-    """Read a reply in the thread: yes or no, and why; None for other talk."""
+    """Parse a reply in the thread as approve or deny plus a reason; None for any other text."""
     word, _, rest = text.strip().partition(" ")
     said = word.strip(".,:;!*_`").lower()
     if said in _YES:
@@ -92,7 +92,7 @@ def parse_reply(text: str) -> tuple[bool, str] | None:
 
 
 def escape(text: str) -> str:
-    """Return text that Slack shows as it is: no mentions, no links, no marks that hide."""
+    """Escape text so that Slack shows it literally: no mentions, links or invisible characters."""
     shown = "".join(
         each
         if each.isprintable() or each in "\n\t"
@@ -105,8 +105,8 @@ def escape(text: str) -> str:
 def _call_blocks(approval: Approval) -> list[Block]:
     title = f"{_cut(approval.tool, 80)} on {_cut(approval.server, 40)}"[:MAX_HEADER]
     fields = [
-        ("Asked by", approval.principal),
-        ("Because of", approval.reason or approval.rule or "the default"),
+        ("Requested by", approval.principal),
+        ("Reason", approval.reason or approval.rule or "the default"),
         ("Rule", approval.rule),
         ("Approval", approval.id),
     ]
@@ -126,14 +126,14 @@ def _call_blocks(approval: Approval) -> list[Block]:
 
 def _arguments(approval: Approval) -> str:
     pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
-    # Three backticks would end the block, and what follows would be read as our words.
+    # Three backticks would end the code block, and the rest would look like our own text.
     shown = escape(pretty.replace("```", "` ` `"))
-    note = "\n_Long values are folded._" if approval.folded else ""
+    note = "\n_Long values are shortened._" if approval.folded else ""
     if len(shown) > MAX_ARGUMENTS:
         cut = shown[:MAX_ARGUMENTS]
-        # Not in the middle of an escaped character.
+        # Do not cut an escape sequence such as "&amp;" in half.
         shown = cut[: cut.rfind("&")] if "&" in cut[-5:] else cut
-        note = f"\n_Cut: {len(pretty):,} characters. All of it: `thoughtgate approvals show {approval.id}`_"
+        note = f"\n_Truncated from {len(pretty):,} characters. To see all: `thoughtgate approvals show {approval.id}`_"
     return f"```{shown}```{note}"
 
 

@@ -1,8 +1,8 @@
-"""The terminal as a channel: how a question looks there, and what an answer says.
+"""The terminal as an approval channel: rendering of requests and parsing of answers.
 
-Text only; who reads keys and who owns a terminal is the runtime's business. Names and
-arguments come from agents and servers, so nothing of them reaches a terminal that could
-move its cursor, change its colours or reverse its text.
+This module only handles text; ``gate.approvals.terminal_prompt`` reads keys and owns the
+terminal. Names and arguments come from agents and servers, so everything that could move the
+cursor, change colours or reverse text is escaped.
 """
 
 import json
@@ -18,13 +18,13 @@ NAME: Final = "terminal"
 CHOICES: Final = "[y]es  [n]o REASON  [s]ession: this call  [t]ool: for this session  [l]ater"
 
 MAX_LINES: Final = 40
-"""Lines of arguments in a question; ``approvals show`` has the rest."""
+"""Maximum lines of arguments in a prompt; ``approvals show`` prints the rest."""
 MAX_CELL: Final = 60
-"""Characters of arguments in a list."""
+"""Maximum characters of arguments in a table."""
 
 
 class Answer(NamedTuple):
-    """What a person typed at a question."""
+    """What a person typed at an approval prompt."""
 
     approve: bool
     reason: str = ""
@@ -32,7 +32,8 @@ class Answer(NamedTuple):
 
 
 def identity() -> str:
-    """Return who sits here: the login of the user this process runs as, not of its environment."""
+    """Return the identity of the terminal's user: the login that this process runs as."""
+    # Not from $USER or $LOGNAME: whoever starts the process can set those to any name.
     uid = os.getuid()
     try:
         name = pwd.getpwuid(uid).pw_name
@@ -42,7 +43,7 @@ def identity() -> str:
 
 
 def parse_answer(line: str) -> Answer | None:
-    """Read a line typed at a question; None for what answers nothing."""
+    """Parse a line typed at an approval prompt; None when it is not an answer."""
     word, _, rest = line.strip().partition(" ")
     reason = rest.strip()
     match word.lower():
@@ -127,7 +128,7 @@ def render_left(approval: Approval, now: float) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Return text with everything a terminal would obey instead of show written out."""
+    """Escape every character that a terminal would interpret instead of show."""
     if text.isprintable():
         return text
     return "".join(
@@ -140,7 +141,7 @@ def _argument_lines(approval: Approval, *, whole: bool) -> list[str]:
     pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
     lines = [f"    {safe_text(line)}" for line in pretty.split("\n")]
     if approval.folded:
-        lines.append("    (long values are folded)")
+        lines.append("    (long values are shortened)")
     if whole or len(lines) <= MAX_LINES:
         return lines
     hidden = len(lines) - MAX_LINES

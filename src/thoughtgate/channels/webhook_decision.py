@@ -1,4 +1,4 @@
-"""A decision as a webhook writes it: JSON text to a vote, or why it is none."""
+"""Parsing of a webhook's decision: from JSON to a vote, or to an error message."""
 
 import json
 from typing import Any, Final, NamedTuple
@@ -8,41 +8,42 @@ from thoughtgate.core.approval import Vote
 NAME: Final = "webhook"
 
 MAX_BODY: Final = 64 * 1024
-"""Bytes of a decision."""
+"""Maximum bytes of a decision."""
 MAX_NAME: Final = 200
-"""Characters of the name of whoever decided."""
+"""Maximum characters of the reviewer's name."""
 
 _CHOICES: Final = {"approve": True, "deny": False}
 
 
-class RemoteDecision(NamedTuple):
-    """What a webhook decided."""
+class WebhookDecision(NamedTuple):
+    """A decision that a webhook sent."""
 
     approval: str
     digest: str
-    """Of the call as the webhook was told it: a decision about another call is none."""
+    """Digest of the call that the webhook saw; a decision for a different call is ignored."""
     vote: Vote
 
 
-def parse_decision(body: bytes, now: float) -> RemoteDecision | str:
-    """Read a decision; a text says what is wrong with it."""
+def parse_decision(body: bytes, now: float) -> WebhookDecision | str:
+    """Parse a decision; a string result says what is wrong with it."""
     try:
-        said = json.loads(body) if len(body) <= MAX_BODY else None
+        data = json.loads(body) if len(body) <= MAX_BODY else None
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        data = None
+    if not isinstance(data, dict):
         return "the decision is not a JSON object"
-    choice = _text(said, "decision")
+    choice = _text(data, "decision")
     if choice not in _CHOICES:
-        return "decision is approve or deny"
-    ident, digest, by, reason = (_text(said, name) for name in ("id", "digest", "by", "reason"))
+        return '"decision" must be "approve" or "deny"'
+    ident, digest, by, reason = (_text(data, name) for name in ("id", "digest", "by", "reason"))
     if not ident or not digest:
-        return "id and digest say what is decided"
+        return '"id" and "digest" are required'
+    # The name is recorded and shown to operators, so it must be short and printable.
     if not by or len(by) > MAX_NAME or not by.isprintable():
-        return "by names the person who decided"
-    return RemoteDecision(ident, digest, Vote(f"{NAME}:{by}", _CHOICES[choice], now, reason))
+        return f'"by" must name the reviewer, in at most {MAX_NAME} printable characters'
+    return WebhookDecision(ident, digest, Vote(f"{NAME}:{by}", _CHOICES[choice], now, reason))
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    found = said.get(name)
+def _text(data: dict[str, Any], name: str) -> str:
+    found = data.get(name)
     return found if isinstance(found, str) else ""

@@ -16,7 +16,7 @@ from thoughtgate.cli.options import (
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
-from thoughtgate.web.beside import console_beside
+from thoughtgate.web.console_thread import console_in_thread
 
 app = command_app()
 
@@ -87,7 +87,7 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    console = console_beside(loaded, environ, state, say, record=audit)
+    console = console_in_thread(loaded, environ, state, say, record=audit)
     # Only the first process of an HTTP proxy offers a console: workers share it.
     has_console = plan.listen.transport == "http" and WORKER not in environ
     with console if has_console else contextlib.nullcontext():

@@ -18,7 +18,7 @@ from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.operator_log import voice
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
-from thoughtgate.web.beside import console_beside
+from thoughtgate.web.console_thread import console_in_thread
 
 app = command_app()
 
@@ -86,7 +86,7 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    console = console_beside(loaded, environ, plan.state, say, record=audit)
+    console = console_in_thread(loaded, environ, plan.state, say, record=audit)
     with console if http else contextlib.nullcontext():
         code = run_serve(plan)
     raise typer.Exit(code)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from thoughtgate.agents.journal import Journal, find_journals
-from thoughtgate.agents.restoration import Outcome
-from thoughtgate.agents.wrapped_configs import is_live, mend, salvage
+from thoughtgate.agents.restoration import RestoreOutcome
+from thoughtgate.agents.wrapped_configs import is_live, remove_entries, restore_orphan
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import say, write_json
 from thoughtgate.errors import EXIT_FAILURE, Conflict
@@ -48,7 +48,7 @@ def unwrap(
     journals, unreadable = find_journals(Path(state_directory(os.environ)))
     outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
     if config_path is not None and not any(outcome.restored for outcome in outcomes):
-        outcomes.append(salvage(config_path.absolute(), tuple(shim_command()[:1])))
+        outcomes.append(remove_entries(config_path.absolute(), tuple(shim_command()[:1])))
     remove_dead_runs(runs_directory(os.environ))
     living = Path(runs_directory(os.environ)).glob("*.json")
     remove_orphans(os.environ, frozenset(one.stem for one in living))
@@ -74,9 +74,9 @@ def _is_selected(journal: Journal, config_path: Path | None, key: str | None) ->
     return any(os.path.realpath(record.path) == wanted for record in journal.files)
 
 
-def _undo(journal: Journal) -> Outcome:
+def _undo(journal: Journal) -> RestoreOutcome:
     try:
-        return mend(journal)
+        return restore_orphan(journal)
     except Conflict as error:
         raise Conflict(f"{error}; end that wrap (process {journal.pid}) instead") from None
 

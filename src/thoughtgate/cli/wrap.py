@@ -23,7 +23,7 @@ from thoughtgate.gate.tracing import both
 from thoughtgate.service.service import Governance
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.asgi import App
-from thoughtgate.web.mounting import MountedConsole
+from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.remote_servers import Remotes
 from thoughtgate.wrap.rewritten_entry import make_rewrite, shim_command
 from thoughtgate.wrap.run import (

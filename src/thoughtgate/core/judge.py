@@ -30,7 +30,7 @@ from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, Named
 from thoughtgate.wire.revisions import META, traceparent
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_PREVIEW: Final = 16_384
 """Bytes of arguments that a record shows."""
@@ -174,7 +174,7 @@ class Judge:
         # A call that goes on is not judged again; large arguments need not stay open as long.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
-            self._open[call_id] = made(OpenCall, (kept, verdict, question.at, (), ""))
+            self._open[call_id] = unchecked(OpenCall, (kept, verdict, question.at, (), ""))
             self._count(calls, question.at)
         else:
             self._open[call_id] = OpenCall(call, verdict, question.at, calls)
@@ -182,7 +182,7 @@ class Judge:
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
         )
-        return made(Ruling, (shown, call_id, records))
+        return unchecked(Ruling, (shown, call_id, records))
 
     def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
         """A person has decided on a held call: judge it again and say what happens now."""
@@ -326,7 +326,7 @@ class Judge:
         self._rendered = (named.arguments, text)
         known = self._annotations.get(question.server)
         said = known.get(named.name) if known is not None and named.kind == "tool" else None
-        return made(
+        return unchecked(
             Call,
             (
                 question.server,
@@ -379,7 +379,7 @@ class Judge:
         if "task" in params:
             said["task"] = True
         body = {"call": said}
-        return made(Record, (CALL_START, question.at, call.server, call.session, body))
+        return unchecked(Record, (CALL_START, question.at, call.server, call.session, body))
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         if size > MAX_INSPECT:
@@ -406,7 +406,7 @@ class Judge:
         if decision is None:
             decision = self._said[verdict] = self._decision(verdict)
         body = {"call": self._short(call_id, call), "decision": decision}
-        return made(Record, (CALL_DECISION, question.at, call.server, call.session, body))
+        return unchecked(Record, (CALL_DECISION, question.at, call.server, call.session, body))
 
     def _decision(self, verdict: Verdict) -> dict[str, Any]:
         enforced = self.policy.profile == PRODUCTION or verdict.action == FORWARD

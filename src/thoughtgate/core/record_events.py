@@ -6,7 +6,7 @@ This module is loaded by every shim and stays small.
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 RUN_START: Final = "run_start"
 RUN_END: Final = "run_end"
@@ -156,4 +156,4 @@ def call_ended(
         body["is_error"] = True
     if error is not None:
         body["error"] = error
-    return made(Record, (CALL_END, at, server, session, body))
+    return unchecked(Record, (CALL_END, at, server, session, body))

@@ -74,7 +74,7 @@ from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
 from thoughtgate.wire.revisions import META, is_modern, progress_token
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 
 class Session:
@@ -175,7 +175,7 @@ class Session:
         has_meta = META in params
         token = progress_token(params) if has_meta else None
         modern = has_meta and is_modern(params)
-        asked = made(
+        asked = unchecked(
             Asked, (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown)
         )
         gone = self._server_gone
@@ -185,7 +185,7 @@ class Session:
         if named:
             self._waiting[ident] = asked
             size = len(message.raw)
-            return [made(JudgeCall, (ident, method, tuple(named), params, size, modern, at))]
+            return [unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at))]
         seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
@@ -318,9 +318,8 @@ class Session:
         self, ident: RequestId, asked: Asked, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        failed = says_error(body)
-        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
-        return [*ended, made(ToAgent, (raw, ident, ANSWER, "", ""))]
+        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=says_error(body))
+        return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
         """A rule wants this answer without its secrets; no mask, no answer."""
@@ -382,7 +381,7 @@ class Session:
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
             self._send_on(key, sent(asked, at, call_id, verdict.redact))
-            return [*closed, made(ToServer, (message.raw, key, message))]
+            return [*closed, unchecked(ToServer, (message.raw, key, message))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._clerk.denied(key, asked, verdict, at)]
 

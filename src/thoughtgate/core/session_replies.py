@@ -14,6 +14,7 @@ from thoughtgate.core.record_events import (
     frame_refused,
     message_seen,
 )
+from thoughtgate.core.task import refusal_kind
 from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
@@ -21,7 +22,7 @@ from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import Listing
 from thoughtgate.wire.replies import MESSAGES, render, render_error, render_progress
 from thoughtgate.wire.revisions import is_modern, with_traceparent
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_OPEN: Final = 100_000
 """Requests open at once in one direction; each costs under half a KiB."""
@@ -109,7 +110,7 @@ class OfferedList(NamedTuple):
 
 def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    return made(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
+    return unchecked(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
 
 
 def traced(message: Message, trace: str) -> Message:
@@ -126,11 +127,8 @@ def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
 
 def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
     """Return the answer to a request, as the table of tasks words it."""
-    error = body.get("error")
-    data = error.get("data") if type(error) is dict else None
-    kind = data.get("kind") if type(data) is dict else None
     reply = render({"jsonrpc": "2.0", "id": key, **body})
-    return ToAgent(reply, key, ANSWER, kind if type(kind) is str else "")
+    return ToAgent(reply, key, ANSWER, refusal_kind(body))
 
 
 def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:
@@ -285,4 +283,4 @@ class Clerk:
             error=error,
             is_error=is_error,
         )
-        return [made(WriteRecord, (record,))]
+        return [unchecked(WriteRecord, (record,))]

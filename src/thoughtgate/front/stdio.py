@@ -14,7 +14,7 @@ from thoughtgate.core.events import AgentSent, GateStopping
 from thoughtgate.front.peer import Peer
 from thoughtgate.gate.background import finish
 from thoughtgate.gate.clock import now
-from thoughtgate.transports.blocking_streams import PlainStreams
+from thoughtgate.transports.blocking_streams import BlockingStreams
 from thoughtgate.transports.stdio import StdioHost
 from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.message import RequestId
@@ -94,7 +94,7 @@ class StdioFront:
         """The signal that ended it; 0 when the agent left."""
         self._over = asyncio.Event()
         self._paused = False
-        self._files = PlainStreams(0, stdout_fd)
+        self._files = BlockingStreams(0, stdout_fd)
         self._host = StdioHost(
             on_line=self._took,
             on_gone=self._over.set,

@@ -32,7 +32,7 @@ from thoughtgate.gate.task_runner import Told
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.message import Fault, Message
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 IDLE_S = 3600.0
 """Without a held call there is nothing to look for."""
@@ -63,13 +63,13 @@ class LocalAuthority:
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Judge now."""
         verdict, call_id, _ = self.governor.rule(self.question(driver, command))
-        return made(CallJudged, (command.key, verdict, call_id, command.at))
+        return unchecked(CallJudged, (command.key, verdict, call_id, command.at))
 
     def question(self, driver: SessionDriver, command: JudgeCall) -> Question:
         """Return what the judge is asked about a request of a session."""
         setup = driver.session.setup
         _, method, named, params, size, _, at = command
-        return made(
+        return unchecked(
             Question,
             (
                 setup.server,

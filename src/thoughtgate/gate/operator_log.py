@@ -16,6 +16,7 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.poll_loop import complain
+from thoughtgate.policy.call import PRODUCTION
 
 if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
@@ -43,9 +44,12 @@ def report_all(record: Record) -> None:
 
 def operator_log(
     component: str, loaded: Loaded, plain: Callable[[Record], None] = report_unenforced
-) -> Callable[[Record], None]:
+) -> Callable[[Record], None] | None:
     """Return what tells the operator of records: as JSON where the config asks for it, else in words."""
-    return json_log(component, loaded) or plain
+    log = json_log(component, loaded)
+    if log is None and plain is report_unenforced and loaded.policy.profile == PRODUCTION:
+        return None  # Production refuses, so there is nothing to say, and no call is slowed down.
+    return log or plain
 
 
 def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:

@@ -29,8 +29,8 @@ from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
-from thoughtgate.process.server_process import EOF_GRACE_S, TERM_GRACE_S, Server
-from thoughtgate.transports.nonblocking_writer import Outlet
+from thoughtgate.process.server_process import EOF_GRACE_S, TERM_GRACE_S, ServerProcess
+from thoughtgate.transports.nonblocking_writer import NonblockingWriter
 from thoughtgate.wire.lines import LineSplitter
 from thoughtgate.wire.message import RequestId
 
@@ -85,9 +85,9 @@ class Shim:
         self._setup = setup
         self._from_agent = LineSplitter()
         self._from_server = LineSplitter()
-        self._to_agent = Outlet(1, shared=True)
-        self._to_server: Outlet | None = None
-        self._server: Server | None = None
+        self._to_agent = NonblockingWriter(1, shared=True)
+        self._to_server: NonblockingWriter | None = None
+        self._server: ServerProcess | None = None
         self._agent_read = self._server_read = READ
         self._agent_open = True
         self._server_open = False
@@ -215,7 +215,7 @@ class Shim:
             self._feed(AgentGone(at))
             self._begin_stop("eof")
 
-    def _read_server(self, server: Server) -> int:
+    def _read_server(self, server: ServerProcess) -> int:
         """Take what the server has said; return the bytes read, 0 when there are none now."""
         try:
             chunk = os.read(server.stdout, self._server_read)
@@ -261,7 +261,7 @@ class Shim:
     def _start_server(self) -> None:
         at = now()
         try:
-            server = Server(self._command, self._environ)
+            server = ServerProcess(self._command, self._environ)
         except OSError as error:
             self._exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             complain(f"the server {self._command[0]!r} could not be started: {error.strerror}")
@@ -273,7 +273,7 @@ class Shim:
             return
         self._server = server
         self._server_open = True
-        self._to_server = Outlet(server.stdin, shared=False)
+        self._to_server = NonblockingWriter(server.stdin, shared=False)
         setup = self._setup
         self._authority.note(server_started(at, setup.server, setup.session, server.pid))
         if self._signals:
@@ -312,7 +312,7 @@ class Shim:
         self._step = "over"
         self._deadline = monotonic() + TERM_GRACE_S
 
-    def _drain_server(self, server: Server) -> None:
+    def _drain_server(self, server: ServerProcess) -> None:
         """Take what an ended server still had to say; a grandchild may hold the pipe open."""
         left = DRAIN
         while self._server_open and left > 0:
@@ -383,7 +383,7 @@ class Shim:
         else:
             self._terminate(self._server, TERM_GRACE_S if self._signals == 1 else IMPATIENT_GRACE_S)
 
-    def _terminate(self, server: Server, grace: float) -> None:
+    def _terminate(self, server: ServerProcess, grace: float) -> None:
         """Stop the server without waiting for it to see the end of its input."""
         server.signal(signal.SIGTERM)
         self._stopping = "signal"
@@ -427,7 +427,7 @@ class Shim:
 class _AgentPipe:
     """The agent on this process's standard streams, as the session's driver sees it."""
 
-    def __init__(self, to_agent: Outlet, to_server: Callable[[bytes], None]) -> None:
+    def __init__(self, to_agent: NonblockingWriter, to_server: Callable[[bytes], None]) -> None:
         self._to_agent = to_agent
         self._to_server = to_server
 

@@ -2,7 +2,7 @@
 
 It owns the parts and what they share: which servers there are, which namespace is served,
 who is connected. What a client's message means is ``hub.requests``'s business, how calls
-are judged ``hub.channel``'s, how servers live ``supervisor``'s.
+are judged ``hub.server_session``'s, how servers live ``supervisor``'s.
 """
 
 import asyncio
@@ -83,6 +83,8 @@ class Hub:
         self.manager = ManagerTools(self)
         self.reloader: Reloader | None = None
         """Reads the config again; set by who knows where it is."""
+        self.on_applied: Callable[[], None] = lambda: None
+        """Told when a new config has been taken over."""
         self._applying: asyncio.Task[list[str]] | None = None
         self._asked_namespace = namespace
         self.selection: Selection | NoSelection = self._select(settings)
@@ -433,6 +435,7 @@ class Hub:
         changed = await self.servers.apply(settings)
         await self._drop_private(lambda _, server: server in changed)
         self.selection = self._select(settings)
+        self.on_applied()
         self.gate.authority.max_held = settings.holds.connection
         for client in self.clients.values():
             busy = {name: one for name, one in client.sessions.items() if not one.session.is_idle}

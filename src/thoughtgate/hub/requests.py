@@ -23,6 +23,7 @@ from thoughtgate.core.negotiation import (
     merge_capabilities,
 )
 from thoughtgate.core.record_events import AGENT_TO_SERVER, frame_refused, message_seen
+from thoughtgate.core.task import refusal_kind
 from thoughtgate.front.post import Post
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
@@ -329,7 +330,7 @@ class HubRequests:
         self, client: Client, ident: RequestId, method: str, params: Params, modern: bool
     ) -> None:
         body = await self._hub.gate.ask_task(client, ident, method, params, modern=modern)
-        client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident)
+        client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident, refusal_kind(body))
 
     # Notifications and responses.
 

@@ -123,7 +123,8 @@ class Servers:
     def open_upstream(self, server: ServerSettings) -> HttpUpstream | ChildUpstream:
         """Return a connection to a server that passes requests through; nothing is started."""
         if server.url:
-            return HttpUpstream(open_pool(server, self._around.environ))
+            traces = self._settings.telemetry.otlp is not None
+            return HttpUpstream(open_pool(server, self._around.environ), traces=traces)
         return ChildUpstream(
             server,
             self._command(server),

@@ -31,7 +31,7 @@ class HubListens:
             problem = "too many listens are open"
         if problem or isinstance(named, str):
             reply = render_error(ident, "invalid_params", modern=True, message=problem)
-            client.reply(reply, ident)
+            client.reply(reply, ident, "invalid_params")
             return
         asked = params.get("notifications") or {}
         wanted: dict[str, Any] = {key: True for key in CHANGES if asked.get(key) is True}

@@ -1,1 +1,1 @@
-"""Pure: visibility, rules, Cedar, limits, redaction. A call and the rules go in, a verdict comes out."""
+"""Evaluation of policies without I/O: visibility, rules, Cedar, limits and redaction."""

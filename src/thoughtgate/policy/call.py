@@ -1,4 +1,4 @@
-"""A call to be judged, and the verdict on it: the two values all gates speak in."""
+"""The call that the gates judge, and the verdict on it."""
 
 from typing import Any, Final, NamedTuple
 
@@ -6,7 +6,7 @@ FORWARD: Final = "forward"
 DENY: Final = "deny"
 APPROVE: Final = "approve"
 POLICY: Final = "policy"
-"""An action of a rule only: ask Cedar. Never the action of a verdict."""
+"""Evaluate the Cedar policies. Only an action of rules, never of a verdict."""
 
 TOOL: Final = "tool"
 RESOURCE: Final = "resource"
@@ -17,14 +17,14 @@ DEVELOPMENT: Final = "development"
 
 
 MAX_KEPT: Final = 512
-"""Characters of a name that is remembered: callers choose names, and a message holds long ones."""
+"""Maximum characters of a name that is remembered; callers can choose very long names."""
 
 
 class Call(NamedTuple):
-    """One gated request, as every gate sees it. Identity is (server, kind, name), byte for byte."""
+    """One gated request. It is identified by (server, kind, name), compared exactly."""
 
     server: str
-    """The id of the server: the key in the config, or what the shim was told."""
+    """The id of the server: its key in the config, or the shim's option."""
     kind: str
     """``tool``, ``resource`` or ``prompt``."""
     name: str
@@ -34,50 +34,50 @@ class Call(NamedTuple):
     method: str = "tools/call"
     """The MCP method that carries the call."""
     annotations: dict[str, Any] | None = None
-    """What the server says of the tool in its list; may only tighten a verdict."""
+    """The tool's annotations in the server's list; they can only make a verdict stricter."""
     principal: str = "local"
-    """Who asks: the agent id, or the authenticated identity on HTTP."""
+    """The caller: the agent id, or the authenticated identity on HTTP."""
     session: str = ""
     """The session the call belongs to, for grants and limits scoped to a session."""
     args_hash: str = ""
-    """SHA-256 over the canonical arguments; empty until somebody needs it."""
+    """SHA-256 of the canonical arguments; empty until it is needed."""
     session_calls: int = 0
-    """Calls forwarded in the session so far; Cedar policies may ask for it."""
+    """Calls forwarded in the session so far, for Cedar policies."""
     claims: dict[str, Any] | None = None
-    """What authentication says of the principal; Cedar policies may ask for it."""
+    """Claims from the principal's authentication, for Cedar policies."""
 
 
 class Verdict(NamedTuple):
-    """What the gates say: forward, deny, or ask a person; and who said so, and why."""
+    """The decision of the gates (forward, deny or ask a reviewer), with gate and reason."""
 
     action: str
     """``forward``, ``deny`` or ``approve``."""
     gate: str
     """The gate that decided: visibility, rules, cedar, limits, approval, default, internal."""
     kind: str = ""
-    """For a denial: the error kind the caller is told."""
+    """For a denial: the error kind that the caller gets."""
     reason: str = ""
-    """For the record and the approver: why. Never sent to the caller when it holds rule text."""
+    """The reason, for the record and the approver. Rule text is never sent to the caller."""
     rule: str = ""
-    """For the record: which rule or policy, such as ``rules[3]`` or a Cedar policy id."""
+    """For the record: the rule or policy, such as ``rules[3]`` or a Cedar policy id."""
     workflow: str = ""
-    """For ``approve``: the workflow that asks."""
+    """For ``approve``: the workflow to use."""
     retry_after_s: float = 0.0
-    """For a limit: when it may work again; 0 when waiting does not help."""
+    """For a limit: when the call may succeed; 0 if waiting does not help."""
     enforced: bool = True
-    """False in the development profile: the call went on although this verdict says otherwise."""
+    """False in the development profile, which forwards the call in spite of this verdict."""
     redact: bool = False
-    """True when the rule asks for secrets to be masked in the result too."""
+    """Whether secrets are masked in the result too."""
     trace: str = ""
-    """For ``forward``, where the gate traces: the W3C context under which the server works."""
+    """For ``forward`` with tracing: the W3C trace context to send to the server."""
 
 
 class Condition(NamedTuple):
     """One test on one argument, such as ``amount`` ``gt`` 100."""
 
     path: tuple[str, ...]
-    """Keys from the top of the arguments down."""
+    """Keys that lead from the arguments to the value."""
     operator: str
     """One of the operators in ``policy.conditions``."""
     operand: Any
-    """What it is compared with."""
+    """The value to compare with."""

@@ -1,4 +1,4 @@
-"""The third gate's engine: Cedar policies, parsed once, asked for each call a rule sends here.
+"""The third gate: Cedar policies, parsed once and evaluated for calls with ``action: policy``.
 
 The model has no namespace and no schema:
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     import cedarpy
 
 MAX_ENTITIES: Final = 1024
-"""Tools whose entities are kept parsed; names come from agents, so the table is dropped when full."""
+"""Maximum number of cached entities; agents choose names, so a full cache is cleared."""
 
 MAX_REASON: Final = 300
-"""Characters of Cedar's own words that go into the record."""
+"""Maximum characters of a Cedar error message in the record."""
 
 _ACTIONS: Final = {TOOL: "call_tool", RESOURCE: "read_resource", PROMPT: "get_prompt"}
 _TYPES: Final = {TOOL: "Tool", RESOURCE: "Resource", PROMPT: "Prompt"}
 
 _LONG: Final = range(-(2**63), 2**63)
 _DECIMAL_SCALE: Final = 10_000
-"""Cedar's decimal has four digits after the point and the range of a Long in such units."""
+"""A Cedar decimal has four fractional digits; without the point it must fit in a Long."""
 
 _ESCAPES: Final = frozenset({"__entity", "__extn", "__expr"})
-"""Keys with a meaning of their own in Cedar's JSON; an agent could forge an entity with them."""
+"""Keys with a special meaning in Cedar's JSON, which an agent could use to forge an entity."""
 
 _DAY_S: Final = 86_400
 _EPOCH_WEEKDAY: Final = 4
@@ -50,27 +50,27 @@ _EPOCH_WEEKDAY: Final = 4
 
 
 class CedarDecision(NamedTuple):
-    """What the policies say of a call."""
+    """The result of evaluating the policies for a call."""
 
     permitted: bool
-    """False for a forbid, for no permit and for an error."""
+    """False for a forbid, for no matching permit, and for an error."""
     policy: str
-    """Ids of the policies that decided, comma separated; empty when none did."""
+    """Ids of the policies that decided, separated by commas; may be empty."""
     reason: str
-    """Why, for the record."""
+    """The reason, for the record."""
     workflow: str | None = None
-    """The workflow that must ask a person first; empty for the default one, None for no approval."""
+    """The approval workflow to use first; empty for the default one, None for no approval."""
 
 
 class CedarEngine:
-    """A set of policies, and the entities of the tools asked about so far."""
+    """A set of policies, with a cache of the entities of tools."""
 
     __slots__ = ("_ask", "_entities", "_handle", "_needs", "_notes", "count", "workflows")
 
     count: int
-    """How many policies there are."""
+    """The number of policies."""
     workflows: frozenset[str]
-    """Workflows that ``@approval`` annotations name."""
+    """Workflows named in ``@approval`` annotations."""
 
     def __init__(self, sources: Sequence[CedarSource]) -> None:
         """Parse the policies of all files.
@@ -94,7 +94,7 @@ class CedarEngine:
         )
 
     def decide(self, call: Call, now: float) -> CedarDecision:
-        """Ask the policies about a call at a time."""
+        """Evaluate the policies for a call at the given time."""
         try:
             context = json.dumps(_context(call, now, self._needs))
         except ValueError as error:
@@ -106,7 +106,7 @@ class CedarEngine:
             "context": context,
         }
         result = self._ask(request, self._handle, self._entities_of(call))
-        # In the order of the files, so that the same policy names the workflow every time.
+        # In file order, so that the same policy always determines the workflow.
         reasons = sorted(
             result.diagnostics.reasons, key=lambda one: int(one.removeprefix("policy"))
         )
@@ -114,7 +114,7 @@ class CedarEngine:
         return _decision(notes, result.diagnostics.errors, permitted=result.allowed)
 
     def looks_at(self, member: str) -> bool:
-        """Tell whether a policy may look at a member of the context."""
+        """Tell whether a policy may read a member of the context."""
         return self._needs.wants(member)
 
     def _entities_of(self, call: Call) -> "cedarpy.Entities":
@@ -141,7 +141,7 @@ def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) ->
             policy=ids,
             reason="a policy forbids it" if notes else "no policy permits it",
         )
-    # Of several permits the one that asks a person counts, as a forbid counts among permits.
+    # Among several permits, one that requires approval wins, as the stricter decision.
     asking = [note.workflow for note in notes if note.workflow is not None]
     return CedarDecision(
         permitted=True,
@@ -152,7 +152,7 @@ def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) ->
 
 
 def _resource(call: Call) -> dict[str, str]:
-    """Return the resource's identity; a ``/`` in the server's part is escaped, so no two are alike."""
+    """Return the resource's identity; a ``/`` in the server's id is escaped to keep it unique."""
     server = call.server.replace("%", "%25").replace("/", "%2F")
     return {"type": _TYPES[call.kind], "id": f"{server}/{call.name}"}
 
@@ -224,4 +224,4 @@ _MEMBERS: Final[dict[str, Callable[[Call, float], Any]]] = {
     "session": lambda call, _: {"id": call.session, "calls": call.session_calls},
     "time": lambda _, now: _time(now),
 }
-"""The members of the context beside the arguments, and how each is made."""
+"""The members of the context other than the arguments, and how each is computed."""

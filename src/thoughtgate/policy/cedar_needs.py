@@ -1,8 +1,8 @@
-"""What of a call the Cedar policies look at, found in the policies themselves.
+"""Finding which members of a call the Cedar policies use.
 
-A context costs Cedar time by its size, and arguments can be large. So only members that
-some policy names are handed over; a policy that uses the context, or the arguments, as a
-whole gets the whole. What no policy names cannot change a decision.
+Cedar's time grows with the size of the context, and arguments can be large. So only members
+that some policy names are passed on; if a policy uses the context or the arguments as a whole,
+everything is. A member that no policy names cannot change a decision.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ ARGUMENTS: Final = "arguments"
 
 _CONTEXT: Final = {"Var": "context"}
 _STEPS: Final = (".", "has")
-"""Operators that go from a record to one of its members."""
+"""Operators that access a member of a record."""
 
 
 class ContextNeeds(NamedTuple):
@@ -22,18 +22,18 @@ class ContextNeeds(NamedTuple):
     arguments: frozenset[str] | None
 
     def wants(self, member: str) -> bool:
-        """Tell whether a policy may look at a member of the context."""
+        """Tell whether a policy may read a member of the context."""
         return self.members is None or member in self.members
 
     def of_arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those arguments that a policy may look at."""
+        """Return the arguments that a policy may read."""
         if self.arguments is None:
             return dict(values)
         return {name: values[name] for name in self.arguments if name in values}
 
 
 def context_needs(policies: Any) -> ContextNeeds:
-    """Return what the policies, in Cedar's JSON form, look at."""
+    """Return the members that the policies, in Cedar's JSON form, use."""
     paths = set(_paths(policies))
     if () in paths:
         return ContextNeeds(None, None)
@@ -44,7 +44,7 @@ def context_needs(policies: Any) -> ContextNeeds:
 
 
 def _paths(node: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the way from the context to each of its members that a part of a policy names."""
+    """Yield the path of each context member that a part of a policy names."""
     found = _path(node)
     if found is not None:
         yield found
@@ -57,7 +57,7 @@ def _paths(node: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _path(node: Any) -> tuple[str, ...] | None:
-    """Return the way from the context to the member that a node names; None for any other node."""
+    """Return the path of the context member that a node names; None for any other node."""
     if node == _CONTEXT:
         return ()
     if not isinstance(node, dict) or len(node) != 1:

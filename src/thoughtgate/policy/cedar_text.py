@@ -1,7 +1,7 @@
-"""Cedar policy files: what their annotations say, and where a mistake stands.
+"""Parsing of Cedar policy files: annotations, and the line of a syntax error.
 
-Cedar's parser reports what it tripped over but not where, so a file that does not parse
-is cut into its policies and each is tried alone.
+Cedar's parser reports an error without its position, so a file that does not parse is split into
+its policies, and each is parsed alone.
 """
 
 import json
@@ -13,7 +13,7 @@ from thoughtgate.errors import Problem
 
 _TOKEN: Final = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"|\s+|\w+|[<>=!]=|&&|\|\||::|.', re.DOTALL)
 _LIKE_APPROVAL: Final = re.compile(r"ap{1,2}rov|ap{1,2}orv|ask|human", re.IGNORECASE)
-"""Annotations that somebody writes who wants a person to be asked; Cedar ignores them all."""
+"""Likely misspellings of ``@approval``, which Cedar would silently ignore."""
 _UNEXPECTED: Final = re.compile(r"unexpected token `(.*)`", re.DOTALL)
 
 
@@ -21,13 +21,13 @@ class CedarSource(NamedTuple):
     """One policy file."""
 
     file: str
-    """Its path as the operator named it."""
+    """The path that the operator specified."""
     text: str
     """Its content."""
 
 
 class PolicyNote(NamedTuple):
-    """What we must know of a policy beside its meaning."""
+    """The annotations of a policy that we use."""
 
     id: str
     """Its ``@id``, or ``file:policyN`` by position."""
@@ -58,7 +58,7 @@ def read_sources(sources: Sequence[CedarSource]) -> tuple[dict[str, PolicyNote],
 
 
 def _parse(text: str) -> dict[str, dict[str, Any]]:
-    """Return each policy as Cedar's JSON has it, in the order of the text."""
+    """Return each policy in Cedar's JSON form, in the order of the text."""
     import cedarpy  # 16 MB of engine that a config without Cedar must not load
 
     read = json.loads(cedarpy.policies_to_json_str(text))
@@ -72,7 +72,7 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> list[Problem]:
-    """Return what Cedar accepts although it is seldom meant."""
+    """Return problems that Cedar accepts but that are rarely intended."""
     if not policies:  # it would deny everything sent to it
         return [Problem("cedar.policies", "the file holds no policy", source.file)]
     problems = []
@@ -89,7 +89,7 @@ def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> lis
 
 
 def _locate(source: CedarSource, message: str) -> Problem:
-    """Say in which line the first mistake stands."""
+    """Return the first error with its line."""
     for start, fragment in _fragments(source.text):
         try:
             _parse(fragment)
@@ -101,7 +101,7 @@ def _locate(source: CedarSource, message: str) -> Problem:
 
 
 def _fragments(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a text after each ``;`` that ends a policy; yield where each part starts."""
+    """Split a text after each ``;`` that ends a policy; yield each part with its offset."""
     start: int | None = None
     for match in _TOKEN.finditer(text):
         word = match.group()
@@ -115,7 +115,7 @@ def _fragments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _offset(fragment: str, message: str) -> int:
-    """Return where in a policy the word stands that the parser did not expect."""
+    """Return the offset of the token that the parser did not expect."""
     unexpected = _UNEXPECTED.fullmatch(message)
     if unexpected is None:
         return 0
@@ -126,7 +126,7 @@ def _offset(fragment: str, message: str) -> int:
 
 
 def _ends_too_early(text: str) -> bool:
-    """Tell whether the only thing wrong with a text is that it stops."""
+    """Tell whether the only error in a text is its unexpected end."""
     try:
         _parse(text)
     except ValueError as error:

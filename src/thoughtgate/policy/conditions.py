@@ -1,12 +1,11 @@
 """Tests on a call's arguments: ``when: {amount: {gt: 100}, "to.country": {in: [DE, FR]}}``.
 
-A test has three outcomes: it holds, it fails, or it cannot be told. It cannot be told
-when the value has a type that the operator does not compare (``"1000"`` or ``true``
-where a number is asked for), when the path runs through something that is no object,
-when a text is too long to be searched safely, and for ``ne`` and ``not_in`` when the
-argument is missing. What cannot be told must not help the caller: a rule that denies,
-asks a person or asks Cedar matches, a rule that forwards does not. A missing argument
-fails every other test but ``exists: false``.
+A test has three outcomes: it holds, it fails, or it is undetermined. It is undetermined if the
+value has a type that the operator does not compare (``"1000"`` or ``true`` instead of a number),
+if the path leads through a value that is not an object, if a text is too long to be searched
+safely, and for ``ne`` and ``not_in`` if the argument is missing. An undetermined test must not
+help the caller: a rule that denies, asks a reviewer or uses Cedar matches, a rule that forwards
+does not. A missing argument fails every other test except ``exists: false``.
 """
 
 import math
@@ -19,12 +18,12 @@ from thoughtgate.policy.globs import Glob, any_matches
 from thoughtgate.policy.regexes import Pattern
 from thoughtgate.policy.uris import without_dot_segments
 
-Outcome = bool | None
-"""True: holds. False: fails. None: cannot be told."""
+ConditionOutcome = bool | None
+"""True: holds. False: fails. None: undetermined."""
 
 _MISSING: Final = object()
 _BROKEN: Final = object()
-"""A path that runs through a text, a number or a list."""
+"""The value for a path that leads through a text, a number or a list."""
 
 
 def parse_conditions(when: Mapping[str, Any]) -> tuple[Condition, ...]:
@@ -42,9 +41,11 @@ def parse_conditions(when: Mapping[str, Any]) -> tuple[Condition, ...]:
     return tuple(found)
 
 
-def judge_conditions(conditions: Iterable[Condition], values: Mapping[str, Any]) -> Outcome:
-    """Return the outcome of all conditions together: one that fails decides."""
-    outcome: Outcome = True
+def judge_conditions(
+    conditions: Iterable[Condition], values: Mapping[str, Any]
+) -> ConditionOutcome:
+    """Return the combined outcome of all conditions: one that fails is enough."""
+    outcome: ConditionOutcome = True
     for path, operator, operand in conditions:
         single = _TESTS[operator](_value_at(path, values), operand)
         if single is False:
@@ -87,7 +88,7 @@ def _same_type(one: Any, other: Any) -> bool:
     return type(one) is type(other) or (_is_number(one) and _is_number(other))
 
 
-def _equal(value: Any, operand: Any) -> Outcome:
+def _equal(value: Any, operand: Any) -> ConditionOutcome:
     if value is _MISSING:
         return False
     if not _same_type(value, operand):
@@ -99,8 +100,8 @@ def _equal(value: Any, operand: Any) -> Outcome:
     return bool(value == operand)
 
 
-def _equal_inside(value: Any, operand: Any) -> Outcome:
-    """Compare member by member: Python itself takes true for 1 inside lists."""
+def _equal_inside(value: Any, operand: Any) -> ConditionOutcome:
+    """Compare member by member, because Python considers true and 1 equal inside lists."""
     if len(value) != len(operand):
         return False
     keys = operand if isinstance(operand, Mapping) else range(len(operand))
@@ -108,11 +109,11 @@ def _equal_inside(value: Any, operand: Any) -> Outcome:
     return False if False in outcomes else None if None in outcomes else True
 
 
-def _negated(value: Any, outcome: Outcome) -> Outcome:
+def _negated(value: Any, outcome: ConditionOutcome) -> ConditionOutcome:
     return None if value is _MISSING or outcome is None else not outcome
 
 
-def _within(value: Any, operand: Any) -> Outcome:
+def _within(value: Any, operand: Any) -> ConditionOutcome:
     if value is _MISSING:
         return False
     outcomes = {_equal(value, member) for member in operand}
@@ -121,8 +122,8 @@ def _within(value: Any, operand: Any) -> Outcome:
     return False if False in outcomes or not operand else None
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Outcome]:
-    def test(value: Any, operand: Any) -> Outcome:
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], ConditionOutcome]:
+    def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is _MISSING:
             return False
         return compare(value, operand) if _is_number(value) else None
@@ -130,8 +131,10 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Outcom
     return test
 
 
-def _textual(compare: Callable[[str, Any], Outcome]) -> Callable[[Any, Any], Outcome]:
-    def test(value: Any, operand: Any) -> Outcome:
+def _textual(
+    compare: Callable[[str, Any], ConditionOutcome],
+) -> Callable[[Any, Any], ConditionOutcome]:
+    def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is _MISSING:
             return False
         return compare(value, operand) if isinstance(value, str) else None
@@ -139,8 +142,8 @@ def _textual(compare: Callable[[str, Any], Outcome]) -> Callable[[Any, Any], Out
     return test
 
 
-def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Outcome]:
-    def test(value: Any, operand: Any) -> Outcome:
+def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], ConditionOutcome]:
+    def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is _MISSING:
             return False
         return compare(len(value), operand) if isinstance(value, str | list | Mapping) else None
@@ -148,9 +151,9 @@ def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Outcome]
     return test
 
 
-def _contains(value: Any, operand: Any) -> Outcome:
+def _contains(value: Any, operand: Any) -> ConditionOutcome:
     if isinstance(value, list):
-        # The caller writes this list: one member that can be told must not hide one that cannot.
+        # The caller writes this list: a member that fails must not hide an undetermined one.
         outcomes = {_equal(member, operand) for member in value}
         return True if True in outcomes else None if None in outcomes else False
     if value is _MISSING:
@@ -158,8 +161,8 @@ def _contains(value: Any, operand: Any) -> Outcome:
     return operand in value if isinstance(value, str) and isinstance(operand, str) else None
 
 
-def _is_under(path: str, folders: tuple[str, ...]) -> Outcome:
-    """Tell whether a path lies in one of the folders, once its dots are walked.
+def _is_under(path: str, folders: tuple[str, ...]) -> ConditionOutcome:
+    """Tell whether a path is inside one of the folders, after resolving ``.`` and ``..``.
 
     Where a relative path or a ``~`` leads is the server's to know, so it cannot be told.
     """
@@ -169,7 +172,7 @@ def _is_under(path: str, folders: tuple[str, ...]) -> Outcome:
     return any(walked == folder or walked.startswith(f"{folder}/") for folder in folders)
 
 
-def _exists(value: Any, operand: Any) -> Outcome:
+def _exists(value: Any, operand: Any) -> ConditionOutcome:
     if value is _BROKEN:
         return None
     return (value is not _MISSING) is operand
@@ -216,7 +219,7 @@ def _globs(operand: Any) -> Any:
     return tuple(Glob(_text(one)) for one in (operand if isinstance(operand, list) else [operand]))
 
 
-_TESTS: Final[dict[str, Callable[[Any, Any], Outcome]]] = {
+_TESTS: Final[dict[str, Callable[[Any, Any], ConditionOutcome]]] = {
     "eq": _equal,
     "ne": lambda value, operand: _negated(value, _equal(value, operand)),
     "gt": _ordered(lambda value, operand: value > operand),

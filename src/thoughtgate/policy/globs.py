@@ -2,7 +2,7 @@
 
 ``*`` is any run of characters, ``/`` included; ``?`` is one character; ``[abc]``,
 ``[a-z]`` and ``[!abc]`` are sets. A pattern without any of ``* ? [`` is an exact
-name. Nothing is folded, trimmed or normalised. This module knows strings only.
+name. Names are not case-folded, trimmed or normalised.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 MAX_PATTERN: Final = 1024
-"""Longest accepted pattern: names are at most 128 characters by convention, URIs rarely pass 1,000."""
+"""Maximum length of a pattern: names usually have at most 128 characters, URIs at most 1,000."""
 
 _WILDCARDS: Final = frozenset("*?[")
 
@@ -23,7 +23,7 @@ class Glob:
     pattern: str
     """The pattern as written."""
     exact: bool
-    """True when the pattern is a plain name."""
+    """Whether the pattern is an exact name."""
     prefix: str
     """The literal characters before the first wildcard."""
     suffix: str
@@ -52,7 +52,7 @@ class Glob:
 
 
 def is_glob(pattern: str) -> bool:
-    """Tell whether a pattern holds a wildcard; without one it is an exact name."""
+    """Tell whether a pattern contains a wildcard; without one it is an exact name."""
     return bool(_WILDCARDS.intersection(pattern))
 
 
@@ -67,7 +67,7 @@ def any_matches(globs: Iterable[Glob], name: str) -> bool:
 
 
 def _matcher(pattern: str, prefix: str) -> Callable[[str], bool]:
-    """Choose the cheapest way to match a pattern with wildcards."""
+    """Return the fastest function that matches a pattern with wildcards."""
     rest = pattern[len(prefix) :]
     if not rest.strip("*"):
         return lambda name: name.startswith(prefix)
@@ -78,7 +78,7 @@ def _matcher(pattern: str, prefix: str) -> Callable[[str], bool]:
 
 
 def _translate(pattern: str) -> str:
-    """Return a regular expression that never goes back over what a ``*`` has passed.
+    """Return a regular expression that never backtracks into a ``*``.
 
     After a ``*``, the first place where the next fixed part fits is as good as any later
     one, so every such step is an atomic group; only the last part is tied to the end.
@@ -91,7 +91,7 @@ def _translate(pattern: str) -> str:
 
 
 def _fixed_parts(pattern: str) -> list[str]:
-    """Split at runs of ``*`` and translate what stands between them."""
+    """Split at runs of ``*`` and translate the parts between them."""
     parts = [""]
     at = 0
     while at < len(pattern):
@@ -110,7 +110,7 @@ def _fixed_parts(pattern: str) -> list[str]:
 
 
 def _set(pattern: str, start: int) -> tuple[str, int]:
-    """Translate a bracket set whose ``[`` stands just before ``start``; return it and its end."""
+    """Translate a bracket set whose ``[`` is just before ``start``; return it and its end."""
     first = start + (pattern[start : start + 1] == "!")
     end = pattern.find("]", first + 1)  # a "]" that comes first stands for itself
     if end < 0:

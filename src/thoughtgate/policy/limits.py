@@ -1,10 +1,10 @@
 """Limits: rates, budgets, duplicate calls and breakers, counted in memory.
 
-A limit is asked after access was granted (``check`` only looks) and counted when the
-call is really forwarded (``commit``); breakers hear how it ended. Every limit that
-covers a call is asked; of those that refuse, a breaker speaks before a duplicate, a
-duplicate before a budget, a budget before a rate. All tables are bounded, and a full
-table makes newcomers share one count, so that no count is ever forgotten early.
+Limits are checked after access was granted (``check`` counts nothing), and counted when the call
+is forwarded (``commit``); circuit breakers also count how it ended. All limits that cover a call
+are checked; if several refuse, a breaker takes precedence over a duplicate, a duplicate over a
+budget, and a budget over a rate. All tables are bounded; in a full table, new keys share one
+count, so that no existing count is lost early.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ TOOL_SCOPE: Final = "tool"
 SCOPES: Final = (RUN, SESSION, PRINCIPAL, SERVER, TOOL_SCOPE)
 
 MAX_KEYS: Final = 10_000
-"""Entries a table holds: far more than sessions and tools at work, and about a megabyte."""
+"""Maximum entries of a table: far more than active sessions and tools, about a megabyte."""
 
 _OVERFLOW: Final = "*overflow*"
-"""What newcomers share when a table is full."""
+"""The key that new entries share when a table is full."""
 
 _STATE_VERSION: Final = 1
 
 
 class Rate(NamedTuple):
-    """At most ``calls`` in any ``period_s``, refilled steadily."""
+    """At most ``calls`` per ``period_s``, as a token bucket that is refilled continuously."""
 
     calls: int
     period_s: float
@@ -52,17 +52,17 @@ class Limit:
     """One entry of ``limits``."""
 
     id: str
-    """The name the operator gave it, or ``limits[N]``."""
+    """The name from the config, or ``limits[N]``."""
     selector: Selector = field(default_factory=Selector)
     """Which calls it counts."""
     rate: Rate | None = None
-    """Calls in a time."""
+    """Maximum calls per period."""
     budget: int | None = None
-    """Calls in all, for as long as the gate runs."""
+    """Maximum calls in total, while the gate runs."""
     duplicate_s: float = 0.0
-    """Seconds in which the same call with the same arguments is refused; 0 for never."""
+    """Seconds during which the same call with the same arguments is refused; 0 for never."""
     breaker: Breaker | None = None
-    """Failures after which a tool is left alone for a while."""
+    """Failures after which calls of a tool are refused for a while."""
     scope: str = ""
     """What is counted together; by default the run, and for breakers and duplicates the tool."""
 
@@ -81,7 +81,7 @@ class _Circuit:
 
 
 class LimitState:
-    """What was counted so far. Not locked: the caller checks and commits in one step."""
+    """The current counts. Not locked: the caller must check and commit in one step."""
 
     def __init__(self, limits: Sequence[Limit]) -> None:
         self.limits = tuple(limits)
@@ -92,7 +92,7 @@ class LimitState:
         self._circuits: dict[str, _Circuit] = {}
 
     def check(self, call: Call, now: float) -> Verdict | None:
-        """Return the refusal that would meet the call now, or None; nothing is counted."""
+        """Return the refusal that the call would get now, or None; nothing is counted."""
         covering = self._covers(call)
         if not covering:
             return None
@@ -129,14 +129,14 @@ class LimitState:
                 _count_failure(circuit, limit.breaker, now)
 
     def succeeded(self, call: Call, now: float) -> None:
-        """Note a forwarded call that ended well: the breaker closes."""
+        """Note a forwarded call that succeeded, which closes the breaker."""
         del now
         for limit in self._covers(call):
             if limit.breaker:
                 self._circuits.pop(self._circuit_key(limit, call), None)
 
     def export(self) -> dict[str, Any]:
-        """Return everything counted as plain JSON values."""
+        """Return all counts as plain JSON values."""
         return {
             "version": _STATE_VERSION,
             "buckets": {key: [one.tokens, one.at] for key, one in self._buckets.items()},
@@ -149,7 +149,7 @@ class LimitState:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what ``export`` returned, for limits that still exist."""
+        """Restore the counts that ``export`` returned, for limits that still exist."""
         if state.get("version") != _STATE_VERSION:
             return
         ids = {limit.id for limit in self.limits}
@@ -218,7 +218,7 @@ class LimitState:
         return _refusal(limit, "rate_limited", f"more than {limit.rate.calls} calls", wait_s)
 
     def _bucket(self, limit: Limit, rate: Rate, call: Call, now: float) -> _Bucket:
-        """Return the bucket of a call, filled up to now; a clock that went back adds nothing."""
+        """Return the bucket of a call, refilled until now; a clock set back adds nothing."""
         key = _key(limit, call, RUN)
         if key not in self._buckets and len(self._buckets) >= MAX_KEYS:
             self._forget_buckets(now)
@@ -231,7 +231,7 @@ class LimitState:
         return bucket
 
     def _forget_buckets(self, now: float) -> None:
-        """Drop the buckets that are full again by their own limit's period: they say nothing."""
+        """Drop the buckets that are full again: a new bucket would be equal."""
         periods = {limit.id: limit.rate.period_s for limit in self.limits if limit.rate}
         full = [
             key
@@ -241,7 +241,7 @@ class LimitState:
         _drop(self._buckets, full)
 
     def _forget_circuits(self, now: float) -> None:
-        """Drop the circuits whose failures no longer count, and that were open long ago."""
+        """Drop the breakers that are closed and whose failures no longer count."""
         windows = {limit.id: limit.breaker.within_s for limit in self.limits if limit.breaker}
         over = [
             key
@@ -300,7 +300,7 @@ def _call_key(limit: Limit, call: Call) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name that may be kept, in the place of one that is too long."""
+    """Return the name, or a digest in place of one that is too long to keep."""
     return name if len(name) <= MAX_KEPT else hashlib.sha256(name.encode()).hexdigest()
 
 
@@ -309,7 +309,7 @@ def _digest(arguments: dict[str, Any]) -> str:
 
 
 def _room(table: Mapping[str, Any], key: str) -> str:
-    """Return the key itself, or the shared one when the table has no room for a new key."""
+    """Return the key itself, or the shared key if it is new and the table is full."""
     if key in table or len(table) < MAX_KEYS:
         return key
     return json.dumps([json.loads(key)[0], _OVERFLOW])

@@ -1,8 +1,8 @@
-"""A whole policy, and the chain of gates that judges a call by it.
+"""A complete policy, and the chain of gates that evaluates it for a call.
 
-Gates are functions of one signature; the first that has a verdict ends the chain, and
-a gate that fails denies. Limits and approvals are not asked here: they have state, and
-the core asks them once access is granted.
+Gates are functions with the same signature. The first one that returns a verdict ends the chain,
+and a gate that raises an exception denies the call. Limits and approvals have state, so the core
+handles them after access is granted.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,41 +25,41 @@ from thoughtgate.policy.rules import RuleSet
 from thoughtgate.policy.visibility import Visibility
 
 DEFAULT_WORKFLOW: Final = "default"
-"""The workflow that asks when a rule names none."""
+"""The workflow for rules that do not name one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything a call is judged by."""
+    """Everything that determines the verdict on a call."""
 
     version: str = ""
-    """Short digest over all that can change a verdict; approvals bind to it."""
+    """Short digest of everything that can change a verdict; approvals are bound to it."""
     profile: str = PRODUCTION
-    """``production`` enforces, ``development`` only says what it would do."""
+    """``production`` enforces, ``development`` only reports."""
     default: str = DENY
-    """What happens to a call that no rule matches."""
+    """The action for a call that no rule matches."""
     visibility: Visibility = field(default_factory=Visibility)
-    """The first gate's data."""
+    """The data of the first gate."""
     rules: RuleSet = field(default_factory=RuleSet)
-    """The second gate's data."""
+    """The data of the second gate."""
     cedar: CedarEngine | None = None
-    """The third gate's engine; without one, ``action: policy`` denies."""
+    """The engine of the third gate; without one, ``action: policy`` denies."""
     limits: tuple[Limit, ...] = ()
-    """What ``limits.LimitState`` counts by."""
+    """The limits that ``limits.LimitState`` counts."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks secrets in what people and the record see."""
     workflows: frozenset[str] = frozenset({DEFAULT_WORKFLOW})
     """The approval workflows that exist."""
     starter: bool = False
-    """True when no config file was found and the built-in starter policy applies."""
+    """Whether no config file was found and the built-in starter policy applies."""
 
 
 Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
-"""Judges a call at a time (seconds since the epoch); None passes it on to the next gate."""
+"""Judges a call at a time (seconds since the epoch); None leaves it to the next gate."""
 
 
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
-    """Deny what the agent must not know of."""
+    """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
     if policy.visibility.allows(call.server, call.kind, call.name):
         return None
@@ -67,7 +67,7 @@ def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 
 
 def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
-    """Apply the first rule that matches, or the default; pass on what is Cedar's to say."""
+    """Apply the first rule that matches, or the default; leave ``policy`` rules to Cedar."""
     del now
     rule = policy.rules.first_match(call)
     if rule is None:
@@ -82,7 +82,7 @@ def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 
 
 def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
-    """Ask Cedar; reached only by a call whose rule says ``policy``."""
+    """Evaluate Cedar; only reached by a call whose rule has ``action: policy``."""
     if policy.cedar is None:
         return Verdict(DENY, "cedar", "policy_denied", "no Cedar policies are configured")
     decision = policy.cedar.decide(call, now)
@@ -96,7 +96,7 @@ def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 
 
 GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
-"""The gates that need no state, in the order they are asked."""
+"""The gates without state, in order."""
 
 
 def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
@@ -112,15 +112,15 @@ class Step(NamedTuple):
     """One gate's part in a verdict, for ``policy explain``."""
 
     gate: str
-    """The gate asked."""
+    """The name of the gate."""
     looked_at: str
-    """What it went by."""
+    """What the gate considered."""
     verdict: Verdict | None
-    """What it said; None when it passed the call on."""
+    """Its verdict; None if it left the call to the next gate."""
 
 
 def explain(call: Call, policy: Policy, now: float) -> list[Step]:
-    """Run the same gates as ``evaluate`` and tell what each looked at and said."""
+    """Run the same gates as ``evaluate`` and return what each considered and decided."""
     steps = []
     for gate in GATES:
         verdict = _run(gate, call, policy, now)
@@ -133,7 +133,7 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
 
 
 def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:
-    """Fill in who asks; a workflow that does not exist can ask nobody, so it denies."""
+    """Fill in the workflow of an ``approve`` verdict; an unknown workflow denies the call."""
     workflow = workflow or DEFAULT_WORKFLOW
     if workflow not in policy.workflows:
         return verdict._replace(
@@ -182,4 +182,4 @@ _SIGHTS: Final[Mapping[Gate, tuple[str, Callable[[Call, Policy], str]]]] = {
     rules_gate: ("rules", _seen_by_rules),
     cedar_gate: ("cedar", _seen_by_cedar),
 }
-"""For each gate its name, and what to tell a person who asks what it looked at."""
+"""The name of each gate, and a function that describes what it considered."""

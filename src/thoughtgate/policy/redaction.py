@@ -1,7 +1,7 @@
-"""Masking secrets in what people, logs and the record see; never in what is forwarded.
+"""Masking of secrets in approval requests, logs and the record; never in forwarded messages.
 
-Three things are masked: values whose name says that they are secret, text that has the
-form of a well-known token, and literal values that the gate itself injected.
+Three things are masked: values with the name of a secret, text in the format of a well-known
+token, and values that the gate itself injected.
 """
 
 import json
@@ -17,7 +17,7 @@ MASK: Final = "[REDACTED]"
 _SEPARATORS: Final = dict.fromkeys(map(ord, "-_. "))
 
 MIN_LITERAL: Final = 4
-"""Shorter injected values are not masked: they would blacken ordinary text."""
+"""Shorter injected values are not masked: they would match in ordinary text."""
 
 SECRET_NAMES: Final = (
     "password", "passwd", "passphrase", "pwd", "secret", "client_secret", "token", "access_token",
@@ -32,25 +32,25 @@ SECRET_ENDINGS: Final = (
     "password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey",
     "privatekey", "signingkey", "encryptionkey", "accountkey",
 )  # fmt: skip
-"""How names end that say what the secret is for: ``db_password``, ``GITHUB_TOKEN``."""
+"""Suffixes of names that also say what the secret is for: ``db_password``, ``GITHUB_TOKEN``."""
 
 _PLACE_TOKENS: Final = (
     "pagetoken", "nexttoken", "continuationtoken", "progresstoken", "synctoken", "resumetoken",
 )  # fmt: skip
-"""Tokens that name a place in a list or a call, which an approver should see."""
+"""Names that end in "token" but are not secrets, which an approver should see."""
 
 _SAID: Final = r"[\"'\\]{0,3}\s{0,8}[=:]\s{0,8}[\"'\\]{0,3}"
-"""What stands between a name and its value, in text, in JSON and in JSON inside JSON."""
+"""Separators between a name and its value, in text, in JSON and in JSON inside JSON."""
 
 _PAIR_NAMES: Final = ("name", "key", "header")
-"""Keys of an object that says what its ``value`` is, as lists of headers have them."""
+"""Keys that name the ``value`` of the same object, as in lists of headers."""
 
 
 class _Form(NamedTuple):
-    """What a kind of secret looks like; a group called ``kept`` is not masked."""
+    """The pattern of one kind of secret; a group called ``kept`` is not masked."""
 
     marks: tuple[str, ...]
-    """One of these stands in the lower-cased text of any secret of this form."""
+    """Every secret of this kind contains one of these, in lower case; allows a fast check."""
     expression: str
 
 
@@ -67,7 +67,7 @@ TOKEN_FORMS: Final = (
     _Form(("sg.",), r"\bSG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{6,}"),
     _Form(("akia", "asia"), r"(?:AKIA|ASIA)[A-Z0-9]{12,}"),
     _Form(("aiza",), r"AIza[A-Za-z0-9_-]{20,}"),
-    # Tried once a run of such characters: from every "eyJ" in it the time would be quadratic.
+    # Tried once per run of such characters: starting at every "eyJ" would take quadratic time.
     _Form(
         ("eyj",),
         r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*?eyJ)[A-Za-z0-9_-]{8,}+"
@@ -97,20 +97,20 @@ TOKEN_FORMS: Final = (
     ),
     _Form(("@",), r"(?P<kept>://[^\s/:@]{0,256}:)[^\s/]{1,256}(?=@)"),
 )
-"""Text that looks like a secret wherever it stands."""
+"""Patterns of secrets that are masked anywhere in a text."""
 
 
 MAX_NAMES: Final = 10_000
-"""Plain names of arguments that are remembered: more than all tools of an agent have."""
+"""Maximum number of remembered harmless names: more than all tools of an agent have."""
 
 _FLAG: Final = '"-'
-"""How the text of a value looks that holds a word of a command line such as ``--token``."""
+"""Matches the text of a value that contains a command line flag such as ``--token``."""
 
 _LEAVES: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Redactor:
-    """Masks secrets by name, by form and by value."""
+    """Masks secrets by name, by pattern and by value."""
 
     __slots__ = (
         "_find_mark",
@@ -143,7 +143,7 @@ class Redactor:
         self._plain_names: set[str] = set()
 
     def is_secret_name(self, name: str) -> bool:
-        """Tell whether a key of this name holds a secret."""
+        """Tell whether the value of this key is a secret."""
         folded = _folded(name)
         return folded in self._names or (
             folded.endswith(SECRET_ENDINGS) and not folded.endswith(_PLACE_TOKENS)
@@ -155,7 +155,7 @@ class Redactor:
             text = pattern.replace(text, MASK)
         lowered = text.lower()
         if self._find_mark(lowered) is None:
-            return text  # almost all text ends here, and looking for marks costs little
+            return text  # true for almost all text, and this check is cheap
         for marks, expression in self._forms:
             if any(mark in lowered for mark in marks):
                 text = expression.sub(_mask, text)
@@ -184,7 +184,7 @@ class Redactor:
         )
 
     def _learn_name(self, name: str) -> bool:
-        """Remember a name that says nothing of a secret; tools have few, and repeat them."""
+        """Remember a harmless name; tools use few names and repeat them."""
         if name == "value" or self.is_secret_name(name):
             return False
         if len(self._plain_names) < MAX_NAMES and len(name) <= MAX_KEPT:
@@ -192,7 +192,7 @@ class Redactor:
         return True
 
     def mask_value(self, value: Any) -> Any:
-        """Return a JSON value with its secrets masked; the value itself is left alone."""
+        """Return a copy of a JSON value with its secrets masked."""
         if isinstance(value, str):
             return self.mask_text(value)
         if isinstance(value, dict):
@@ -206,7 +206,7 @@ class Redactor:
         return value
 
     def _members(self, values: Iterable[Any]) -> list[Any]:
-        """Mask a list; in one of command-line words a flag says what the next word is."""
+        """Mask a list; in a command line, a flag such as ``--token`` names the next word."""
         masked: list[Any] = []
         is_secret = False
         for value in values:
@@ -233,7 +233,7 @@ class Redactor:
 
 
 def _any_of(marks: Iterable[str]) -> Callable[[str], re.Match[str] | None]:
-    """Return a search for any of several literals; by their first characters it goes fastest."""
+    """Return a regular expression for any of several literals, grouped by first character."""
     rests: dict[str, list[str]] = {}
     for mark in marks:
         rests.setdefault(mark[0], []).append(re.escape(mark[1:]))

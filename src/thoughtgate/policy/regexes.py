@@ -1,9 +1,8 @@
-"""Regular expressions from a config, run over text from an agent, within a known amount of work.
+"""Regular expressions from the config, with bounded running time on text from an agent.
 
-Python's engine goes back over what it has read, so some expressions take exponential
-time on text made for it. Those are refused when the config is loaded. For the rest
-the work grows as a power of the text's length, and the length is bounded so that one
-search stays within a fixed number of steps.
+Python's engine backtracks, so some expressions take exponential time on malicious text. Those
+are refused when the config is loaded. For the others, the time grows polynomially with the
+length of the text, and the length is limited so that one search takes a bounded number of steps.
 """
 
 import re
@@ -11,22 +10,22 @@ import warnings
 from typing import Final
 
 MAX_PATTERN: Final = 512
-"""Longest accepted expression; a longer one is a list of cases and belongs in several rules."""
+"""Maximum length of an expression; a longer one should be split into several rules."""
 
 MAX_REPEATS: Final = 3
-"""Unbounded repeats in one expression; with more, only very short texts could be searched."""
+"""Maximum unbounded repeats per expression; with more, only very short texts could be searched."""
 
 MAX_STEPS: Final = 5_000_000
-"""Steps one search may need at worst: some tens of milliseconds of CPU."""
+"""Maximum steps of one search: some tens of milliseconds of CPU time."""
 
 MAX_TEXT: Final = 65_536
-"""Longest text searched by an expression without repeats."""
+"""Maximum length of a text for an expression without repeats."""
 
 MIN_TEXT: Final = 16
-"""An expression that could only be searched in shorter texts is refused."""
+"""An expression that could only search shorter texts is refused."""
 
 _LARGE_COUNT: Final = 16
-"""A counted repeat above this is reckoned as unbounded."""
+"""A counted repeat above this number is treated as unbounded."""
 
 _SYMBOL: Final = re.compile(
     r"""\\[1-9] | \(\?P= | \(\?\#[^)]*\) | \\.  # back references; comments; escapes
@@ -41,14 +40,14 @@ _SYMBOL: Final = re.compile(
 
 
 class Pattern:
-    """One expression that is safe to run over hostile text."""
+    """An expression that is safe to run on malicious text."""
 
     __slots__ = ("_regex", "max_length", "pattern")
 
     pattern: str
     """The expression as written."""
     max_length: int
-    """Longest text that is searched; for a longer one the answer is unknown."""
+    """Maximum length of a text; for a longer one the result is undetermined."""
 
     def __init__(self, pattern: str) -> None:
         """Compile an expression.
@@ -66,15 +65,15 @@ class Pattern:
         self.pattern = pattern
 
     def search(self, text: str) -> bool | None:
-        """Tell whether the expression fits somewhere in the text; None when the text is too long."""
+        """Tell whether the expression matches in the text; None if the text is too long."""
         if len(text) > self.max_length:
             return None
         return self._regex.search(text) is not None
 
     def replace(self, text: str, by: str) -> str:
-        """Return the text with every match replaced; a long text is taken piece by piece.
+        """Return the text with every match replaced; a long text is processed in pieces.
 
-        Pieces overlap by half, so that what is shorter than that is found wherever it stands.
+        Pieces overlap by half, so that every shorter match is found.
         """
         if len(text) <= self.max_length:
             return self._regex.sub(lambda _: by, text)
@@ -96,7 +95,7 @@ class Pattern:
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
-            # What Python only warns of will mean something else one day.
+            # Refuse what Python only warns about: its meaning will change in a later version.
             warnings.simplefilter("error")
             return re.compile(pattern)
     except (re.error, Warning, OverflowError, RecursionError) as error:
@@ -104,28 +103,28 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _strict_ends(pattern: str) -> str:
-    """Let every ``$`` mean the end alone: it also fits before a final line break, which lets a text pass for another."""
-    if re.search(r"\(\?[a-zA-Z]*m", pattern):  # where it is asked to fit at the end of every line
+    """Make every ``$`` match only at the end: it would also match before a final line break."""
+    if re.search(r"\(\?[a-zA-Z]*m", pattern):  # multi-line mode, where ``$`` means every line end
         return pattern
     symbols = (match.group() for match in _SYMBOL.finditer(pattern))
     return "".join(r"\Z" if symbol == "$" else symbol for symbol in symbols)
 
 
 class _Work:
-    """How much a part of an expression can make the engine try again."""
+    """How much backtracking a part of an expression can cause."""
 
     __slots__ = ("branches", "choices", "repeats")
 
     def __init__(self) -> None:
         self.choices = 1
-        """Ways in which the bounded parts can fit, multiplied."""
+        """Product of the numbers of ways in which the bounded parts can match."""
         self.branches = 1
         """Alternatives at this level."""
         self.repeats = 0
         """Unbounded repeats."""
 
     def add(self, inner: "_Work | None", low: int = 1, most: int = 1) -> None:
-        """Take in a group (or a single character, None) that is repeated so often.
+        """Add a repeated group, or a repeated single character (None).
 
         Raises:
             ValueError: together they could take exponential time.
@@ -144,7 +143,7 @@ class _Work:
 
 
 def _longest_text(pattern: str) -> int:
-    """Return how long a text may be for a search to stay within the steps.
+    """Return the maximum text length for which a search stays within the steps.
 
     Raises:
         ValueError: the expression could take exponential time, or needs too many steps.
@@ -152,7 +151,7 @@ def _longest_text(pattern: str) -> int:
     work = _reckon(pattern)
     if work.repeats > MAX_REPEATS:
         raise ValueError(f"at most {MAX_REPEATS} unbounded repeats (* + {{n,}}) in an expression")
-    # An unanchored search starts anew at every character: one more power of the length.
+    # An unanchored search starts again at every character: one more power of the length.
     anchored = pattern.startswith(("^", r"\A")) and work.branches == 1
     power = work.repeats + (not anchored)
     steps = MAX_STEPS / (work.choices * work.branches)
@@ -163,7 +162,7 @@ def _longest_text(pattern: str) -> int:
 
 
 def _reckon(pattern: str) -> _Work:
-    """Read an expression that compiles and add up what it can make the engine do."""
+    """Parse an expression that compiles, and return how much backtracking it can cause."""
     levels = [_Work()]
     closed: _Work | None = None
     for match in _SYMBOL.finditer(pattern):
@@ -198,7 +197,7 @@ def _opens_group(symbol: str) -> bool:
 
 
 def _times(symbol: str) -> tuple[int, int] | None:
-    """Return how often a repeat runs, least and most; None for a symbol that is no repeat."""
+    """Return the minimum and maximum of a repeat; None for a symbol that is not a repeat."""
     if symbol[0] in "*+":
         return 0, _LARGE_COUNT + 1
     if symbol[0] == "?":

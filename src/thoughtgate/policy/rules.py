@@ -1,9 +1,8 @@
-"""The second gate's rules: an ordered list in which the first match decides.
+"""The rules of the second gate: an ordered list in which the first match decides.
 
-The list is indexed when it is built, so that judging a call costs about the same with
-ten rules and with ten thousand: by server, then by exact name, by literal prefix or suffix,
-and what is left is tried one by one. The index only narrows; every candidate is still
-checked, in the order of the file.
+The list is indexed by server, then by exact name and by literal prefix or suffix, so that judging
+a call takes about as long with ten thousand rules as with ten. The index only selects
+candidates; each is then checked in file order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +14,10 @@ from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
 
 MAX_LITERAL: Final = 24
-"""Characters of a literal prefix or suffix the index uses: one look-up for each length in use."""
+"""Maximum length of an indexed prefix or suffix; each length in use costs one lookup."""
 
 MAX_REMEMBERED: Final = 4096
-"""Names whose candidate rules are kept; names come from agents, so the table is dropped when full."""
+"""Maximum number of names with cached candidates; agents choose names, so it is cleared when full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +25,32 @@ class Rule:
     """One rule, ready to match."""
 
     id: str
-    """The name the operator gave it, or ``rules[N]``."""
+    """The name from the config, or ``rules[N]``."""
     action: str
     """``forward``, ``deny``, ``approve`` or ``policy``."""
     selector: Selector = field(default_factory=Selector)
-    """Which tools, resources and prompts it speaks of."""
+    """The tools, resources and prompts that it applies to."""
     conditions: tuple[Condition, ...] = ()
-    """What the arguments must fulfil."""
+    """Conditions on the arguments."""
     annotations: tuple[Condition, ...] = ()
-    """What the server must have said of the tool; only in rules that tighten."""
+    """Conditions on the tool's annotations; only in rules that make a verdict stricter."""
     workflow: str = ""
-    """For ``approve``: who is asked."""
+    """For ``approve``: the workflow."""
     reason: str = ""
-    """Why, for the record and the approver."""
+    """The reason, for the record and the approver."""
     redact: bool = False
     """Mask secrets in the result as well."""
     verdict: Verdict = field(init=False, compare=False, repr=False)
-    """What it says of a call that it matches; for ``approve``, before it is clear who is asked."""
+    """The verdict for a matching call; for ``approve``, before the workflow is filled in."""
 
     def __post_init__(self) -> None:
-        """Word the verdict once: most calls end with it."""
+        """Create the verdict once, because most calls use it."""
         kind = "governance_denied" if self.action == DENY else ""
         verdict = Verdict(self.action, "rules", kind, self.reason, self.id, redact=self.redact)
         object.__setattr__(self, "verdict", verdict)
 
     def accepts(self, call: Call) -> bool:
-        """Tell whether the call fulfils the conditions of a rule that names it."""
+        """Tell whether a call that the selector matches also meets the conditions."""
         if not self.conditions and not self.annotations:
             return True
         outcomes = (
@@ -65,20 +64,20 @@ class Rule:
 
 @dataclass(slots=True)
 class _Ends:
-    """Rules by a literal beginning (or end) of their names, with the lengths in use."""
+    """Rules by literal prefix (or suffix) of their names, with the lengths in use."""
 
     numbers: dict[str, list[int]] = field(default_factory=dict)
     lengths: set[int] = field(default_factory=set)
 
     def add(self, text: str, number: int) -> None:
-        """File a rule under a beginning or end."""
+        """Add a rule under a prefix or suffix."""
         self.numbers.setdefault(text, []).append(number)
         self.lengths.add(len(text))
 
 
 @dataclass(slots=True)
 class _Names:
-    """The rules of one server (or of all), by what their name patterns begin or end with."""
+    """The rules of one server (or of all servers), by prefix or suffix of their patterns."""
 
     exact: dict[str, list[int]] = field(default_factory=dict)
     prefixes: _Ends = field(default_factory=_Ends)
@@ -86,7 +85,7 @@ class _Names:
     other: list[int] = field(default_factory=list)
 
     def add(self, number: int, rule: Rule) -> None:
-        """File a rule under each of its names."""
+        """Add a rule under each of its names."""
         for glob in rule.selector.names:
             if glob.exact:
                 self.exact.setdefault(glob.pattern, []).append(number)
@@ -131,7 +130,7 @@ class RuleSet:
                 self._everywhere.add(number, rule)
 
     def candidates(self, server: str, kind: str, name: str) -> Sequence[Rule]:
-        """Return the rules that speak of this tool, resource or prompt, in order."""
+        """Return the rules that apply to this tool, resource or prompt, in order."""
         key = (server, kind, name)
         known = self._remembered.get(key)
         if known is None:

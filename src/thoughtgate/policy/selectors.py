@@ -1,4 +1,4 @@
-"""Which calls a rule or a limit speaks of: by server, kind, name and words of the name."""
+"""Selection of the calls that a rule or limit applies to: by server, kind, name and words."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ class Selector:
     servers: tuple[Glob, ...] = ()
     """Patterns of the server id."""
     words: frozenset[str] = frozenset()
-    """Words of which the name must hold one."""
+    """Words of which the name must contain one."""
 
     def covers(self, server: str, kind: str, name: str) -> bool:
-        """Tell whether this tool, resource or prompt is meant."""
+        """Tell whether this tool, resource or prompt is selected."""
         return (
             (not self.kinds or kind in self.kinds)
             and (not self.servers or any_matches(self.servers, server))

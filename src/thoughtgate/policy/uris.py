@@ -1,15 +1,15 @@
-"""The other spellings of a resource's URI that a server may read the same way.
+"""Equivalent spellings of a resource's URI that a server may treat as the same.
 
-Rules compare URIs byte for byte, and servers do not: ``file:///tmp/../etc/passwd`` opens
-what ``file:///etc/passwd`` opens. A call is therefore judged by every spelling listed
-here as well, and the strictest verdict counts.
+Rules compare URIs exactly, but servers do not: ``file:///tmp/../etc/passwd`` opens the same file
+as ``file:///etc/passwd``. A call is therefore judged by each of these spellings too, and the
+strictest verdict counts.
 """
 
 import re
 from typing import Final
 
 MAX_DECODING: Final = 3
-"""How often a percent sign may itself be encoded before a spelling is left as it is."""
+"""How many levels of percent-encoding are decoded."""
 
 _ENCODED: Final = re.compile("%([0-9A-Fa-f]{2})")
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
@@ -17,7 +17,7 @@ _SLASHES: Final = re.compile("/{2,}")
 
 
 def other_spellings(uri: str) -> tuple[str, ...]:
-    """Return what a URI may be read as, beside itself; nothing for one with a single spelling."""
+    """Return the other spellings of a URI; empty if it has only one."""
     spellings = {uri: None, normalised(uri): None}
     decoded = uri
     for _ in range(MAX_DECODING):
@@ -28,7 +28,7 @@ def other_spellings(uri: str) -> tuple[str, ...]:
 
 
 def normalised(uri: str) -> str:
-    """Return a URI with its scheme and host in lower case and its dot segments taken out."""
+    """Return a URI with scheme and host in lower case and dot segments removed."""
     match = _SCHEME.match(uri)
     scheme = match.group().lower() if match is not None else ""
     rest = uri[len(scheme) :].replace("\\", "/")
@@ -50,7 +50,7 @@ def _cut(rest: str) -> tuple[str, str, str]:
 
 
 def without_dot_segments(path: str) -> str:
-    """Return a path as a file system walks it: no ``.``, no ``..``, no empty segments."""
+    """Return a path as a file system resolves it: without ``.``, ``..`` and empty segments."""
     if "." not in path and "//" not in path:
         return path
     kept: list[str] = []

@@ -1,7 +1,7 @@
-"""The first gate: which tools, resources and prompts of a server exist for the agent at all.
+"""The first gate: which tools, resources and prompts of a server are visible to the agent.
 
-What is hidden is neither listed nor callable. A server without an entry falls to the
-``*`` entry; without one everything of it is visible, and the rules still judge it.
+Hidden ones are neither listed nor callable. The ``*`` entry applies to servers without an entry;
+if there is none, everything is visible and the rules decide.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ ALLOW: Final = "allow"
 BLOCK: Final = "block"
 
 ANY_SERVER: Final = "*"
-"""The key of the entry for servers that have none of their own."""
+"""The key of the entry for servers that do not have their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Visibility:
     """Exposure by server id; the key ``*`` is for all others."""
 
     def exposure(self, server: str) -> Exposure:
-        """Return what applies to a server; the literal id ``*`` is nobody's."""
+        """Return the exposure of a server; no server can have the id ``*``."""
         own = self.servers.get(server)
         return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
 
     def allows(self, server: str, kind: str, name: str) -> bool:
-        """Tell whether a tool, resource or prompt exists for the agent.
+        """Tell whether a tool, resource or prompt is visible to the agent.
 
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
         """

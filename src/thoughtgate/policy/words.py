@@ -1,7 +1,7 @@
-"""The words a tool's name is made of: ``deleteUserFiles`` says delete, user and files.
+"""Splitting a tool's name into words: ``deleteUserFiles`` contains delete, user and files.
 
-Servers spell names as ``delete_file``, ``delete-file``, ``files.delete`` or
-``deleteFile``; a rule about words means all of them, and does not mean ``undeleted``.
+Servers write ``delete_file``, ``delete-file``, ``files.delete`` or ``deleteFile``; a rule for the
+word "delete" matches all of these, but not ``undeleted``.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Starting, watching and ending other programs; which process started which."""
+"""Starting, watching and ending other processes, and finding their descendants."""

@@ -1,12 +1,12 @@
-"""A forked process that cleans up when the gate ends without saying goodbye.
+"""A forked guardian process that cleans up if the gate is killed.
 
-It holds one end of a pipe on which processes are named as they come and go. When the
-gate's end closes, SIGKILL included, it ends those that are left and may run one command,
-such as putting an agent's config back. It works on every Unix and reaches grandchildren,
-which a parent-death signal does not.
+It reads from a pipe the ids of the processes that start and end. When the gate's end of the pipe
+closes, even after SIGKILL, the guardian ends the remaining processes and may run one command,
+such as restoring an agent's config. This works on every Unix and covers grandchildren, unlike a
+parent-death signal.
 
-Whoever is started names itself, after the fork and before the exec: there is no moment
-in which a killed gate leaves a process behind that the guardian has not heard of.
+A started process reports its own id after the fork and before the exec, so a killed gate never
+leaves a process behind that the guardian does not know.
 """
 
 import contextlib
@@ -17,41 +17,41 @@ from collections.abc import Sequence
 from typing import Final
 
 _LAST_DESCRIPTOR: Final = 4096
-"""Descriptors a fresh gate may have inherited; the guardian keeps none of them."""
+"""The guardian closes all inherited descriptors up to this number."""
 
 _MAX_SAID: Final = 1_000_000
-"""Bytes after which what was said is summed up: a gate may live for months."""
+"""Bytes of messages after which they are compacted, because a gate may run for months."""
 
 _PATIENCE: Final = 40
 _STEP_S: Final = 0.025
-"""Together one second from SIGTERM to SIGKILL: the gate is gone, nobody is left to be polite for."""
+"""Together one second from SIGTERM to SIGKILL; without the gate, no answer can be delivered."""
 
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 _BYE: Final = b"bye"
 
 
 class Guardian:
-    """The gate's side: tell whom to end, and say goodbye. Fork before threads exist."""
+    """The gate's side of the guardian. Create it before any thread exists, since it forks."""
 
     def __init__(self, afterwards: Sequence[str] = ()) -> None:
-        """Fork the guardian; ``afterwards`` is the command it runs when it had to act."""
+        """Fork the guardian; ``afterwards`` is the command to run if the gate was killed."""
         watched, self._pipe = os.pipe()
-        self.pid = _fork_deaf()
+        self.pid = _fork_ignoring_signals()
         if self.pid == 0:
             os.close(self._pipe)
             _guard(watched, list(afterwards))
         os.close(watched)
 
     def watch(self, pid: int, *, group: bool = True) -> None:
-        """Name the process, or the process group, to end; it may name itself."""
+        """Add a process or process group to end; a process may add itself."""
         self._say(b"+%d" % (-pid if group else pid))
 
     def forget(self, pid: int, *, group: bool = True) -> None:
-        """A watched process has ended and was waited for: its number may become another's."""
+        """Remove a process that has ended and was waited for: its id may be reused."""
         self._say(b"~%d" % (-pid if group else pid))
 
     def dismiss(self) -> None:
-        """All is well: let the guardian go. A second call does nothing."""
+        """End the guardian, because the gate stops normally. A second call does nothing."""
         if self.pid:
             self._say(_BYE)
             os.close(self._pipe)
@@ -66,9 +66,9 @@ class Guardian:
 
 
 def targets_left(said: bytes) -> list[int] | None:
-    """Return the targets that were named and not forgotten, groups as negative numbers.
+    """Return the targets that were added and not removed; groups are negative numbers.
 
-    None after a goodbye: the guardian has nothing to do.
+    None after a normal stop, when the guardian has nothing to do.
     """
     targets: dict[int, None] = {}
     for word in said.split():
@@ -83,10 +83,11 @@ def targets_left(said: bytes) -> list[int] | None:
 
 
 def end_all(targets: Sequence[int]) -> None:
-    """Terminate, wait a little, kill; a single process takes along what it has started."""
-    from thoughtgate.process.process_tree import end_kin, kin_of  # not paid for while all is well
+    """Terminate the targets and the descendants of single processes, wait briefly, then kill."""
+    # Imported only when needed, to keep the guardian's memory small.
+    from thoughtgate.process.process_tree import descendants_of, end_processes
 
-    kin = [one for target in targets if target > 0 for one in kin_of(target)]
+    descendants = [one for target in targets if target > 0 for one in descendants_of(target)]
     left = [target for target in targets if _signal(target, signal.SIGTERM)]
     for _ in range(_PATIENCE):
         left = [target for target in left if _signal(target, 0)]
@@ -95,11 +96,11 @@ def end_all(targets: Sequence[int]) -> None:
         time.sleep(_STEP_S)
     for target in left:
         _signal(target, signal.SIGKILL)
-    end_kin(kin, _PATIENCE * _STEP_S)
+    end_processes(descendants, _PATIENCE * _STEP_S)
 
 
-def _fork_deaf() -> int:
-    """Fork a guardian that no signal of the terminal ends before it has come to ignore them."""
+def _fork_ignoring_signals() -> int:
+    """Fork with signals blocked, so that none ends the guardian before it ignores them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED)
     pid = -1
     try:
@@ -111,7 +112,7 @@ def _fork_deaf() -> int:
 
 
 def _guard(watched: int, afterwards: list[str]) -> None:
-    """The guardian's whole life. Never returns into the forked copy of the gate."""
+    """Run the guardian. Never returns into the forked copy of the gate."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
@@ -119,19 +120,19 @@ def _guard(watched: int, afterwards: list[str]) -> None:
             signal.signal(number, signal.SIG_IGN)
         os.dup2(watched, 0)
         os.closerange(1, _LAST_DESCRIPTOR)
-        targets = targets_left(_hear(0))
+        targets = targets_left(_read_until_closed(0))
         if targets is not None:
             end_all(targets)
             if afterwards:
-                _become(afterwards)
+                _exec(afterwards)
     except (OSError, ValueError):
         pass
     finally:
         os._exit(0)
 
 
-def _hear(pipe: int) -> bytes:
-    """Return what the gate and its children have said, once all of them are gone."""
+def _read_until_closed(pipe: int) -> bytes:
+    """Return all messages, once the gate and its children have closed the pipe."""
     said = b""
     while chunk := os.read(pipe, 4096):
         said += chunk
@@ -142,7 +143,7 @@ def _hear(pipe: int) -> bytes:
 
 
 def _signal(target: int, number: int) -> bool:
-    """Signal a process or a group; False when there is none, or it may not be signalled."""
+    """Signal a process or group; False if it does not exist or must not be signalled."""
     try:
         os.kill(target, number)
     except (ProcessLookupError, PermissionError):
@@ -150,7 +151,7 @@ def _signal(target: int, number: int) -> bool:
     return True
 
 
-def _become(command: list[str]) -> None:
+def _exec(command: list[str]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)

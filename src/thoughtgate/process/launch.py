@@ -1,8 +1,7 @@
-"""Start a program as a child that the guardian knows of before it is the program.
+"""Starting a program as a child process that registers with the guardian before the exec.
 
-A fork of our own and not ``posix_spawn`` or ``subprocess``: the child must name itself to
-the guardian between fork and exec, and the shim's memory budget has no room for the
-``subprocess`` module.
+This uses fork, not ``posix_spawn`` or ``subprocess``: the child must register itself between
+fork and exec, and the ``subprocess`` module would exceed the shim's memory budget.
 """
 
 import errno
@@ -18,9 +17,9 @@ _RESET: Final = (
     signal.SIGXFSZ,
     signal.SIGCHLD,
 )
-"""Signals that Python or the gate ignores or handles; a program begins with the system's defaults.
+"""Signals that Python or the gate ignores or handles; the program starts with the defaults.
 
-SIGPIPE is one too, but not before the child has spoken: nobody may hear it."""
+SIGPIPE is reset later, after the child has registered: the guardian may already be gone."""
 
 _NOT_STARTED: Final = 127
 
@@ -38,7 +37,7 @@ def launch(
     Args:
         command: the program, looked up in the PATH of ``environ``, and its arguments.
         environ: its whole environment.
-        born: called in the child; what it says is said before the program runs.
+        born: called in the child before the program runs.
         stdin: the descriptor that becomes the program's standard input.
         stdout: the descriptor that becomes its standard output.
 
@@ -62,7 +61,7 @@ def launch(
     try:
         pid = os.fork()
         if pid == 0:
-            _live(become, report)
+            _run_child(become, report)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(report)
@@ -78,8 +77,8 @@ def launch(
     return pid
 
 
-def _live(become: Callable[[], None], report: int) -> None:
-    """The child's whole life in our code. Never returns into the forked copy of the gate."""
+def _run_child(become: Callable[[], None], report: int) -> None:
+    """Run our code in the child. Never returns into the forked copy of the gate."""
     try:
         signal.set_wakeup_fd(-1)
         for number in _RESET:

@@ -1,14 +1,14 @@
-"""Settling a gate's memory once it is loaded, before it serves."""
+"""Tuning of the garbage collector after a gate has started."""
 
 import gc
 from typing import Final
 
 COLLECT_AFTER: Final = (20_000, 20, 50)
-"""A call leaves some dozens of objects behind, nearly all of which end with it."""
+"""Higher than Python's defaults: a call creates dozens of objects, nearly all short-lived."""
 
 
 def settle_memory() -> None:
-    """Keep the collector from looking at what was loaded at the start, again and again."""
+    """Exclude everything loaded at the start from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

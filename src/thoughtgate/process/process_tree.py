@@ -1,7 +1,7 @@
-"""The processes that another one has started, as far as the system tells.
+"""Finding and ending the descendants of a process.
 
-Many agents are launchers: the program that was started only starts another, and dies at
-a signal without passing it on. Reads ``/proc``; where there is none, nobody has kin.
+Many agents are launchers: the program that we start only starts another one, and dies on a
+signal without passing it on. This reads ``/proc``; without it, no descendants are found.
 """
 
 import contextlib
@@ -13,31 +13,31 @@ from typing import Final, NamedTuple
 _PPID: Final = 1
 _GROUP: Final = 2
 _STARTED: Final = 19
-"""Places in ``/proc/PID/stat`` after the name, counted from the state."""
+"""Indexes of fields in ``/proc/PID/stat``, counted from the state after the name."""
 
 _STEP_S: Final = 0.025
 
 
-class Kin(NamedTuple):
-    """One process, told from a later one of the same number by the time of its start."""
+class Descendant(NamedTuple):
+    """One process; its start time distinguishes it from a later one with the same id."""
 
     pid: int
     started: bytes
 
     @property
     def is_alive(self) -> bool:
-        """It has not ended; a zombie has."""
+        """Whether the process still runs; a zombie does not."""
         facts = _facts(self.pid)
         return facts is not None and facts[_STARTED] == self.started and facts[0] not in b"ZX"
 
     def signal(self, number: int) -> None:
-        """Send a signal, if it is still there."""
+        """Send a signal if the process still runs."""
         if self.is_alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
 
 
-def kin_of(pid: int) -> list[Kin]:
+def descendants_of(pid: int) -> list[Descendant]:
     """Return the descendants of a process that stayed in its process group."""
     own = _facts(pid)
     if own is None:
@@ -47,18 +47,18 @@ def kin_of(pid: int) -> list[Kin]:
         facts = _facts(int(name)) if name.isdigit() else None
         if facts is not None:
             children.setdefault(facts[_PPID], []).append((int(name), facts))
-    found: list[Kin] = []
+    found: list[Descendant] = []
     parents = [pid]
     while parents:
         for child, facts in children.pop(b"%d" % parents.pop(), ()):
             parents.append(child)
             if facts[_GROUP] == own[_GROUP]:
-                found.append(Kin(child, facts[_STARTED]))
+                found.append(Descendant(child, facts[_STARTED]))
     return found
 
 
 def ancestors() -> list[int]:
-    """Return the processes that this one descends from, its parent first."""
+    """Return the ids of this process's ancestors, its parent first."""
     found: list[int] = []
     parent = os.getppid()
     while parent > 1 and parent not in found:
@@ -68,14 +68,14 @@ def ancestors() -> list[int]:
     return found
 
 
-def end_kin(kin: list[Kin], grace_s: float) -> None:
-    """Terminate what is left of a family, wait a little, and kill."""
-    for one in kin:
+def end_processes(descendants: list[Descendant], grace_s: float) -> None:
+    """Terminate processes, wait for ``grace_s``, and kill those that remain."""
+    for one in descendants:
         one.signal(signal.SIGTERM)
     deadline = time.monotonic() + grace_s
-    while time.monotonic() < deadline and any(one.is_alive for one in kin):
+    while time.monotonic() < deadline and any(one.is_alive for one in descendants):
         time.sleep(_STEP_S)
-    for one in kin:
+    for one in descendants:
         one.signal(signal.SIGKILL)
 
 

@@ -1,10 +1,10 @@
 """A server as a child process that never outlives its gate.
 
-The child leads a process group of its own, so that everything it starts can be stopped
-with it, and a guardian ends that group when the gate itself is killed.
+The child leads its own process group, so that everything it starts can be stopped with it. A
+guardian ends that group if the gate itself is killed.
 
-No threads and no ``subprocess``: the shim's memory budget has no room for them, and a
-process without threads may fork.
+Neither threads nor ``subprocess`` are used: they would exceed the shim's memory budget, and only
+a process without threads can fork safely.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
 
 
-class Server:
-    """A running server: its pipes, its group and its end."""
+class ServerProcess:
+    """A running server process with its pipes and its process group."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Start the server.
@@ -55,12 +55,12 @@ class Server:
             _enlarge(descriptor)
 
     def _lead_group(self) -> None:
-        """In the child: have a group of its own, and tell the guardian of it."""
+        """Runs in the child: create a process group and register it with the guardian."""
         os.setpgid(0, 0)
         self.guardian.watch(os.getpid())
 
     def poll(self) -> int | None:
-        """Return the exit code once the server has ended: 128 + n when signal n ended it."""
+        """Return the exit code once the server has ended, 128 + n if signal n ended it."""
         if self.returncode is None:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -78,7 +78,7 @@ class Server:
             os.killpg(self.pid, number)
 
     def has_group(self) -> bool:
-        """Tell whether anything of the server's group is still there."""
+        """Tell whether any process of the server's group still runs."""
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
@@ -88,7 +88,7 @@ class Server:
         return True
 
     def sweep(self) -> None:
-        """Make sure that nothing of the group is left, once the server itself has ended."""
+        """End the remaining processes of the group, after the server itself has ended."""
         if self.has_group():
             self.signal(signal.SIGTERM)
             deadline = time.monotonic() + 0.2
@@ -99,7 +99,7 @@ class Server:
 
 
 def _enlarge(descriptor: int) -> None:
-    """Ask for a larger pipe, where the system has such a thing: fewer wake-ups under load."""
+    """Enlarge a pipe where the system supports it, for fewer wake-ups under load."""
     import fcntl
 
     with contextlib.suppress(OSError, ValueError):

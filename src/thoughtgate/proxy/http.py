@@ -30,7 +30,7 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, open_tasks
-from thoughtgate.gate.operator_log import operator_log, report_all, voice
+from thoughtgate.gate.operator_log import operator_log, report_all, report_unenforced, voice
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
@@ -187,13 +187,15 @@ class HttpProxy:
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
+        # Only a stdio server has a life of its own to tell of.
+        told = report_all if plan.server.command else report_unenforced
         governor = open_governor(
             plan.loaded,
             plan.environ,
             plan.state,
             audit=plan.audit,
             observe=both(
-                operator_log("proxy", plan.loaded, report_all), meter.observe if meter else None
+                operator_log("proxy", plan.loaded, told), meter.observe if meter else None
             ),
             # Without authentication nobody could show after a restart that a task is his.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,

@@ -5,8 +5,12 @@ an HTTP server the frames travel through a flow like the gateway's, so that both
 governed by the same code.
 """
 
-from thoughtgate.core.events import AgentGone
+from typing import Any
+
+from thoughtgate.core.commands import ToServer
+from thoughtgate.core.events import AgentGone, NotSent, ServerSent
 from thoughtgate.core.session_replies import Setup
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
@@ -17,13 +21,15 @@ from thoughtgate.gate.operator_log import operator_log, voice
 from thoughtgate.gate.poll_loop import Shim
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
+from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver, Sink
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.proxy.http import ProxyPlan, run_on_loop, server_command
 from thoughtgate.transports.stdio import protect_stdout
 from thoughtgate.upstream.connect import open_pool
-from thoughtgate.upstream.http_link import HttpLink
+from thoughtgate.upstream.http_carrier import HttpCarrier
+from thoughtgate.wire.message import Fault, Message, RequestId
+from thoughtgate.wire.methods import CANCELLED
 
 SESSION = "1"
 """There is one agent, and so one session."""
@@ -86,6 +92,40 @@ def _run_shim(plan: ProxyPlan) -> int:
     return Shim(argv, _setup(plan), authority, command.env, principal).run()
 
 
+class HttpServer:
+    """The HTTP server behind the agent's session."""
+
+    def __init__(self, carrier: HttpCarrier, driver: SessionDriver, agent: Sink) -> None:
+        self._carrier = carrier
+        self._driver = driver
+        self._agent = agent
+
+    def send(self, frame: ToServer) -> None:
+        """Send one frame of the session."""
+        message = frame.message
+        if message is not None:
+            if message.method != CANCELLED or not self._cancel(message):
+                self._carrier.post(message.body, frame.data)
+        elif frame.key is not None:
+            self.failed(frame.key, PeerError("invalid_request", "the frame cannot be read"))
+
+    def took(self, line: bytes, message: Message | Fault) -> None:
+        """The server sent a message."""
+        self._driver.feed(ServerSent(line, now(), message), self._agent)
+
+    def failed(self, ident: RequestId, error: PeerError) -> None:
+        """A request will not be answered."""
+        self._driver.feed(NotSent(ident, error.kind, now(), str(error)), self._agent)
+
+    def lost(self, gone: PeerGone) -> None:
+        """The agent learns it from the request that failed."""
+
+    def _cancel(self, message: Message) -> bool:
+        """Close the stream of a cancelled request; return whether no message is needed then."""
+        ident: Any = (message.body.get("params") or {}).get("requestId")
+        return type(ident) in {str, int} and self._carrier.abandon(ident)
+
+
 async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
     """Serve one agent on stdio before one HTTP server."""
     tools = ToolHeaders()
@@ -96,13 +136,15 @@ async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
     engine = Engine(
         authority,
         outbox,
-        notify=lambda _driver, frame: link.send(frame),
-        run_detached=lambda _driver, frame: link.send(frame),
+        notify=lambda _driver, frame: server.send(frame),
+        run_detached=lambda _driver, frame: server.send(frame),
         on_list=tools.learn,
     )
     driver = SessionDriver(engine, _setup(plan), principal_of(governor.run), transport=STDIO)
     driver.agent = agent
-    link = HttpLink(open_pool(plan.server, plan.environ), driver, agent, tools)
+    carrier = HttpCarrier(open_pool(plan.server, plan.environ), tools.of)
+    server = HttpServer(carrier, driver, agent)
+    await carrier.open(server)
 
     def gone() -> None:
         driver.feed(AgentGone(now()), agent)
@@ -112,7 +154,7 @@ async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
         driver.tick(at)
         authority.tell(governor.tasks.tick(at))
 
-    agent.forward_to = lambda _agent, frame: link.send(frame)
+    agent.forward_to = lambda _agent, frame: server.send(frame)
     front.open_requests = lambda: driver.session.open_requests
     front.on_gone, front.on_tick = gone, tick
     try:
@@ -121,4 +163,4 @@ async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
         authority.held.withdraw_all("the agent is gone")
         timer.close()
         outbox.flush()
-        await link.close()
+        await carrier.close()

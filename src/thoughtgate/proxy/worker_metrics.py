@@ -18,7 +18,7 @@ from prometheus_client.core import Metric as Family
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.state_directory import ensure_directory
 from thoughtgate.stores.process_owner import is_alive, own_name
-from thoughtgate.telemetry.merging import read_told, render_merged, render_told
+from thoughtgate.telemetry.merging import decode_metrics, encode_metrics, render_merged
 from thoughtgate.telemetry.metrics import Metrics
 
 DIRECTORY: Final = "workers"
@@ -87,7 +87,7 @@ class SharedNumbers:
 
     def _tell(self, families: list[Family]) -> None:
         """Leave the numbers for the others, unless these have them; one that cannot still serves."""
-        told = render_told(families)
+        told = encode_metrics(families)
         if told == self._told:
             return
         temporary = self._path.with_suffix(".tmp")
@@ -102,4 +102,4 @@ class SharedNumbers:
         for path in sorted(self._path.parent.glob("*.json")):
             if path != self._path:
                 with contextlib.suppress(OSError, ValueError):
-                    yield read_told(path.read_bytes())
+                    yield decode_metrics(path.read_bytes())

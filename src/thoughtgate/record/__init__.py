@@ -1,1 +1,1 @@
-"""The record on disk: written, followed, verified, queried, exported."""
+"""The record on disk: writing, following, verifying, querying and exporting it."""

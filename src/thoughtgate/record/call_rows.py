@@ -1,8 +1,8 @@
-"""Folding events into rows: one for each call, one for each run, sums for the rest.
+"""Conversion of recorded events to ledger rows: one per call, one per run, and totals.
 
-Order does not matter and repetition does no harm: each event fills its own members of a
-row, and a later reader merges rows member by member. Events come from files, so nothing
-in them is trusted to have the type it should have.
+The order of events does not matter, and repeated events do no harm: each event fills its own
+columns, and rows are later merged column by column. Events are read from files, so no member
+is trusted to have the right type.
 """
 
 import json
@@ -39,7 +39,7 @@ CALL_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("result_preview", "TEXT"), ("ended_at", "REAL"), ("start_event", "INTEGER"),
     ("approval_event", "INTEGER"), ("end_event", "INTEGER"),
 )  # fmt: skip
-"""The members of a call's row, with their SQLite types."""
+"""The columns of a call's row, with their SQLite types."""
 
 RUN_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("run_id", "TEXT NOT NULL"), ("writer", "TEXT NOT NULL"), ("agent_id", "TEXT"),
@@ -49,7 +49,7 @@ RUN_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
     ("calls_allowed", "INTEGER"), ("calls_blocked", "INTEGER"), ("calls_throttled", "INTEGER"),
     ("errors_total", "INTEGER"), ("duration_ms", "INTEGER"),
 )  # fmt: skip
-"""The members of a run's row."""
+"""The columns of a run's row."""
 
 _SUMS: Final = (
     "calls_total",
@@ -61,14 +61,14 @@ _SUMS: Final = (
 )
 
 MAX_INTEGER: Final = 2**63 - 1
-"""What SQLite holds; a larger number in a line is not one of ours."""
+"""The largest integer in SQLite; the gate never writes a larger one."""
 
 Row = dict[str, Any]
 Key = tuple[str, str]
 
 
-class Folded:
-    """What some events come to."""
+class RecordRows:
+    """The rows of a batch of events."""
 
     def __init__(self) -> None:
         self.calls: dict[Key, Row] = {}
@@ -78,14 +78,14 @@ class Folded:
         self.events = 0
 
     def add(self, event: dict[str, Any]) -> None:
-        """Take one event in."""
+        """Add one event."""
         self.events += 1
-        folder = _FOLDERS.get(event.get("type", ""))
-        if folder is not None:
-            folder(self, event)
+        handler = _HANDLERS.get(event.get("type", ""))
+        if handler is not None:
+            handler(self, event)
 
     def call(self, event: dict[str, Any]) -> Row:
-        """Return the row of the call an event speaks of."""
+        """Return the row of the call that an event belongs to."""
         call, writer = member(event, "call"), _writer(event)
         key = (str(call.get("call_id"))[:512], writer)
         row = self.calls.get(key)
@@ -105,7 +105,7 @@ class Folded:
         return row
 
     def run(self, event: dict[str, Any]) -> Row:
-        """Return the row of the run an event belongs to."""
+        """Return the row of the run that an event belongs to."""
         key = (str(event.get("run_id"))[:512], _writer(event))
         row = self.runs.get(key)
         if row is None:
@@ -115,8 +115,8 @@ class Folded:
         return row
 
 
-def _start(folded: Folded, event: dict[str, Any]) -> None:
-    call, row = member(event, "call"), folded.call(event)
+def _start(rows: RecordRows, event: dict[str, Any]) -> None:
+    call, row = member(event, "call"), rows.call(event)
     preview = member(call, "preview")
     row["kind"] = text(call, "kind")
     row["method"] = text(call, "method")
@@ -130,8 +130,8 @@ def _start(folded: Folded, event: dict[str, Any]) -> None:
     row["start_event"] = number(event, "seq")
 
 
-def _decision(folded: Folded, event: dict[str, Any]) -> None:
-    said, row = member(event, "decision"), folded.call(event)
+def _decision(rows: RecordRows, event: dict[str, Any]) -> None:
+    said, row = member(event, "decision"), rows.call(event)
     explain = member(said, "explain")
     row["decision"] = text(said, "action")
     row["gate"] = text(said, "gate")
@@ -144,15 +144,15 @@ def _decision(folded: Folded, event: dict[str, Any]) -> None:
     row["decided_at"] = event_time(event)
 
 
-def _asked(folded: Folded, event: dict[str, Any]) -> None:
-    said, row = member(event, "approval"), folded.call(event)
+def _asked(rows: RecordRows, event: dict[str, Any]) -> None:
+    said, row = member(event, "approval"), rows.call(event)
     row["asked_at"] = event_time(event)
     row["approval_id"] = text(said, "approval_id") or text(said, "id")
     row["workflow"] = text(said, "workflow")
 
 
-def _answered(folded: Folded, event: dict[str, Any]) -> None:
-    said, row = member(event, "approval"), folded.call(event)
+def _answered(rows: RecordRows, event: dict[str, Any]) -> None:
+    said, row = member(event, "approval"), rows.call(event)
     row["approval"] = text(said, "outcome")
     row["approved_by"] = text(said, "decided_by")
     row["approval_channel"] = text(said, "channel")
@@ -177,8 +177,8 @@ def _votes(said: Row) -> str | None:
     return json.dumps(votes, ensure_ascii=False)
 
 
-def _end(folded: Folded, event: dict[str, Any]) -> None:
-    row, error = folded.call(event), member(event, "error")
+def _end(rows: RecordRows, event: dict[str, Any]) -> None:
+    row, error = rows.call(event), member(event, "error")
     row["status"] = text(event, "status")
     row["latency_ms"] = number(event, "latency_ms")
     row["bytes_out"] = number(event, "bytes_out")
@@ -193,8 +193,8 @@ def _end(folded: Folded, event: dict[str, Any]) -> None:
         row["error_message"] = text(error, "message")
 
 
-def _run_start(folded: Folded, event: dict[str, Any]) -> None:
-    said, row = member(event, "run"), folded.run(event)
+def _run_start(rows: RecordRows, event: dict[str, Any]) -> None:
+    said, row = member(event, "run"), rows.run(event)
     policy = member(said, "policy")
     row["started_at"] = event_time(event)
     row["mode"] = text(said, "mode")
@@ -202,8 +202,8 @@ def _run_start(folded: Folded, event: dict[str, Any]) -> None:
     row["policy"] = text(policy, "policy_version")
 
 
-def _run_end(folded: Folded, event: dict[str, Any]) -> None:
-    said, row = member(event, "run"), folded.run(event)
+def _run_end(rows: RecordRows, event: dict[str, Any]) -> None:
+    said, row = member(event, "run"), rows.run(event)
     row["ended_at"] = event_time(event)
     row["status"] = text(said, "status")
     summary = member(said, "summary")
@@ -211,22 +211,22 @@ def _run_end(folded: Folded, event: dict[str, Any]) -> None:
         row[name] = number(summary, name)
 
 
-def _message(folded: Folded, event: dict[str, Any]) -> None:
+def _message(rows: RecordRows, event: dict[str, Any]) -> None:
     said = member(event, "message")
-    _count(folded, event, said, text(said, "method") or "")
+    _count(rows, event, said, text(said, "method") or "")
 
 
-def _frame(folded: Folded, event: dict[str, Any]) -> None:
+def _frame(rows: RecordRows, event: dict[str, Any]) -> None:
     said = member(event, "frame")
-    _count(folded, event, said, text(said, "check") or "")
+    _count(rows, event, said, text(said, "check") or "")
 
 
-def _list(folded: Folded, event: dict[str, Any]) -> None:
+def _list(rows: RecordRows, event: dict[str, Any]) -> None:
     said = member(event, "list")
-    _count(folded, event, {"direction": "server_to_agent"}, text(said, "method") or "")
+    _count(rows, event, {"direction": "server_to_agent"}, text(said, "method") or "")
 
 
-def _count(folded: Folded, event: dict[str, Any], said: Row, detail: str) -> None:
+def _count(rows: RecordRows, event: dict[str, Any], said: Row, detail: str) -> None:
     key = (
         text(event, "run_id") or "",
         text(event, "server_name") or "",
@@ -235,12 +235,12 @@ def _count(folded: Folded, event: dict[str, Any], said: Row, detail: str) -> Non
         text(said, "direction") or "",
         detail[:128],
     )
-    sums = folded.traffic.setdefault(key, [0, 0])
+    sums = rows.traffic.setdefault(key, [0, 0])
     sums[0] += number(said, "repeated") or 1
     sums[1] += number(said, "bytes") or 0
 
 
-_FOLDERS: Final = {
+_HANDLERS: Final = {
     CALL_START: _start,
     CALL_DECISION: _decision,
     APPROVAL_REQUESTED: _asked,
@@ -255,13 +255,13 @@ _FOLDERS: Final = {
 
 
 def member(said: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a member that should be an object."""
+    """Return a member if it is an object, or else an empty one."""
     found = said.get(name)
     return found if type(found) is dict else {}
 
 
 def text(said: dict[str, Any], name: str) -> str | None:
-    """Return a member that should be a text that UTF-8 can hold."""
+    """Return a member if it is a string, with lone surrogates escaped, or else None."""
     found = said.get(name)
     if type(found) is not str:
         return None
@@ -269,19 +269,19 @@ def text(said: dict[str, Any], name: str) -> str | None:
 
 
 def number(said: dict[str, Any], name: str) -> int | None:
-    """Return a member that should be a whole number."""
+    """Return a member if it is an integer that SQLite can store, or else None."""
     found = said.get(name)
     return found if type(found) is int and abs(found) <= MAX_INTEGER else None
 
 
 def event_time(event: dict[str, Any]) -> float:
-    """Return when an event happened, in seconds since the epoch; 0 when it does not say."""
+    """Return an event's time in seconds since the epoch; 0 if it has none."""
     stamp = event.get("ts")
     return parse_time(stamp) or 0.0 if type(stamp) is str else 0.0
 
 
 def parse_time(stamp: str) -> float | None:
-    """Read a time as the record writes it, or with any other precision or zone."""
+    """Parse a time in the record's own format, or in ISO 8601 with any precision or zone."""
     if len(stamp) == 24 and stamp[19] == "." and stamp[23] == "Z" and stamp[20:23].isdecimal():  # noqa: PLR2004 - the record's own form
         second = _second(stamp[:19] + "+00:00")
         return None if second is None else second + int(stamp[20:23]) / 1000

@@ -1,7 +1,7 @@
-"""The record in older and flatter forms, for those who already read them.
+"""Export of the record to flat JSON objects and to objects per call.
 
-``flat_event`` gives the flat, versioned objects of seed 001's audit contract. Unlike the
-record itself this form is closed: a new member needs a new version. ``call_object`` gives
+``flat_event`` returns the flat, versioned objects of the audit export contract. Unlike the
+record itself, this format is closed: a new member needs a new version. ``call_object`` returns
 a call as ``audit query`` and ``audit show`` print it.
 """
 
@@ -26,11 +26,11 @@ CSV_CALLS: Final = (
     "enforced", "approval", "approved_by", "status", "error_kind", "latency_ms", "bytes_in",
     "bytes_out", "principal", "args_hash", "call_id",
 )  # fmt: skip
-"""Columns of the table of calls, in order."""
+"""Columns of the CSV export, in order."""
 
 
 class CallMember(NamedTuple):
-    """One member of a call as an object."""
+    """One member of a call's object, for the reference page."""
 
     name: str
     type: str
@@ -90,19 +90,19 @@ CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
 """Every member of a call's object, in order; each but the first two may be null."""
 
 CallKey: TypeAlias = tuple[str | None, str | None]
-"""A call's id and its writer: the writers of one run may count alike."""
+"""A call's id and its writer: several writers of one run may use the same id."""
 
 _UINT32: Final = 2**32 - 1
 
 
 def written_time(at: float | None) -> str | None:
-    """Return a time as the record writes it; None when it is not known."""
-    # The record's milliseconds are not exact as seconds, so the nearest ones are meant.
+    """Return a time in the record's format; None when it is not known."""
+    # Milliseconds are not exact as floating-point seconds, so round to the nearest one.
     return render_time(at + 0.0005) if at is not None and at > 0 else None
 
 
 def call_object(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call of the ledger with times and booleans as the record has them."""
+    """Return a call of the ledger with times and booleans in the record's format."""
     return {name: _VALUES.get(kind, _as_it_is)(call[name]) for name, kind, _ in CALL_MEMBERS}
 
 
@@ -118,7 +118,7 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {"time": written_time, "boolea
 
 
 def approved_call(event: dict[str, Any]) -> CallKey | None:
-    """Return the call that an event says was made after it was held."""
+    """Return the call that an approval event released; None for any other event."""
     if event.get("type") != APPROVAL_DECIDED:
         return None
     made = member(event, "approval").get("executes") is True
@@ -128,9 +128,9 @@ def approved_call(event: dict[str, Any]) -> CallKey | None:
 def flat_event(
     event: dict[str, Any], approved: Container[CallKey] = frozenset()
 ) -> dict[str, Any] | None:
-    """Return an event as a flat record; None for types that the flat contract does not know.
+    """Return an event as a flat object; None for types that the flat contract does not include.
 
-    ``approved`` are the calls that were made after they were held.
+    ``approved`` contains the held calls that were approved and made.
     """
     members = _FLAT.get(event.get("type", ""))
     if members is None:
@@ -154,7 +154,7 @@ def _tool_call(event: dict[str, Any], approved: Container[CallKey]) -> dict[str,
 
 
 def call_key(event: dict[str, Any]) -> CallKey:
-    """Return which call an event speaks of."""
+    """Return the key of the call that an event belongs to."""
     return text(member(event, "call"), "call_id"), text(member(event, "source"), "shim_id")
 
 

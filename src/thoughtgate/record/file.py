@@ -1,9 +1,9 @@
-"""The record's file: appends that several processes may make at once, tails, rotation.
+"""The record's file: appending from several processes at once, and rotation.
 
-Owns bytes and places, not events: what is appended comes from a function that is told the
-chain of the last line. A batch is one ``write`` under an exclusive ``flock``; it is there
-whole or, after a failure, cut off again. It survives the death of the process at any
-moment; it survives the loss of power only with ``fsync``.
+This module handles bytes, not events: a callback gets the chain of the last line and returns
+the bytes to append. A batch is one ``write`` under an exclusive ``flock``; it is written
+completely or, after a failure, truncated again. It survives the death of the process at any
+moment, but survives power loss only with ``fsync``.
 """
 
 import contextlib
@@ -19,36 +19,36 @@ from thoughtgate.core.evidence import Torn, torn_bytes
 from thoughtgate.errors import RecordError
 
 LOCK_WAIT_S: Final = 1.0
-"""A batch holds the lock for microseconds; who holds it longer is stopped or hung."""
+"""A batch holds the lock for microseconds; a process that holds it longer is suspended or hung."""
 
 _LOCK_PAUSE_S: Final = 0.0005
 _TAIL_CHUNK: Final = 65_536
-"""Bytes first read back to find the last line; previews keep most lines below it."""
+"""Bytes read first to find the last line; most lines are shorter, since previews are limited."""
 _MAX_TAIL: Final = 64 * 1024 * 1024
-"""How far back a sealed line is looked for before the file is called foreign."""
+"""How far back a valid line is searched before the file counts as foreign."""
 _ROTATE_AGAIN: Final = 1_048_576
-"""Bytes to wait before a failed rotation is tried again."""
+"""How many more bytes are written before a failed rotation is tried again."""
 _DIGITS: Final = 6
 
 
 class Tail(NamedTuple):
-    """Where an append goes on from."""
+    """The end of the file, from which an append continues."""
 
     chain: str
-    """The chain that the last sealed line states."""
+    """The chain in the last valid line."""
     torn: Torn | None = None
-    """What stands after that line and is no line of the record."""
+    """An incomplete line after that one, left by a killed writer."""
     needs_newline: bool = False
-    """The file does not end with a line end."""
+    """Whether the file does not end with a newline."""
     gone: int = 0
-    """Bytes, at least, that the writer had put at the end and that somebody took away."""
+    """The minimum number of bytes that this writer had appended and that were removed since."""
 
 
 Render: TypeAlias = Callable[[Tail], tuple[bytes, str]]
-"""Gives the bytes to append after a tail, and the chain they end with."""
+"""Returns the bytes to append after a tail, and the chain they end with."""
 
 Opening: TypeAlias = Callable[[int, str, str], tuple[bytes, str]]
-"""Gives the first line of file number n that continues a named file with a chain."""
+"""Returns the first line of file number n, which continues the named file and its chain."""
 
 
 class RecordFile:
@@ -65,7 +65,7 @@ class RecordFile:
         fsync: bool = False,
         take_back: Callable[[], None] = lambda: None,
     ) -> None:
-        """Open a file; ``take_back`` is told that the line ``opening`` gave was not written."""
+        """Open a file; ``take_back`` is called if the line from ``opening`` was not written."""
         self.path = path
         self._opening = opening
         self._take_back = take_back
@@ -81,15 +81,15 @@ class RecordFile:
         self._written = 0
         """Bytes of the last append."""
         self._gone = 0
-        """Bytes that were taken away and are not yet said to be."""
+        """Bytes that were removed by somebody else and not yet reported."""
         self._tail = Tail(GENESIS)
         self._open()
 
     def append(self, render: Render) -> None:
-        """Append what ``render`` gives, whole or not at all.
+        """Append what ``render`` returns, completely or not at all.
 
         Raises:
-            RecordError: it could not be written; the file is as it was before.
+            RecordError: it could not be written; the file is unchanged.
         """
         try:
             size = self._lock()
@@ -114,7 +114,7 @@ class RecordFile:
             ) from error
 
     def close(self) -> None:
-        """Close the file; what was appended is with the kernel already."""
+        """Close the file; everything appended is already with the kernel."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -135,7 +135,7 @@ class RecordFile:
         self._fd, self._inode, self._end = fd, inode, -1
 
     def _lock(self) -> int:
-        """Lock the file that stands at the path now, and return its size."""
+        """Lock the file that is currently at the path, and return its size."""
         if self._fd < 0:
             self._open()
         deadline = 0.0
@@ -151,26 +151,26 @@ class RecordFile:
                     return status.st_size
             except FileNotFoundError:
                 pass
-            # Rotated by another process, or removed by somebody: go on in the file of that name.
+            # Another process rotated the file, or somebody removed it: use the current one.
             self._open()
 
     def _catch_up(self, size: int) -> tuple[bytes, Tail]:
-        """Return the line that the file must begin with, if any, and where it ends now."""
+        """Return the line that the file must start with, if any, and its current tail."""
         self._gone += self._taken_away(size)
         self._end = -1
         if size or self._tail.chain == GENESIS:
             return b"", read_tail(self._fd, size, self._path)._replace(gone=self._gone)
-        # Somebody removed or emptied the file under us: say what it continues.
+        # Somebody removed or emptied the file: the new one states which chain it continues.
         rotated = rotated_files(self.path)
         number = rotated[-1][0] + 1 if rotated else 1
         line, chain = self._opening(number, self.path.name, self._tail.chain)
         return line, Tail(chain, gone=self._gone)
 
     def _taken_away(self, size: int) -> int:
-        """Return how many bytes, at least, are gone from what this writer saw in the file.
+        """Return the minimum number of bytes removed from what this writer saw in the file.
 
-        Writers only append, and take back no more than their own: what another one did
-        leaves everything up to the end of the last append in its place.
+        Writers only append, and truncate only their own batch. So whatever other writers did,
+        everything up to the end of our last append must still be there.
         """
         if size < self._end:
             return self._end - size
@@ -193,8 +193,9 @@ class RecordFile:
     # Rotation.
 
     def _rotate(self) -> None:
-        """Put a fresh file at the path that begins with the chain of this one."""
-        # When it fails, the record goes on in the file it has; a full disk shows at the next append.
+        """Start a new file at the path, which continues the chain of this one."""
+        # If this fails, the record continues in the current file. A full disk will be noticed
+        # by the next append.
         self._rotate_at = self._end + _ROTATE_AGAIN
         try:
             number, name = self._put_aside()
@@ -206,18 +207,18 @@ class RecordFile:
         except OSError:
             self._take_back()
             return
-        os.close(self._fd)  # releases its lock; whoever waited for it finds the new file
+        os.close(self._fd)  # releases the lock; a process that waited for it finds the new file
         self._fd = fd
         self._inode = os.fstat(fd).st_ino
         self._end = self._written = len(line)
         self._tail = Tail(chain)
         self._rotate_at = self._rotate_bytes
         with contextlib.suppress(OSError):
-            # The batch is written: a file that cannot be removed must not have it written again.
+            # The batch is already written: failing to remove an old file must not write it twice.
             self._retain()
 
     def _put_aside(self) -> tuple[int, str]:
-        """Give the full file its number, as a second name: the path is never without a file."""
+        """Link the full file to its numbered name, so that the path always has a file."""
         rotated = rotated_files(self.path)
         number = rotated[-1][0] if rotated else 0
         if rotated and rotated[-1][1].stat().st_ino == self._inode:
@@ -240,7 +241,7 @@ class RecordFile:
         return fd
 
     def _retain(self) -> None:
-        """Remove the oldest files beyond what is to be kept."""
+        """Remove the oldest files beyond the retention limits."""
         rotated = rotated_files(self.path)
         sizes = [path.stat().st_size for _, path in rotated]
         while rotated and (
@@ -263,10 +264,10 @@ def rotated_files(path: Path) -> list[tuple[int, Path]]:
 
 
 def read_tail(fd: int, size: int, name: str) -> Tail:
-    """Find the last sealed line of a file, and what stands after it.
+    """Find the last valid line of a file, and whatever follows it.
 
     Raises:
-        RecordError: the file holds something, but nothing of a record.
+        RecordError: the file is not empty and contains no line of a record.
     """
     if size == 0:
         return Tail(GENESIS)
@@ -280,13 +281,13 @@ def read_tail(fd: int, size: int, name: str) -> Tail:
             return tail
         if whole or span == _MAX_TAIL:
             raise RecordError(
-                f"{name}: this file is not a record of ThoughtGate; name another file for the record"
+                f"{name}: this file is not a record of ThoughtGate; configure a different file"
             )
         span *= 8
 
 
 def _tail_of(data: bytes, *, whole: bool) -> Tail | None:
-    """Return the tail if its last sealed line is in ``data``; None when it lies further back."""
+    """Return the tail if the last valid line is in ``data``; None if it is further back."""
     end = len(data)
     while end > 0:
         start = data.rfind(b"\n", 0, end - 1 if data[end - 1 : end] == b"\n" else end) + 1
@@ -300,7 +301,7 @@ def _tail_of(data: bytes, *, whole: bool) -> Tail | None:
             return Tail(sealed[1], torn_bytes(rest) if rest else None, needs_newline)
         end = start
     if whole and data.startswith(b'{"v":') and b"\n" not in data:
-        # The very first line was torn.
+        # The very first line was cut off.
         return Tail(GENESIS, torn_bytes(data), needs_newline=True)
     return None
 

@@ -1,4 +1,4 @@
-"""Reading a record on while it is being written, through every file that is put aside."""
+"""Following a record while it is written, across file rotations."""
 
 import os
 from collections.abc import Iterator
@@ -7,21 +7,21 @@ from typing import Any, Final
 
 from thoughtgate.errors import StoreError
 from thoughtgate.record.reader import read_entry, read_lines, record_files
-from thoughtgate.record.verification import Line
+from thoughtgate.record.verification import RecordLine
 
 _LOOKS: Final = 5
 """How often the files are listed until a list holds; a rotation takes far less than a look."""
 
 
 class Follower:
-    """Reads on where it stopped.
+    """Reads the lines added since the previous read.
 
-    The first reading gives the current file, or with ``tail_bytes`` only its end: a line
-    that the cut goes through is left out.
+    The first read returns the current file, or with ``tail_bytes`` only its end without the
+    line that is cut in half.
     """
 
     def __init__(self, path: Path, *, tail_bytes: int = 0, rotated: bool = False) -> None:
-        """Follow the record at ``path``; with ``rotated`` begin with the oldest file there is."""
+        """Follow the record at ``path``; with ``rotated``, start with the oldest file."""
         self._path = path
         self._from_start = rotated or not path.exists()
         self._tail_bytes = 0 if self._from_start else tail_bytes
@@ -31,11 +31,11 @@ class Follower:
         self._number = 0
 
     def read(self) -> Iterator[dict[str, Any]]:
-        """Give the events that came since the last time; empty for a line that is none."""
+        """Yield the events added since the last read; an empty dict for an invalid line."""
         for line in self.lines():
             yield read_entry(line).event
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[RecordLine]:
         """Give the whole lines that came since the last time."""
         for file, status in self._files():
             cut = False

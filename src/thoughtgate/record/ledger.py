@@ -1,8 +1,8 @@
-"""The ledger: a database filled from the record, for questions that a file answers slowly.
+"""The ledger: a SQLite database filled from the record, for fast queries.
 
-The record is the truth, the ledger can be thrown away and filled again. How far each file
-was read is kept in the same transaction as what was read, so a kill at any moment neither
-loses nor doubles anything. What the questions are is ``record.ledger_queries``'s business.
+The record is authoritative; the ledger can be deleted and rebuilt. The position in each file is
+committed in the same transaction as the rows read from it, so a kill at any moment neither loses
+nor duplicates anything. The queries are in ``record.ledger_queries``.
 """
 
 import contextlib
@@ -15,29 +15,29 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
-from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS, Folded
+from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS, RecordRows
 from thoughtgate.record.reader import Watch, read_entry, read_lines, record_files, unwatched
-from thoughtgate.record.verification import Line
+from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import keep_log
 
 SCHEMA_VERSION: Final = 4
-"""A ledger of another version is thrown away and filled again."""
+"""A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
-"""Lines between commits: some 30 MB of memory, and a second's work to do again after a kill."""
+"""Lines per commit: about 30 MB of memory, and a second of work to repeat after a kill."""
 
 MAX_FAULTS: Final = 1000
-"""Faults that are named for one reading of the record."""
+"""Maximum number of faults reported per ingest."""
 
 _BUSY_S: Final = 10.0
 
 
 class Ingested(NamedTuple):
-    """What one reading of the record brought."""
+    """The result of one ingest."""
 
     events: int
     faults: tuple[tuple[str, int, str], ...]
-    """File, line and what is wrong there, found now or when it was read before."""
+    """File, line and description of each fault, found in this or an earlier ingest."""
 
 
 def _columns(columns: tuple[tuple[str, str], ...]) -> str:
@@ -86,7 +86,7 @@ _PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
 _PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
 _KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
 _TABLES_BY_FILE: Final = ("files", "faults", "calls", "runs", "traffic")
-"""Tables whose rows belong to a file: the last one that speaks of them."""
+"""Tables whose rows belong to a file: the last one that contains events for them."""
 
 _INDEX_WORDS: Final = (
     "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
@@ -97,7 +97,7 @@ _MARK_INDEXED: Final = "UPDATE calls SET indexed = 1 WHERE indexed = 0 AND previ
 
 
 def ledger_path(record: Path) -> Path:
-    """Return where the ledger of a record is: beside it."""
+    """Return the path of a record's ledger, in the same directory."""
     return record.with_name(f"{record.name}.ledger")
 
 
@@ -109,7 +109,7 @@ class Ledger:
         try:
             self.connection = self._open()
         except sqlite3.DatabaseError:
-            # Damaged, or no database at all: nothing in it cannot be had from the record again.
+            # Damaged or not a database: delete it, since the record contains everything in it.
             self._remove()
             try:
                 self.connection = self._open()
@@ -121,9 +121,9 @@ class Ledger:
         self.connection.close()
 
     def ingest(self, record: Path, watch: Watch = unwatched) -> Ingested:
-        """Read what the record holds beyond what was read before; forget files that are gone.
+        """Read what was added to the record, and delete the rows of files that were removed.
 
-        A call that several files speak of stays until the last of them is gone.
+        A call with events in several files stays until the last of them is removed.
 
         Raises:
             StoreError: the record or the ledger cannot be read or written.
@@ -140,7 +140,7 @@ class Ledger:
                 self.connection.executescript("PRAGMA analysis_limit = 400; PRAGMA optimize;")
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self.path}: the ledger cannot be filled: {error}; remove it to begin anew"
+                f"{self.path}: the ledger cannot be updated: {error}; remove it to rebuild it"
             ) from error
         return Ingested(events, tuple(faults[:MAX_FAULTS]))
 
@@ -173,7 +173,7 @@ class Ledger:
 
     def _create(self, connection: sqlite3.Connection, version: int) -> None:
         if version:
-            raise sqlite3.DatabaseError(f"version {version} is not known here")
+            raise sqlite3.DatabaseError(f"unknown ledger version {version}")
         connection.execute("BEGIN IMMEDIATE")
         (now,) = connection.execute("PRAGMA user_version").fetchone()
         if now == SCHEMA_VERSION:
@@ -206,21 +206,21 @@ class Ledger:
             except BaseException:
                 self.connection.execute("ROLLBACK")
                 raise
-            events += batch.folded.events
+            events += batch.rows.events
             if batch.count < BATCH_LINES:
                 return events
 
     def _usable(self, heads: list[str]) -> set[str]:
-        """Return the files whose rows can stay: none if one is new that others came after.
+        """Return the files whose rows can stay: none if an unknown file precedes a known one.
 
-        A row belongs to the last file that speaks of it, so files are read in their order.
+        A row belongs to the last file that mentions it, so files must be read in order.
         """
         known = {str(row[0]) for row in self.connection.execute("SELECT head FROM files")}
         met = [head in known for head in heads if head]
         return set() if met != sorted(met, reverse=True) else set(heads)
 
     def _forget_all_but(self, heads: set[str]) -> None:
-        """Delete what came from files that the record no longer has."""
+        """Delete the rows of files that the record no longer has."""
         known = self.connection.execute("SELECT head FROM files").fetchall()
         gone = [row for row in known if row[0] not in heads]
         if not gone:
@@ -229,7 +229,7 @@ class Ledger:
         try:
             for table in _TABLES_BY_FILE:
                 self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
-            # The index of words keeps no text to delete by, so it is made anew.
+            # The full-text index stores no text to delete by, so it is rebuilt.
             self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
             self.connection.execute("UPDATE calls SET indexed = 0")
             self.connection.execute(_INDEX_WORDS)
@@ -252,10 +252,10 @@ class Ledger:
     def _put(self, batch: "_Batch", head: str, file: Path) -> None:
         if not batch.count:
             return
-        put, folded = self.connection.executemany, batch.folded
-        put(_PUT_RUN, _rows(folded.runs.values(), RUN_COLUMNS, head))
-        put(_PUT_CALL, _rows(folded.calls.values(), CALL_COLUMNS, head))
-        put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in folded.traffic.items()))
+        put, rows = self.connection.executemany, batch.rows
+        put(_PUT_RUN, _rows(rows.runs.values(), RUN_COLUMNS, head))
+        put(_PUT_CALL, _rows(rows.calls.values(), CALL_COLUMNS, head))
+        put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in rows.traffic.items()))
         put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
         self.connection.execute(_INDEX_WORDS)
         self.connection.execute(_MARK_INDEXED)
@@ -264,18 +264,18 @@ class Ledger:
 
 
 class _Batch:
-    """Lines that are put into the ledger together."""
+    """Lines that are committed to the ledger together."""
 
     def __init__(self, offset: int, lines: int, chain: str) -> None:
         self.offset = offset
         self.lines = lines
         self.chain = chain
         self.count = 0
-        self.folded = Folded()
+        self.rows = RecordRows()
         self.faults: list[tuple[int, str]] = []
 
-    def take(self, line: Line) -> None:
-        """Fold one line in, or note why it cannot be."""
+    def take(self, line: RecordLine) -> None:
+        """Add one line, or note its fault."""
         self.count += 1
         self.offset += line.size
         self.lines = line.number
@@ -289,7 +289,7 @@ class _Batch:
             return
         sealed = stated_chain(line.data)
         self.chain = sealed[1] if sealed is not None else ""
-        self.folded.add(entry.event)
+        self.rows.add(entry.event)
 
 
 def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterator[list[Any]]:
@@ -299,13 +299,13 @@ def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterato
         yield [*(get(name) for name in names), head]
 
 
-def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[Line]:
-    """Give the lines that have their end; a line still being written is for the next time."""
+def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[RecordLine]:
+    """Yield complete lines; a line that is still being written is left for the next ingest."""
     return (line for line in read_lines(file, offset, lines, watch) if line.ended)
 
 
 def _head(file: Path) -> str:
-    """Return what identifies a file under any name: the digest of its first line."""
+    """Return the digest of a file's first line, which identifies it under any name."""
     for line in read_lines(file):
         return hashlib.sha256(line.data).hexdigest() if line.ended else ""
     return ""
@@ -314,7 +314,7 @@ def _head(file: Path) -> str:
 def _check_unchanged(
     file: Path, offset: int, lines: int, chain: str, faults: list[tuple[str, int, str]]
 ) -> None:
-    """Note when what was read before is no longer there."""
+    """Add a fault if the lines read earlier are no longer in the file."""
     if not chain:
         return
     tail = f'"chain":"{chain}"}}\n'.encode()

@@ -1,4 +1,4 @@
-"""Questions to the ledger: calls by filter, one call's story, runs, and sums for charts."""
+"""Queries on the ledger: calls by filter, single calls, runs, and totals for charts."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
 from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS
 
 MAX_LATENCIES: Final = 100_000
-"""Newest calls whose latencies the percentiles are taken from."""
+"""How many of the newest calls the percentiles are computed from."""
 
 _LOST_START: Final = (
     "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
@@ -19,13 +19,13 @@ _TIMES: Final = (
     ("calls.started_at", "+calls.started_at > 0"),
     (_LOST_START, f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"),
 )
-"""When calls were made, and which: those with a start, then by what else is known of the others.
+"""The time of a call, and the calls it applies to: those with a start time, then the others.
 
-Two questions, because the first is answered from an index alone; the plus keeps SQLite from
-another that has less.
+These are two queries, because the first can use an index alone; the plus keeps SQLite from
+choosing a less useful index.
 """
 
-# Other filters are applied to the newest 5,000 calls with a word: a common word stays cheap.
+# Other filters apply to the newest 5,000 matches, so that searching a common word stays fast.
 _WORD_HITS: Final = (
     "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
 )
@@ -37,7 +37,7 @@ _RUN_NAMES: Final = tuple(name for name, _ in RUN_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Which calls are asked for; an empty field accepts any."""
+    """A filter for calls; an empty field matches any call."""
 
     run: str = ""
     server: str = ""
@@ -50,7 +50,7 @@ class CallFilter:
     since: float = 0.0
     until: float = 0.0
     text: str = ""
-    """Words that stand together in the name, the arguments or the reason; the last may be begun only."""
+    """A phrase in the name, the arguments or the reason; the last word may be a prefix."""
     limit: int = 50
     """0 for all."""
 
@@ -96,7 +96,7 @@ class CallFilter:
 
 
 def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[str, Any]]:
-    """Return the calls that pass a filter, newest first."""
+    """Return the calls that match a filter, newest first."""
     where, values = wanted.where()
     limit = wanted.limit or -1
     query = (
@@ -108,7 +108,7 @@ def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[
 
 
 def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, Any]]:
-    """Return the calls of an id, or whose id ends with it: mostly one, or none."""
+    """Return the calls with this id, or else those whose id ends with it."""
     for term, value in (("call_id = ?", call_id), ("call_id GLOB ?", f"*{_literal(call_id)}")):
         query = f"SELECT {_CALL} FROM calls WHERE {term} ORDER BY started_at DESC LIMIT 20"  # noqa: S608 - as above
         rows = connection.execute(query, (value,)).fetchall()
@@ -147,7 +147,7 @@ def count_by(
 def count_over_time(
     connection: sqlite3.Connection, wanted: CallFilter, step_s: int
 ) -> list[tuple[float, str, int]]:
-    """Count calls by decision in steps of time, but for those of which no time is known."""
+    """Count calls by decision per time step, except those without any time."""
     where, values = wanted.where()
     sums: dict[tuple[float, str], int] = {}
     for time, which in _TIMES:
@@ -187,7 +187,7 @@ def count_traffic(
 ) -> list[tuple[str, str, int, int]]:
     """Count messages or refused frames by direction and detail: direction, detail, count, bytes.
 
-    Of the filter, run, server and times apply.
+    Only the filter's run, server and times apply.
     """
     where, values = (wanted or CallFilter()).where_traffic()
     query = (
@@ -203,7 +203,7 @@ def count_traffic(
 
 
 def count_frames(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, int]:
-    """Count refused frames by the check that they failed, in either direction, most first."""
+    """Count refused frames in both directions by the check that they failed, most first."""
     sums: dict[str, int] = {}
     for _, check, count, _ in count_traffic(connection, FRAME_REFUSED, wanted, 0):
         sums[check] = sums.get(check, 0) + count

@@ -1,8 +1,8 @@
-"""The record as OCSF events (Open Cybersecurity Schema Framework), for security lakes.
+"""Export of the record as OCSF events (Open Cybersecurity Schema Framework).
 
-Every event of the record maps to one OCSF event; what has no place in the class, and only
-that, goes under its own name into ``unmapped``. ``CLASSES`` and ``FIELDS`` are the mapping
-that ``docs/reference/audit.md`` prints.
+Every event of the record maps to one OCSF event; members without a counterpart in the class go
+into ``unmapped`` under their own names. ``docs/reference/audit.md`` documents the mapping in
+``CLASSES`` and ``FIELDS``.
 """
 
 import json
@@ -46,24 +46,24 @@ HIGH: Final = 4
 OTHER: Final = 99
 
 RULE: Final = 1
-"""The type of an analytic that looks for one thing."""
+"""The OCSF type of an analytic that consists of a single rule."""
 
 BORROWED_TIME: Final = "time_of_line_before"
-"""The label of an event whose own time cannot be read."""
+"""The label of an event whose own time is unreadable, so that it has the previous line's."""
 
 PRODUCT: Final = {"name": "ThoughtGate", "vendor_name": "ThoughtGate", "version": __version__}
 
 MAX_OPEN: Final = 10_000
-"""Calls between their start and their end that are remembered; the oldest are forgotten."""
+"""Maximum number of open calls that are remembered; the oldest are dropped."""
 
 MAX_WORD: Final = 1000
-"""Characters of what is remembered of a call; of one that says more nothing is."""
+"""Maximum characters remembered of a call; a call with more is not remembered."""
 
 _CARRIED: Final = ("kind", "method", "principal")
-"""Members that only the start of a call has."""
+"""Members that only the start event of a call has."""
 
 _UNSAID: Final = "unknown"
-"""What stands where OCSF wants a name and the record has none."""
+"""The value where OCSF requires a name and the record has none."""
 
 
 class OcsfClass(NamedTuple):
@@ -116,7 +116,7 @@ def _constants(shape: OcsfClass) -> tuple[dict[str, Any], tuple[str | int, ...]]
 
 
 _CONSTANTS: Final = {shape: _constants(shape) for shape in (*CLASSES.values(), _UNKNOWN_TYPE)}
-"""For each class and activity what all its events have, and all texts and numbers in that."""
+"""The constant members of each class and activity, and all strings and numbers in them."""
 
 FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("time", "`ts`, as milliseconds since the epoch; where it cannot be read that of the line before"),
@@ -230,13 +230,13 @@ _ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD":
 
 
 class Starts:
-    """What the starts of calls said, for the later events of the same calls."""
+    """Remembers members of start events for the later events of the same calls."""
 
     def __init__(self) -> None:
         self._open: dict[CallKey, dict[str, str]] = {}
 
     def said(self, event: dict[str, Any]) -> Mapping[str, str]:
-        """Return what the start of an event's call said; to be asked of every event in order."""
+        """Return the remembered members for an event; must be called for every event in order."""
         kind = event.get("type")
         key = call_key(event)
         if kind == CALL_END:
@@ -256,7 +256,7 @@ class Starts:
 def ocsf_event(
     written: dict[str, Any], before: float = 0.0, start: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return an event of the record as an OCSF event; None when there is no time to give it.
+    """Return an event of the record as an OCSF event; None if no time is known for it.
 
     ``before`` is the time of the line before it, for an event whose own cannot be read;
     ``start`` is what the start of its call said.
@@ -291,7 +291,7 @@ def ocsf_event(
 
 def ocsf_line(mapped: dict[str, Any]) -> str:
     """Return an OCSF event as JSON in ASCII, as ``json.dumps`` would write it."""
-    # orjson is many times as fast, and spells only these differently.
+    # orjson is many times faster; these are the only cases that it writes differently.
     if _has_no_float(mapped["unmapped"]):
         try:
             line = orjson.dumps(mapped)
@@ -303,7 +303,7 @@ def ocsf_line(mapped: dict[str, Any]) -> str:
 
 
 def _has_no_float(value: Any) -> bool:
-    """Tell whether no number with a fraction stands anywhere within a value."""
+    """Tell whether a value contains no floating-point number at any depth."""
     kind = type(value)
     if kind is dict:
         value = value.values()
@@ -317,9 +317,9 @@ def _has_no_float(value: Any) -> bool:
 
 
 def _gather(values: Iterable[Any], leaves: set[str | int]) -> set[str | int]:
-    """Add the texts and numbers within some values to others, which have the product's."""
+    """Add all strings and numbers inside the values to ``leaves`` and return it."""
     add, waiting = leaves.add, [values]
-    for within in waiting:  # grows meanwhile
+    for within in waiting:  # the list grows during the loop
         for value in within:
             kind = type(value)
             if kind is str or kind is int:
@@ -376,7 +376,7 @@ def _metadata(
 
 def _actor(kind: str, event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
     if kind == APPROVAL_DECIDED:
-        # The caller is not who decided: where nobody did, nobody is named.
+        # The caller did not decide: if nobody did, no user is named.
         user = {"name": text(member(event, "approval"), "decided_by") or _UNSAID}
     else:
         user = _caller(event, call)

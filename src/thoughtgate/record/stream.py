@@ -1,7 +1,7 @@
-"""The record on a stream: stderr, stdout, a pipe or a device, where nothing can be taken back.
+"""The record on a stream: stderr, stdout, a pipe or a device, where writes cannot be undone.
 
-The chain begins anew with every process. A line that could not be written whole is closed
-off before the next one, so a reader never takes two halves for one line.
+Each process starts a new chain. A line that was written only in part is terminated before the
+next one, so a reader never joins two halves to one line.
 """
 
 import os
@@ -17,11 +17,11 @@ from thoughtgate.record.file import Render, Tail
 STREAMS: Final = {"stdout": 1, "stderr": 2}
 
 WRITE_WAIT_S: Final = 5.0
-"""How long a reader of a full pipe may stay away before the record counts as unwritable."""
+"""How long a pipe may stay full before the record counts as unwritable."""
 
 
 def is_stream(path: str) -> bool:
-    """Tell whether a path names something that cannot be read back: a pipe, a device."""
+    """Tell whether a path is a pipe or a device, which cannot be read back."""
     try:
         return not stat.S_ISREG(Path(path).stat().st_mode)
     except OSError:
@@ -29,7 +29,7 @@ def is_stream(path: str) -> bool:
 
 
 class RecordStream:
-    """A record that goes to a descriptor."""
+    """A record that is written to a file descriptor."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -42,10 +42,10 @@ class RecordStream:
             raise RecordError(f"{name}: the record cannot be opened: {error.strerror}") from error
 
     def append(self, render: Render) -> None:
-        """Write what ``render`` gives.
+        """Write what ``render`` returns.
 
         Raises:
-            RecordError: it could not be written, or not whole.
+            RecordError: it could not be written completely.
         """
         data, chain = render(self._tail)
         written = 0

@@ -1,10 +1,9 @@
-"""Verifying a record: does each line follow from the one before it, and if not, why not.
+"""Verification of a record's hash chain: each line must continue the chain of the one before.
 
-Pure: lines come in with their places, findings go out. A line that does not follow was
-edited, or a neighbour of it was removed, moved or copied; sequence numbers and the other
-lines' chains tell which. Lines that were cut off while their writer went on leave a chain
-that fits; the writer's numbers tell of them. What a killed writer left behind is told apart from tampering by
-the line that the next writer closed it off with.
+If a line does not, it was edited, or a line next to it was removed, moved or copied; sequence
+numbers and the chains of other lines tell which. Lines that were cut off while their writer
+continued leave a valid chain, but a gap in the writer's sequence numbers. The unfinished line of
+a killed writer is distinguished from tampering by the repair line of the next writer.
 """
 
 import hashlib
@@ -42,18 +41,18 @@ CURRENT_GONE: Final = "current_gone"
 NO_ANCHOR: Final = "anchor"
 
 NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURRENT_GONE})
-"""Findings that the record itself, or its living writer, accounts for; all others are faults."""
+"""Findings that the record itself, or its running writer, explains; all others are faults."""
 
 MAX_FINDINGS: Final = 10_000
-"""A file that is broken throughout is told to be so by then."""
+"""Maximum number of findings; by then it is clear that the whole file is broken."""
 
 _CHAIN: Final = re.compile(rf"[0-9a-f]{{{len(GENESIS)}}}")
-"""What is longer or shorter could be made to begin in the middle of a line."""
+"""The exact length is required: otherwise a forged value could match inside a line."""
 
 _TIME_LENGTH: Final = len("2026-01-31T12:00:00.000Z")
 
 _UNLESS_EDITED: Final = ", unless its number was edited"
-"""Said of a line after which its writer wrote no other that would tell."""
+"""Appended if the writer wrote no later line that could confirm the number."""
 
 NOT_UTF8: Final = "not UTF-8"
 HALF_PAIR: Final = "half of a surrogate pair in an id"
@@ -61,107 +60,107 @@ NO_OBJECT: Final = "not a JSON object"
 TOO_LONG: Final = "longer than any line of the record"
 
 
-class Line(NamedTuple):
-    """One line of a record and where it stands."""
+class RecordLine(NamedTuple):
+    """One line of a record and its position."""
 
     file: str
     number: int
-    """One-based, within its file."""
+    """Counted from 1 within its file."""
     data: bytes
-    """Without its line end."""
+    """Without the newline."""
     ended: bool = True
-    """False for a last line without a line end."""
+    """False for a last line without a newline."""
     left_out: int = 0
-    """Bytes at its end that were not read: no line of the record is so long."""
+    """Bytes at the end that were not read, because no line of the record is so long."""
 
     @property
     def size(self) -> int:
-        """How many bytes of its file it takes, with its line end."""
+        """Its size in the file, including the newline."""
         return len(self.data) + self.left_out + self.ended
 
 
-class Finding(NamedTuple):
-    """Something to know about one place in the record."""
+class RecordFinding(NamedTuple):
+    """A fault or a note about one position in the record."""
 
     kind: str
     file: str
     line: int
-    """Zero for a finding about no line, such as one about an empty record."""
+    """0 for a finding about the whole record."""
     message: str
 
     @property
     def is_fault(self) -> bool:
-        """Tell a fault from a note."""
+        """Whether this is a fault rather than a note."""
         return self.kind not in NOTES
 
 
 class Verification(NamedTuple):
-    """What came of verifying."""
+    """The result of verifying a record."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[RecordFinding, ...]
     lines: int
-    """Sealed lines seen."""
+    """Number of lines with a chain."""
     runs: int
     checkpoints: int
     head: str
-    """The last line's chain: keep it elsewhere, and ``--anchor`` finds a cut-off tail later."""
+    """The chain of the last line; stored elsewhere, it lets ``--anchor`` detect truncation."""
 
     @property
     def is_sound(self) -> bool:
-        """No fault was found."""
+        """Whether no fault was found."""
         return not any(finding.is_fault for finding in self.findings)
 
 
 class _Suspect(NamedTuple):
-    """A line that does not follow, and has another number than its writer's next."""
+    """A line that breaks the chain and does not have its writer's next number."""
 
     finding: int
-    """Where among the findings it is."""
+    """Index of the finding about it."""
     due: int
     seq: int
 
 
 class Verifier:
-    """Takes the lines of a record in their order."""
+    """Verifies the lines of a record, which are fed to it in order."""
 
     def __init__(
         self, key: bytes = b"", anchor: str = "", *, file: str = "", being_written: bool = False
     ) -> None:
-        """Check signatures with a key, and that a line states the anchor.
+        """Check signatures with ``key``, and that some line has the chain ``anchor``.
 
-        ``file`` is named where no line can be; ``being_written`` says that a living writer
-        accounts for an open end.
+        ``file`` is reported where no line can be; ``being_written`` says that a running writer
+        explains a missing end.
         """
         self._key = key
         self._anchor = anchor
         self._being_written = being_written
-        self._findings: list[Finding] = []
+        self._findings: list[RecordFinding] = []
         self._chain = GENESIS
         self._instead = ""
-        """What the last line should have stated, when it stated something else."""
+        """The chain that the last line should have had, if it had a different one."""
         self._lines = 0
         self._checkpoints = 0
         self._after_checkpoint = 0
-        self._first_unsigned = Line("", 0, b"")
-        self._checkpoint = Line("", 0, b"")
+        self._first_unsigned = RecordLine("", 0, b"")
+        self._checkpoint = RecordLine("", 0, b"")
         self._checkpoint_at = ""
         self._closed = False
         self._file = ""
-        self._last = Line(file, 0, b"")
+        self._last = RecordLine(file, 0, b"")
         self._sequences: dict[tuple[str, str], int] = {}
         self._suspects: dict[tuple[str, str], _Suspect] = {}
-        """Lines whose number, if it is their own, says why they do not follow."""
+        """Lines whose number, if it is genuine, explains why the chain breaks there."""
         self._due: dict[tuple[str, str], tuple[int, int]] = {}
-        """The number that each writer's next line has, and the part of the record it holds in."""
+        """The next number of each writer, and the part of the record where it applies."""
         self._part = 0
-        """Counts the places after which any number may come: that lines are missing is said there."""
-        self._open_runs: dict[str, Line] = {}
+        """Incremented where missing lines were already reported: any number may follow there."""
+        self._open_runs: dict[str, RecordLine] = {}
         self._runs: set[str] = set()
-        self._skipped: list[Line] = []
+        self._skipped: list[RecordLine] = []
         self._skipped_hash = hashlib.sha256()
 
-    def feed(self, line: Line) -> None:
-        """Look at the next line."""
+    def feed(self, line: RecordLine) -> None:
+        """Verify the next line."""
         whole = line.data.startswith(b"{") and not line.left_out
         sealed = stated_chain(line.data) if whole else None
         event = parse_event(line.data) if sealed is not None else None
@@ -177,7 +176,7 @@ class Verifier:
             self._enter(line, event, follows_genesis=anew)
         before, expected = self._chain, expected_chain(covered, self._chain)
         if expected != stated and self._instead:
-            # The line before had only its chain edited; this one still follows from the true one.
+            # Only the chain of the previous line was edited; this line continues the true one.
             instead = expected_chain(covered, self._instead)
             if instead == stated:
                 before, expected = self._instead, instead
@@ -198,7 +197,7 @@ class Verifier:
             self._find(line, TORN, "the last line has no line end: its writer was killed")
 
     def finish(self) -> Verification:
-        """There are no more lines."""
+        """Return the result, after the last line."""
         for skipped in self._skipped:
             if skipped.ended:
                 self._find(skipped, FOREIGN, f"this is not a line of the record{_aside(skipped)}")
@@ -216,26 +215,26 @@ class Verifier:
             tuple(self._findings), self._lines, len(self._runs), self._checkpoints, self._chain
         )
 
-    def _find(self, line: Line, kind: str, message: str) -> None:
+    def _find(self, line: RecordLine, kind: str, message: str) -> None:
         if len(self._findings) < MAX_FINDINGS:
-            # What a line states may hold half of a surrogate pair, which no output takes.
+            # The message may quote a lone surrogate, which cannot be encoded for output.
             told = message.encode("utf-8", "backslashreplace").decode()
-            self._findings.append(Finding(kind, line.file, line.number, told))
+            self._findings.append(RecordFinding(kind, line.file, line.number, told))
 
-    def _skip(self, line: Line) -> None:
+    def _skip(self, line: RecordLine) -> None:
         if self._skipped:
             self._skipped_hash.update(b"\n")
         self._skipped_hash.update(line.data)
         self._skipped.append(line)
 
-    def _enter(self, line: Line, event: dict[str, Any], *, follows_genesis: bool) -> None:
-        """A file begins: with the first line of all, or with the chain of the file before it."""
+    def _enter(self, line: RecordLine, event: dict[str, Any], *, follows_genesis: bool) -> None:
+        """Start a file: its first line continues the chain of the previous file."""
         if event.get("type") != RECORD_OPENED:
             if self._lines > 1 and follows_genesis:
                 self._find(
                     line,
                     REMOVED,
-                    "this file begins anew: what led here from the one before it is gone",
+                    "this file starts a new chain: the link to the previous file is missing",
                 )
                 self._chain, self._instead = GENESIS, ""
                 self._part += 1
@@ -250,7 +249,7 @@ class Verifier:
             )
             self._find(line, BEGINS, text)
         else:
-            self._find(line, REMOVED, "what stood between this file and the one before it is gone")
+            self._find(line, REMOVED, "lines between this file and the previous one are missing")
         self._chain, self._instead = previous, ""
         self._part += 1
 
@@ -269,8 +268,8 @@ class Verifier:
         self._skipped = []
         self._skipped_hash = hashlib.sha256()
 
-    def _suspect(self, line: Line, event: dict[str, Any]) -> None:
-        """Find a line that does not follow; its writer's next one may tell more."""
+    def _suspect(self, line: RecordLine, event: dict[str, Any]) -> None:
+        """Report a line that breaks the chain; its writer's next line may tell more."""
         stream, seq = _place(event)
         due = self._sequences.get(stream, 0) + 1
         if seq != due and len(self._findings) < MAX_FINDINGS:
@@ -279,7 +278,7 @@ class Verifier:
         self._part += 1
 
     def _settle(self, event: dict[str, Any]) -> None:
-        """Tell by its writer's next line whether the number of a line that did not follow is its own."""
+        """Use a writer's next line to decide whether the number of a suspect line was edited."""
         stream, seq = _place(event)
         suspect = self._suspects.pop(stream, None)
         if suspect is None:
@@ -294,7 +293,7 @@ class Verifier:
             self._findings[suspect.finding] = found._replace(message=settled)
 
     def _reason(self, event: dict[str, Any]) -> tuple[str, str]:
-        """Say why a line may not follow, going by its place in its run."""
+        """Return why a line may break the chain, judging by its number in its run."""
         stream, seq = _place(event)
         last = self._sequences.get(stream, 0)
         if seq > last + 1:
@@ -308,8 +307,8 @@ class Verifier:
             return MOVED, text + _UNLESS_EDITED
         return EDITED, "this line, or what stood right before it, is not what was written"
 
-    def _check_number(self, line: Line, event: dict[str, Any]) -> None:
-        """Find what a chain that fits does not tell: each writer counts its lines."""
+    def _check_number(self, line: RecordLine, event: dict[str, Any]) -> None:
+        """Find gaps that a valid chain does not show, using each writer's line numbers."""
         stream, seq = _place(event)
         if not seq:
             return
@@ -324,8 +323,8 @@ class Verifier:
         else:
             self._find(line, MOVED, f"number {seq} of run {stream[0]} was there before")
 
-    def _check_origin(self, line: Line, event: dict[str, Any], before: str) -> None:
-        """Find a checkpoint of other lines than those before it, or of nobody who wrote one."""
+    def _check_origin(self, line: RecordLine, event: dict[str, Any], before: str) -> None:
+        """Find a checkpoint that covers other lines, or comes from a run that wrote none."""
         if event.get("type") != CHECKPOINT:
             return
         stream, _ = _place(event)
@@ -333,10 +332,10 @@ class Verifier:
             text = "the checkpoint is for other lines than those before it: they were rewritten"
             self._find(line, SIGNATURE, f"{text}, or it was moved here")
         elif not self._part and stream not in self._sequences:
-            text = f"the checkpoint is none of run {stream[0]}, which wrote nothing before it"
+            text = f"the checkpoint is not from run {stream[0]}, which wrote nothing before it"
             self._find(line, SIGNATURE, text)
 
-    def _learn(self, line: Line, event: dict[str, Any]) -> None:
+    def _learn(self, line: RecordLine, event: dict[str, Any]) -> None:
         stream, seq = _place(event)
         self._sequences[stream] = max(seq, self._sequences.get(stream, 0))
         kind = event.get("type")
@@ -353,13 +352,13 @@ class Verifier:
             self._checkpoint, self._checkpoint_at = line, str(event.get("ts"))[:_TIME_LENGTH]
             self._check_signature(line, _member(event, "checkpoint"))
         elif not (self._closed and kind == RECORD_OPENED and line.number == 1):
-            # A closing checkpoint that fills its file is followed by a new file's first line.
+            # A closing checkpoint may trigger a rotation; the opening line after it is no gap.
             if not self._after_checkpoint:
                 self._first_unsigned = line
             self._after_checkpoint += 1
             self._closed = False
 
-    def _check_signature(self, line: Line, said: dict[str, Any]) -> None:
+    def _check_signature(self, line: RecordLine, said: dict[str, Any]) -> None:
         self._checkpoints += 1
         self._after_checkpoint = 0
         self._closed = said.get("closing") is True
@@ -374,7 +373,7 @@ class Verifier:
             self._find(self._last, kind, self._open_end())
 
     def _open_end(self) -> str:
-        """Say what stands after the last checkpoint, and what that may mean."""
+        """Describe the lines after the last checkpoint, and what they may mean."""
         place = f"the last checkpoint ({self._named(self._checkpoint)}, {self._checkpoint_at})"
         open_lines = self._after_checkpoint
         lines = _counted(open_lines, "line")
@@ -389,13 +388,13 @@ class Verifier:
             "goes on elsewhere, explains it"
         )
 
-    def _named(self, line: Line) -> str:
-        """Name a line, with its file where that is not the last one."""
+    def _named(self, line: RecordLine) -> str:
+        """Return the position of a line, with its file unless that is the last one."""
         return f"line {line.number}" + (f" of {line.file}" if line.file != self._last.file else "")
 
 
 def parse_event(data: bytes) -> dict[str, Any] | None:
-    """Read one line as a JSON object in UTF-8 whose ids are text; None when it is none."""
+    """Parse a line as a JSON object in UTF-8 with valid ids; None if it is not one."""
     try:
         event = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -404,13 +403,13 @@ def parse_event(data: bytes) -> dict[str, Any] | None:
 
 
 def unreadable(data: bytes) -> str:
-    """Say why a line that ``parse_event`` does not read is none."""
+    """Return why ``parse_event`` rejected a line."""
     _, fault = _parse_oddity(data)
     return fault or NO_OBJECT
 
 
 def _parse_oddity(data: bytes) -> tuple[Any, str]:
-    """Read what orjson does not, such as a lone surrogate in an argument; or say why not."""
+    """Parse what orjson rejects, such as a lone surrogate in an argument; or return why not."""
     try:
         event = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -423,14 +422,14 @@ def _parse_oddity(data: bytes) -> tuple[Any, str]:
 
 
 def _ids(event: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a line from others; the gate writes no lone surrogate there."""
+    """Return the ids in an event; the gate never writes a lone surrogate there."""
     writer = _member(event, "source").get("shim_id")
     call = _member(event, "call").get("call_id")
     return event.get("v"), event.get("type"), event.get("run_id"), writer, call
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether UTF-8 can hold a value as it would be printed."""
+    """Tell whether the text of a value can be encoded as UTF-8."""
     try:
         str(value).encode()
     except UnicodeEncodeError:
@@ -438,8 +437,8 @@ def _is_text(value: Any) -> bool:
     return True
 
 
-def _aside(line: Line) -> str:
-    """Return the reason that a line cannot be read, where it is not plain to see."""
+def _aside(line: RecordLine) -> str:
+    """Return, in brackets, why a line cannot be read, where that is not obvious."""
     if line.left_out:
         return f" ({TOO_LONG})"
     fault = "" if parse_event(line.data) is not None else unreadable(line.data)
@@ -447,7 +446,7 @@ def _aside(line: Line) -> str:
 
 
 def _gap(said: dict[str, Any]) -> tuple[str, str]:
-    """Say what a writer states to be missing: what it could not write, or what was cut off."""
+    """Describe the loss that a writer recorded: failed writes, or lines that were cut off."""
     cut = said.get("cut_bytes")
     if cut is None:
         return GAP, f"{_counted(said.get('lost'), 'event')} could not be written here"
@@ -464,7 +463,7 @@ def _member(event: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _place(event: dict[str, Any]) -> tuple[tuple[str, str], int]:
-    """Return whose line it is (a run may have several writers), and its number there."""
+    """Return the run and writer of a line (a run may have several), and its number there."""
     seq = event.get("seq")
     writer = _member(event, "source").get("shim_id")
     stream = (str(event.get("run_id"))[:200], str(writer)[:200])

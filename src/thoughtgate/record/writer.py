@@ -1,8 +1,8 @@
-"""Writing the record: events become sealed lines in a file or on a stream, or the caller is told.
+"""Writing events to the record as chained lines, in a file or on a stream.
 
-Owns what happens when writing fails: previews go first, then the caller hears of it
-(``refuse``) or the loss is noted as soon as there is room (``continue``). Knows nothing of
-calls or gates. The file's own side is ``record.file``'s.
+If writing fails, it is tried again without previews. If that fails too, the caller gets an error
+(``refuse``), or the loss is recorded as soon as writing works again (``continue``).
+``record.file`` handles the file itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,13 +28,13 @@ REFUSE: Final = "refuse"
 CONTINUE: Final = "continue"
 
 ROTATE_BYTES: Final = 64 * 1024 * 1024
-"""Size at which a file is put aside: some 100,000 events, still quick to verify and to copy."""
+"""Size at which a file is rotated: about 100,000 events, still quick to verify and copy."""
 KEEP: Final = 10
-"""Files put aside that are kept beside the current one."""
+"""How many rotated files are kept."""
 CHECKPOINT_EVERY: Final = 1000
-"""Lines between signed checkpoints: what a thief of the tail can take unseen while we run."""
+"""Lines between signed checkpoints; an attacker can truncate at most this many unnoticed."""
 CHECKPOINT_S: Final = 60.0
-"""Seconds after which the next batch brings a checkpoint, however few lines there were."""
+"""Seconds after which the next batch adds a checkpoint, however few lines there were."""
 
 
 class RecordWriter:
@@ -54,14 +54,14 @@ class RecordWriter:
         checkpoint_every: int = CHECKPOINT_EVERY,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        """Write to a file or a stream; ``say`` tells the operator that writing fails, or works again."""
+        """Write to a file or a stream; ``say`` reports failures and recovery to the operator."""
         self.envelope = envelope
         self.lost = 0
-        """Events that could not be written and are not yet noted as lost."""
+        """Events that could not be written and are not yet recorded as lost."""
         self._reason = ""
         self._on_failure = on_failure
         self.refuses: Callable[[], bool] = lambda: on_failure == REFUSE
-        """Tells whether calls are refused while writing fails, so that the operator hears what is so."""
+        """Tells whether calls are refused while writing fails, for the message to the operator."""
         self._say = say
         self._sign_key = sign_key
         self._checkpoint_every = checkpoint_every
@@ -84,7 +84,7 @@ class RecordWriter:
             )
 
     def write(self, records: Sequence[Record]) -> None:
-        """Put a batch of events on the record before returning, all of them or none.
+        """Write a batch of events before returning, all of them or none.
 
         Raises:
             RecordError: nothing was written, and ``on_failure`` is ``refuse``.
@@ -98,7 +98,7 @@ class RecordWriter:
                 self._append([_without_previews(record) for record in records])
             except RecordError as error:
                 if not self.lost:
-                    what = "refused" if self.refuses() else "forwarded all the same"
+                    what = "refused" if self.refuses() else "still forwarded"
                     self._tell(f"{error}; calls are {what}")
                 self.lost += len(records)
                 self._reason = str(error)
@@ -106,7 +106,7 @@ class RecordWriter:
                     raise
 
     def close(self) -> None:
-        """Sign the end if there is a key, and close. The record must already say what it has to."""
+        """Sign the end if there is a key, and close. All events must already be written."""
         if self._sign_key and self._last_at:
             try:
                 self._append((), closing=True)
@@ -170,10 +170,10 @@ class RecordWriter:
         return seal(self.envelope.wrap(record), chain)
 
     def _is_due(self) -> bool:
-        """Tell whether the batch at hand brings a checkpoint; a writer's first always does."""
+        """Tell whether this batch needs a checkpoint; a writer's first batch always does."""
         if self._signed_at is None or self._unsigned >= self._checkpoint_every:
             return True
-        # A clock that was set back must not put the next checkpoint off.
+        # abs(), so that setting the clock back does not delay the next checkpoint.
         return abs(self._last_at - self._signed_at) >= CHECKPOINT_S
 
     def _open_line(self, number: int, previous_file: str, chain: str) -> tuple[bytes, str]:
@@ -187,7 +187,7 @@ class RecordWriter:
 
 
 def _without_previews(record: Record) -> Record:
-    """Return the event with its previews dropped: a smaller line may still find room."""
+    """Return the event without its previews: a smaller line may still fit on the disk."""
     body: dict[str, Any] = dict(record.body)
     call = body.get("call")
     if type(call) is dict and "preview" in call:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from thoughtgate.core.record_events import APPROVAL_DECIDED, CALL_DECISION, CALL_END, CALL_START
 from thoughtgate.record.reader import read_entry
-from thoughtgate.record.verification import Line
+from thoughtgate.record.verification import RecordLine
 
 TAIL_BYTES: Final = 512 * 1024
 """How much of the record's end is read: hundreds of calls with usual previews."""
@@ -61,5 +61,5 @@ def _tail(record: Path) -> list[dict[str, Any]]:
     lines = data.split(b"\n")
     if size > TAIL_BYTES:
         lines = lines[1:]  # Cut in two by where the reading began.
-    entries = (read_entry(Line(str(record), 0, line)) for line in lines if line)
+    entries = (read_entry(RecordLine(str(record), 0, line)) for line in lines if line)
     return [entry.event for entry in entries if not entry.fault]

@@ -5,7 +5,7 @@ from typing import Final
 
 from thoughtgate.channels import webhook_decision as decisions
 from thoughtgate.channels.webhook_decision import parse_decision
-from thoughtgate.channels.webhook_signature import DECISION, Nonces, signed_by, why_not
+from thoughtgate.channels.webhook_signature import DECISION, Nonces, read_signature, signature_error
 from thoughtgate.core.approval import Approval, Refusal
 from thoughtgate.status.approval_actions import ConsoleDesk
 
@@ -26,17 +26,19 @@ class WebhookDesk:
 
     def decide(self, body: bytes, headers: Mapping[str, str]) -> Approval | Refusal:
         """Count one decision, if it is signed for the workflow that asked."""
-        now, signed = self._desk.clock(), signed_by(headers)
+        now, signed = self._desk.clock(), read_signature(headers)
         said = parse_decision(body, now)
         if isinstance(said, str):
             # Only a holder of some key is told what is wrong with the text.
-            doubts = [why_not(key, DECISION, body, signed, now) for key in self._keys.values()]
+            doubts = [
+                signature_error(key, DECISION, body, signed, now) for key in self._keys.values()
+            ]
             return Refusal("unsigned", UNKNOWN) if all(doubts) else Refusal("wrong", said)
         found = self._desk.get(said.approval)
         key = self._keys.get(found.workflow) if isinstance(found, Approval) else None
         if isinstance(found, Refusal) or key is None:
             return Refusal("unsigned", UNKNOWN)
-        doubt = why_not(key, DECISION, body, signed, now)
+        doubt = signature_error(key, DECISION, body, signed, now)
         if doubt:
             return Refusal("unsigned", doubt)
         if not self._nonces.take(signed.nonce, now):

@@ -1,8 +1,8 @@
 """Approvals and remembered grants in the shared SQLite file.
 
-Every change is one short transaction that reads, asks ``core.approval`` what may
-happen, and writes: a compare-and-set, whoever else is deciding at the same moment.
-Each change gets the next revision number, so a reader can ask for what is new.
+Every change is one short transaction that reads, asks ``core.approval`` whether the change is
+allowed, and writes, so concurrent decisions cannot conflict. Each change gets the next revision
+number, so a reader can request only what is new.
 """
 
 import json
@@ -28,22 +28,22 @@ from thoughtgate.stores.database import Database, next_rev
 from thoughtgate.stores.process_owner import is_alive
 
 MAX_PER_PRINCIPAL: Final = 10
-"""Questions one principal may have open; more is a flood nobody reads."""
+"""Pending requests per principal; nobody would read more."""
 MAX_PENDING: Final = 1000
-"""Questions open in total."""
+"""Pending requests in total."""
 MAX_GRANTS: Final = 1000
-"""Grants kept at once."""
+"""Maximum number of grants."""
 
 KEEP_S: Final = 7 * 86_400.0
-"""How long closed approvals can still be looked up; the record keeps them for good."""
+"""How long closed approvals can be looked up; the record keeps them permanently."""
 MAX_CLOSED: Final = 10_000
-"""Closed approvals kept whatever their age, so that the file stays small."""
+"""Maximum number of closed approvals, whatever their age, so that the file stays small."""
 
 ORPHAN_AFTER_S: Final = 30.0
-"""A task's question is stored an instant before the task; after this long the task will not come."""
+"""A task's request is stored just before the task; after this time it counts as orphaned."""
 
-_LISTED: Final = "'thoughtgate approvals list --all' shows those there are"
-_GRANTS_LISTED: Final = "'thoughtgate approvals grants list' shows those there are"
+_LISTED: Final = "list them with: thoughtgate approvals list --all"
+_GRANTS_LISTED: Final = "list them with: thoughtgate approvals grants list"
 
 GONE: Final = "the gate that asked is gone"
 STALE: Final = "it was approved too long ago"
@@ -58,7 +58,7 @@ _ORPHANS: Final = (
     "AND NOT EXISTS (SELECT 1 FROM tasks "
     "WHERE tasks.id = substr(approvals.owner, 6) AND tasks.phase = 'held')"
 )
-"""Tasks that no longer wait for their question: cancelled, ended, forgotten."""
+"""Tasks that no longer wait for their approval: cancelled, ended or deleted."""
 
 _ANY_LATE: Final = f"SELECT 1 FROM approvals WHERE {_LATE} LIMIT 1"  # noqa: S608 - a constant
 
@@ -76,7 +76,7 @@ _VOTES: Final = Approval._fields.index("votes")
 
 
 class Limits(NamedTuple):
-    """How many questions may be open."""
+    """How many requests may be pending."""
 
     per_principal: int = MAX_PER_PRINCIPAL
     total: int = MAX_PENDING
@@ -86,7 +86,7 @@ DEFAULT_LIMITS: Final = Limits()
 
 
 class ApprovalStore:
-    """Approvals and grants as every process of the user sees them."""
+    """Approvals and grants, shared by all processes of the user."""
 
     def __init__(self, database: Database, *, alive: Callable[[str], bool] = is_alive) -> None:
         self._database = database
@@ -94,13 +94,13 @@ class ApprovalStore:
         self._seen: tuple[int, int] | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         self._database.close()
 
-    # Looking.
+    # Reading.
 
     def changed(self) -> bool:
-        """Tell whether anything was written since the last time this was asked; very cheap."""
+        """Tell whether anything was written since the last call of this method; very cheap."""
         state = self._database.state()
         changed, self._seen = state != self._seen, state
         return changed
@@ -121,11 +121,12 @@ class ApprovalStore:
         return self._read(f"WHERE status IN ({marks}) ORDER BY created_at, id", statuses)
 
     def get(self, ident: str) -> Approval | Refusal:
-        """Return an approval by its id or by a beginning that only one has."""
+        """Return an approval by its id or by a unique prefix of it."""
         wanted = ident.strip().lower()
         if not wanted.isalnum():
             return Refusal("unknown", "there is no such approval")
         found = self._read("WHERE id = ? OR substr(id, 1, ?) = ?", (wanted, len(wanted), wanted))
+        # An exact match wins, then a unique prefix, then a unique prefix among pending ones.
         exact = [each for each in found if each.id == wanted]
         waiting = [each for each in found if each.status == PENDING]
         for choice in (exact, found, waiting):
@@ -136,22 +137,22 @@ class ApprovalStore:
         ids = ", ".join(sorted(each.id for each in waiting or found)[:10])
         return Refusal("ambiguous", f"{wanted} could be {ids}: give more of the id")
 
-    # The asking side.
+    # For the gate that requests approval.
 
     def ask(
         self, asked: Approval, now: float, limits: Limits = DEFAULT_LIMITS
     ) -> Approval | Refusal:
-        """Put a question, or find it: the same call asked again after a restart is taken over.
+        """Store an approval request, or continue the same one from before a restart.
 
-        Returns the stored approval: pending, already approved by a grant, or for a task
-        whatever was decided while no gate was there.
+        Returns the stored approval: pending, already approved by a grant, or, for a task,
+        whatever was decided while no gate was running.
         """
         with self._database.write() as connection:
             earlier = self._earlier(connection, asked, now)
             if earlier is not None:
                 return earlier
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
-                return Refusal("taken", "the id is taken")
+                return Refusal("taken", "the id is already used")
             granted = self._spend_grant(connection, asked, now)
             if granted is not None:
                 return self._insert(connection, granted)
@@ -163,27 +164,27 @@ class ApprovalStore:
     def use(
         self, ident: str, digest: str, now: float, *, through_power_loss: bool = False
     ) -> Approval | Refusal:
-        """Spend an approval: exactly one caller ever gets it back as ``used``."""
+        """Use an approval: exactly one caller ever gets it back as ``used``."""
         with self._database.write(through_power_loss=through_power_loss) as connection:
             found = self._one(connection, "WHERE id = ?", (ident,))
             if found is None:
                 return Refusal("unknown", f"there is no approval {ident}")
             if found.digest != digest:
-                return Refusal("not_this", f"approval {ident} was given for another call")
+                return Refusal("not_this", f"approval {ident} was given for a different call")
             if lifecycle.is_stale(found, now):
                 self._move(connection, found, VOID, now, STALE)
                 return Refusal("too_late", f"approval {ident} was given too long ago")
             return self._move(connection, found, USED, now)
 
     def withdraw(self, ident: str, reason: str, now: float) -> Approval | Refusal:
-        """Nobody waits any more: close a pending question, void an approval not yet used."""
+        """Close a pending request, or void an unused approval, because nobody waits for it."""
         with self._database.write() as connection:
             found = self._one(connection, "WHERE id = ?", (ident,))
             if found is None:
                 return Refusal("unknown", f"there is no approval {ident}")
             return self._close(connection, found, reason, now)
 
-    # The deciding side.
+    # For channels.
 
     def vote(
         self,
@@ -194,10 +195,10 @@ class ApprovalStore:
         remember: Remember | None = None,
         grant_id: str = "",
     ) -> Approval | Refusal:
-        """Count the votes of one look; the refusal of the last vote that did not count, if none did.
+        """Count the votes of one poll; if none counts, return the refusal of the last one.
 
-        With ``remember`` (one approving vote only) the grant is made in the same transaction
-        or the vote does not count.
+        With ``remember`` (for a single approving vote) the grant is created in the same
+        transaction, or the vote is not counted.
         """
         given = list(votes)
         with self._database.write() as connection:
@@ -215,7 +216,7 @@ class ApprovalStore:
                     return grant
             return self._save(connection, counted)
 
-    # Housekeeping, by whoever looks.
+    # Housekeeping, by any process.
 
     def has_due(self, now: float) -> bool:
         """Tell whether ``settle_due`` would change anything; reads only."""
@@ -224,13 +225,13 @@ class ApprovalStore:
         return bool(self._dead_owners(now))
 
     def settle_due(self, now: float) -> list[Approval]:
-        """Time out what is due, close what dead processes asked, void what nobody ran."""
+        """Expire overdue requests, close those of dead processes, void unused approvals."""
         dead = self._dead_owners(now)
         with self._database.write() as connection:
             return self._settle_all(connection, dead, now)
 
     def purge(self, now: float) -> int:
-        """Forget closed approvals that are old or too many, and grants that ended."""
+        """Delete closed approvals that are old or too many, and expired grants."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM grants WHERE expires_at <= ?", (now,))
             gone = connection.execute(
@@ -256,7 +257,7 @@ class ApprovalStore:
     def add_grant(
         self, ident: str, remember: Remember, *, by: str, grant_id: str, now: float
     ) -> Grant | Refusal:
-        """Allow calls like an earlier one from now on, even if that one was too late."""
+        """Create a grant from an earlier request, even if that one has expired."""
         with self._database.write() as connection:
             found = self._one(connection, "WHERE id = ?", (ident,))
             if found is None:
@@ -268,7 +269,7 @@ class ApprovalStore:
             return self._remembered(connection, found, vote, remember, grant_id)
 
     def revoke_grant(self, grant_id: str) -> Grant | Refusal:
-        """Take a grant back."""
+        """Revoke a grant."""
         with self._database.write() as connection:
             row = connection.execute(f"{_SELECT_GRANT} WHERE id = ?", (grant_id,)).fetchone()
             if row is None:
@@ -277,10 +278,10 @@ class ApprovalStore:
             next_rev(connection)
             return Grant(*row)
 
-    # What channels keep about a question, such as the place of a message to update.
+    # Handles that channels store for a request, such as the id of a message to update.
 
     def keep_handle(self, ident: str, channel: str, handle: str) -> None:
-        """Remember a channel's own handle for an approval."""
+        """Store a channel's handle for an approval."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT INTO handles VALUES (?, ?, ?) "
@@ -300,9 +301,10 @@ class ApprovalStore:
     def _earlier(
         self, connection: sqlite3.Connection, asked: Approval, now: float
     ) -> Approval | None:
-        """Find the same question, put before a restart, and take it over with its answer."""
+        """Find the same request from before a restart and take it over with its decision."""
         if asked.is_durable:
             found = self._one(connection, "WHERE owner = ? ORDER BY rev DESC", (asked.owner,))
+            # A decision on different arguments or another policy must not apply to this call.
             if found is not None and found.digest != asked.digest:
                 self._close(connection, found, "the call or the policy changed", now)
                 return None
@@ -368,6 +370,7 @@ class ApprovalStore:
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if total < limits.total and own < limits.per_principal:
             return None
+        # Count again without requests that are overdue or whose process has died.
         self._settle_all(connection, self._dead_owners(now), now)
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if own >= limits.per_principal:
@@ -389,7 +392,7 @@ class ApprovalStore:
             if not matches(grant, asked, now):
                 continue
             if lifecycle.may_vote(asked, grant.by) is not None:
-                # Whoever gave it is no longer an approver.
+                # The person who gave the grant is no longer an approver.
                 continue
             connection.execute(
                 "UPDATE grants SET uses = uses + 1, last_used_at = ? WHERE id = ?", (now, grant.id)

@@ -1,7 +1,6 @@
-"""Opening the one SQLite file that every gate process of a user shares.
+"""The SQLite file that all gate processes of a user share: opening, migrations, transactions.
 
-Owns its place, its modes (0600 in 0700), its schema and its versions, and how a
-transaction is run. What the rows mean is the business of the other stores.
+The file has mode 0600 in a directory with mode 0700. The other stores define what its rows mean.
 """
 
 import os
@@ -19,7 +18,7 @@ from thoughtgate.errors import StoreError
 FILE_NAME: Final = "thoughtgate.db"
 
 BUSY_MS: Final = 2000
-"""How long a writer waits for another; every transaction here takes well under 10 ms."""
+"""How long a writer waits for another one; a transaction takes well under 10 ms."""
 
 _PAUSE_S: Final = 0.005
 
@@ -65,14 +64,14 @@ ALTER TABLE tasks ADD COLUMN gate TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_gate ON tasks (gate);
 """
-"""Which gate a task belongs to, and which of that gate's processes carries it now."""
+"""Adds the gate that a task belongs to, and the process of that gate that owns it."""
 
 MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2)
-"""Scripts that take an older file to the next version; the version is how many have run."""
+"""Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 
 class Database:
-    """One connection to the shared file. May be used by several threads; calls take turns."""
+    """A connection to the shared file. Several threads may use it; a lock serialises them."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
@@ -80,22 +79,23 @@ class Database:
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         with self._lock:
             self._connection.close()
 
     @contextmanager
     def write(self, *, through_power_loss: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run one transaction that sees nobody else's writes between its reads and its own.
+        """Run one transaction; no other process can write between its reads and its writes.
 
-        A commit survives the death of any process. With ``through_power_loss`` it has
-        also reached the disk when this returns, which costs a flush.
+        A commit survives the death of any process. With ``through_power_loss`` it has also
+        reached the disk when this returns, at the cost of a flush.
         """
         with self._lock, _as_store_error(self.path):
             connection = self._connection
             if through_power_loss:
                 connection.execute("PRAGMA synchronous = FULL")
             try:
+                # IMMEDIATE takes the write lock before the first read.
                 connection.execute("BEGIN IMMEDIATE")
                 yield connection
                 connection.execute("COMMIT")
@@ -111,23 +111,24 @@ class Database:
             return self._connection.execute(query, values).fetchall()
 
     def state(self) -> tuple[int, int]:
-        """Return a value that differs after any change, by us or by another process."""
+        """Return a value that differs after any change, by this or another process."""
         with self._lock, _as_store_error(self.path):
             row = self._connection.execute("PRAGMA data_version").fetchone()
             return int(row[0]), self._connection.total_changes
 
 
 def next_rev(connection: sqlite3.Connection) -> int:
-    """Count one change, inside a transaction."""
+    """Return the next revision number; must run inside a transaction."""
     query = "UPDATE counter SET value = value + 1 WHERE name = 'rev' RETURNING value"
     return int(connection.execute(query).fetchone()[0])
 
 
 def open_database(directory: Path, *, busy_ms: int = BUSY_MS) -> Database:
-    """Open the shared file in the state directory, making both if they are missing.
+    """Open the shared file in the state directory, creating both if necessary.
 
     Raises:
-        StoreError: The place cannot be used, is not ours, or is of a later version.
+        StoreError: The directory or file cannot be used, belongs to another user, or was
+            written by a later version.
     """
     path = directory / FILE_NAME
     with _as_store_error(path):
@@ -149,7 +150,7 @@ def _prepare(directory: Path, path: Path) -> None:
     found = directory.stat()
     if found.st_uid != os.geteuid():
         raise StoreError(
-            f"{directory} belongs to another user; set THOUGHTGATE_STATE_DIR to a directory of yours"
+            f"{directory} belongs to another user; set THOUGHTGATE_STATE_DIR to your own directory"
         )
     if stat.S_IMODE(found.st_mode) & 0o077:
         directory.chmod(0o700)
@@ -157,11 +158,11 @@ def _prepare(directory: Path, path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
-        # Never open and close a file that this process may use already: closing any descriptor
-        # drops all of the process's locks on it, and others would take its log away.
+        # Never open and close a file that this process may already use: closing any descriptor
+        # drops all POSIX locks of the process on it, and another process could reset the WAL.
         kept = path.lstat()
         if not stat.S_ISREG(kept.st_mode):
-            raise StoreError(f"{path} is not a plain file; move it away") from None
+            raise StoreError(f"{path} is not a regular file; move it away") from None
         if stat.S_IMODE(kept.st_mode) & 0o077:
             path.chmod(0o600)
 
@@ -171,14 +172,14 @@ def _configure(connection: sqlite3.Connection, busy_ms: int) -> None:
     keep_log(connection, busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA trusted_schema = OFF")
-    # The shim's memory budget: SQLite's default cache is 2 MB a connection.
+    # SQLite's default cache of 2 MB per connection would exceed the shim's memory budget.
     connection.execute("PRAGMA cache_size = -256")
 
 
 def keep_log(connection: sqlite3.Connection, busy_ms: int) -> None:
-    """Have a file keep a write-ahead log; whoever opens a new file at the same time waits.
+    """Enable the write-ahead log, retrying while another process opens the same new file.
 
-    SQLite itself does not wait here, whatever its timeout says.
+    SQLite's busy timeout does not apply to this statement.
     """
     deadline = time.monotonic() + busy_ms / 1000
     while True:
@@ -224,6 +225,6 @@ def _as_store_error(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(
-            f"{path}: {reason}; the state directory is {path.parent}, "
-            "THOUGHTGATE_STATE_DIR names another"
+            f"{path}: {reason}; to use another state directory than {path.parent}, "
+            "set THOUGHTGATE_STATE_DIR"
         ) from error

@@ -1,8 +1,8 @@
-"""Who waits for an approval: a process, named so that it is never mistaken for another.
+"""Names that identify the process which owns an approval or a task.
 
-A process id alone is soon somebody else's. The name holds the machine, the boot, the
-process namespace, the id and the start time; a name from another machine or namespace
-cannot be checked from here, so it counts as alive until its approvals expire.
+A process id alone is reused. The name therefore contains the machine, the boot, the process
+namespace, the id and the start time. A process on another machine or in another namespace cannot
+be checked from here, so it counts as alive until its approvals expire.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 _PREFIX: Final = "gate"
 _START_FIELD: Final = 19
-"""Place of the start time in ``/proc/PID/stat`` after the command's closing bracket (field 22)."""
+"""Index of the start time (field 22) in ``/proc/PID/stat``, counted after the command's name."""
 
 
 class _Host(NamedTuple):
@@ -30,12 +30,12 @@ def own_name() -> str:
 
 
 def name_of(pid: int) -> str:
-    """Return the name of a living process as an owner."""
+    """Return the name of a running process as an owner."""
     return "|".join((_PREFIX, *_host(), str(pid), _started(pid) or "-"))
 
 
 def is_alive(owner: str) -> bool:
-    """Tell whether an owner may still be there; only a certain no is a no."""
+    """Tell whether an owner may still be running; False only if it certainly is not."""
     parts = owner.split("|")
     if len(parts) != 6 or parts[0] != _PREFIX or not parts[4].isdecimal():  # noqa: PLR2004 - prefix, host, pid, start
         return True

@@ -1,8 +1,8 @@
-"""Tasks in the shared SQLite file: they belong to a principal and outlive the gate.
+"""Tasks in the shared SQLite file: they belong to a principal and outlive the gate process.
 
-A save that would take a task somewhere its life does not lead is refused, so two
-gates on one file cannot run or end the same task twice. Each task is carried by one
-living process; when that has died, another process of the same gate takes it over.
+A save with an invalid state transition is refused, so two gate processes cannot run or end the
+same task twice. Each task is owned by one running process; if that dies, another process of the
+same gate takes the task over.
 """
 
 import json
@@ -16,17 +16,17 @@ from thoughtgate.stores.database import Database, next_rev
 from thoughtgate.stores.process_owner import is_alive
 
 _RANDOM_BYTES: Final = 20
-"""160 random bits: on a line without authentication the id is the only key to a task."""
+"""160 random bits: without authentication, the id is the only secret that protects a task."""
 
 MAX_READ: Final = 1000
-"""Tasks of one principal that a list looks at; far more than are kept of one."""
+"""Maximum number of a principal's tasks in a list; far more than are kept."""
 
 
 class TaskStore:
-    """The tasks of one gate, as all of its processes see them."""
+    """The tasks of one gate, shared by all its processes."""
 
     is_durable = True
-    """What is saved here outlives the process."""
+    """Tasks saved here outlive the process."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TaskStore:
         *,
         alive: Callable[[str], bool] = is_alive,
     ) -> None:
-        """Keep tasks of ``gate``; ``owner`` names the process that carries those saved here."""
+        """Store the tasks of ``gate``; ``owner`` names the process that owns those saved here."""
         self._database = database
         self._gate = gate
         self._owner = owner
@@ -44,11 +44,11 @@ class TaskStore:
         self._seen: tuple[int, int] | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection."""
         self._database.close()
 
     def save(self, task: Task) -> bool:
-        """Keep a task as it is now; False when another process has taken it elsewhere."""
+        """Save a task; False if another process has moved it to an incompatible phase."""
         body = json.dumps(task)
         with self._database.write(through_power_loss=task.phase == "running") as connection:
             row = connection.execute("SELECT phase FROM tasks WHERE id = ?", (task.id,)).fetchone()
@@ -73,12 +73,12 @@ class TaskStore:
         return True
 
     def forget(self, task_id: str) -> None:
-        """Drop a task."""
+        """Delete a task."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
 
     def take_over(self, now: float) -> list[Task]:
-        """Become the carrier of this gate's tasks whose process is gone; return them, oldest first."""
+        """Take over this gate's tasks whose process has died, and return them, oldest first."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM tasks WHERE expires_at <= ?", (now,))
             rows = connection.execute(
@@ -97,38 +97,38 @@ class TaskStore:
         return taken
 
     def changed(self) -> bool:
-        """Tell whether anything was written since the last time this was asked; very cheap."""
+        """Tell whether anything was written since the last call of this method; very cheap."""
         state = self._database.state()
         changed, self._seen = state != self._seen, state
         return changed
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task of this gate, whichever process carries it."""
+        """Return a task of this gate, whichever process owns it."""
         query = "SELECT body FROM tasks WHERE id = ? AND gate = ?"
         rows = self._database.read(query, (task_id, self._gate))
         return _task(rows[0][0]) if rows else None
 
     def of_principal(self, principal: str) -> list[Task]:
-        """Return the newest tasks of one principal at this gate, whichever process carries them."""
+        """Return a principal's newest tasks at this gate, whichever process owns them."""
         query = "SELECT body FROM tasks WHERE principal = ? AND gate = ? ORDER BY rev DESC LIMIT ?"
         return [
             _task(row[0]) for row in self._database.read(query, (principal, self._gate, MAX_READ))
         ]
 
     def load(self, server: str | None = None) -> list[Task]:
-        """Return the tasks kept, of one server or of all, oldest first."""
+        """Return the stored tasks of one server or of all servers, oldest first."""
         where, values = ("", ()) if server is None else (" WHERE server = ?", (server,))
         rows = self._database.read(f"SELECT body FROM tasks{where} ORDER BY rev", values)  # noqa: S608 - a constant
         return [_task(row[0]) for row in rows]
 
     def purge(self, now: float) -> int:
-        """Drop tasks that have lived their time."""
+        """Delete expired tasks and return how many there were."""
         with self._database.write() as connection:
             return connection.execute("DELETE FROM tasks WHERE expires_at <= ?", (now,)).rowcount
 
 
 def new_task_id() -> str:
-    """Return a new task id that nobody can guess; fit for a header."""
+    """Return a new unguessable task id that is also valid in an HTTP header."""
     return ID_PREFIX + b32encode(os.urandom(_RANDOM_BYTES)).decode("ascii").lower()
 
 

@@ -1,8 +1,8 @@
-"""Structured logs on stderr, for machines or for people; never on stdout, never with secrets.
+"""Structured logs on stderr, as JSON or readable text; never on stdout, never with secrets.
 
-``Log.record`` tells what the record tells that an operator wants to read as it happens;
-``Log.say`` is for everything else. A log line that cannot be written is not worth a call:
-writing never raises, and never waits for whoever reads.
+``Log.record`` logs those recorded events that an operator wants to see as they happen;
+``Log.say`` logs everything else. A log line is never worth failing or delaying a call: writing
+never raises, and never waits for a slow reader.
 """
 
 import contextlib
@@ -34,8 +34,9 @@ INFO: Final = "info"
 WARN: Final = "warn"
 ERROR: Final = "error"
 LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
+_DEBUG: Final = LEVELS.index(DEBUG)
 SPELLED: Final = {"warning": WARN}
-"""Names of levels that the config spells differently."""
+"""Levels whose names in the config are different."""
 
 HUMAN: Final = "human"
 JSON: Final = "json"
@@ -43,16 +44,16 @@ JSON: Final = "json"
 STDERR: Final = 2
 
 MAX_WRITE: Final = 4096
-"""Bytes that a pipe takes without waiting once it says that it can be written to."""
+"""Bytes that a writable pipe accepts without blocking."""
 
 MAX_VALUE: Final = 2000
-"""Characters of one value in a log line; names and reasons are the peers' to choose."""
+"""Maximum characters of a value in a log line; peers choose names and reasons."""
 
 MAX_CALLS: Final = 10_000
-"""Calls between their start and their end whose methods are remembered; the oldest are forgotten."""
+"""Maximum number of open calls whose methods are remembered; the oldest are dropped."""
 
 _WARNED_OF: Final = frozenset({FRAME_REFUSED, AGENT_AUTH_REJECTED, SERVER_EXITED})
-"""Types of events that are worth a warning whatever they say."""
+"""Types of events that are always logged as warnings."""
 
 WOULD_BLOCK: Final = "WOULD_BLOCK"
 WOULD_REJECT: Final = "WOULD_REJECT"
@@ -60,7 +61,7 @@ WOULD_DROP: Final = "WOULD_DROP"
 
 
 def level_of(kind: str, action: str) -> str:
-    """Return the level of an event, by its type and, of a verdict, the action."""
+    """Return the level of an event, from its type and, for a verdict, its action."""
     refused = kind == CALL_DECISION and action != "ALLOW"
     return WARN if refused or kind in _WARNED_OF else INFO
 
@@ -84,18 +85,22 @@ class Log:
         self._descriptor = descriptor
         self._is_cut = False
         self._profile = PRODUCTION
-        """What the start of the run said."""
+        """The profile, from the event that started the run."""
         self._methods: dict[str, str] = {}
-        """The methods of calls that have not ended: only their start names them."""
+        """The methods of open calls: only the start event of a call contains it."""
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
-        """Write one line if its level is wanted."""
+        """Write one line if its level is enabled."""
         if LEVELS.index(level) < self._threshold:
             return
         when = render_time(time.time() if at is None else at)
         kept = {name: value for name, value in fields.items() if value is not None}
-        kept = {name: _cut(value) for name, value in self._redactor.mask_value(kept).items()}
-        text = _cut(self._redactor.mask_text(message))
+        text = message
+        if self._may_hold_secret(message, kept):
+            kept = self._redactor.mask_value(kept)
+            text = self._redactor.mask_text(message)
+        kept = {name: _cut(value) for name, value in kept.items()}
+        text = _cut(text)
         line = (
             self._as_json(when, level, text, kept)
             if self._json
@@ -103,8 +108,18 @@ class Log:
         )
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
+    def _may_hold_secret(self, message: str, fields: dict[str, Any]) -> bool:
+        """Look once at everything that a line says: nearly no line needs masking field by field."""
+        if any(type(value) in {dict, list} for value in fields.values()):
+            return True
+        said = "\n".join([message, *(value for value in fields.values() if type(value) is str)])
+        return self._redactor.mask_text(said) != said
+
     def record(self, record: Record) -> None:
-        """Write what the record says, as far as an operator wants to read it at once."""
+        """Log a recorded event, if an operator wants to see it as it happens."""
+        if record.type == CALL_END and self._threshold > _DEBUG:
+            self._methods.pop(record.body["call"]["call_id"], None)
+            return
         if record.type == CALL_START:
             self._remember(record.body["call"])
         elif record.type == RUN_START:
@@ -127,8 +142,8 @@ class Log:
             del self._methods[next(iter(self._methods))]
 
     def _write(self, line: bytes) -> None:
-        """Write as much of a line as is taken at once."""
-        # What a reader that fell behind got only in part must not spoil the line after it.
+        """Write as much of a line as is possible without blocking."""
+        # If the previous line was cut off, end it first so that it does not spoil this one.
         rest = b"\n" + line if self._is_cut else line
         ready = select.poll()
         ready.register(self._descriptor, select.POLLOUT)
@@ -159,7 +174,9 @@ def _shown(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text that stays on its line and cannot move a terminal's cursor."""
+    """Escape line breaks and characters that would control a terminal."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -173,7 +190,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
         "governance_decision": WOULD_BLOCK if observed else word,
-        # What is let through is let through in both.
+        # A forwarded call is forwarded in both profiles.
         "profile": DEVELOPMENT if observed else None if forwarded else PRODUCTION,
         "gate": decision["gate"],
         "policy_reason": decision["explain"]["summary"] or None,

@@ -1,4 +1,4 @@
-"""The numbers of several processes as one page: what each of them counted, added up."""
+"""Merging the metrics of several processes into one page by adding them up."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,11 +9,11 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 OWN: Final = frozenset({"thoughtgate_uptime_seconds", "thoughtgate_build_info"})
-"""Metrics that say what a process is; a sum of them would say nothing."""
+"""Metrics that describe one process; adding them up would be meaningless."""
 
 
-def render_told(families: Iterable[Family]) -> bytes:
-    """Return what one process tells the others of its numbers."""
+def encode_metrics(families: Iterable[Family]) -> bytes:
+    """Encode the metrics of one process for another one."""
     told = [
         [one.name, one.documentation, one.type, [sample[:3] for sample in one.samples]]
         for one in families
@@ -22,11 +22,11 @@ def render_told(families: Iterable[Family]) -> bytes:
     return json.dumps(told).encode()
 
 
-def read_told(data: bytes) -> list[Family]:
-    """Return the numbers that another process tells.
+def decode_metrics(data: bytes) -> list[Family]:
+    """Decode the metrics of another process.
 
     Raises:
-        ValueError: it is nothing that a process tells.
+        ValueError: the data is not in the format of ``encode_metrics``.
     """
     families = []
     try:
@@ -41,7 +41,7 @@ def read_told(data: bytes) -> list[Family]:
 
 
 def render_merged(own: Iterable[Family], others: Iterable[Iterable[Family]]) -> bytes:
-    """Return everybody's numbers in the text format of Prometheus, added up."""
+    """Return the sums of all metrics in the Prometheus text format."""
     merged: dict[str, Family] = {}
     numbers: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
     for families in (own, *others):
@@ -60,11 +60,11 @@ def render_merged(own: Iterable[Family], others: Iterable[Iterable[Family]]) -> 
 
 
 class _Merged(Collector):
-    """What the registry asks."""
+    """Provides the merged metrics to a registry."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[Family]:
-        """Give the sums."""
+        """Return the merged metrics."""
         return iter(self._families)

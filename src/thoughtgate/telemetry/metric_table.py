@@ -1,4 +1,4 @@
-"""The metrics as data: names, kinds, labels, meanings. The reference page is printed from it."""
+"""The table of all metrics, from which the reference page is generated."""
 
 from typing import Final, NamedTuple
 
@@ -22,13 +22,13 @@ class Metric(NamedTuple):
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     late: bool = False
-    """Appears when it is first used: some drivers have no such number."""
+    """Exported only after its first use, because some transports never use it."""
     values: tuple[str, ...] = ()
-    """Every value of its only label, where these are few: each is there from the start."""
+    """All values of its only label, if they are few; each is exported from the start."""
 
     @property
     def stdio(self) -> bool:
-        """Only where the agent side is stdio."""
+        """Whether it is exported only if the agent side is stdio."""
         return self.name.startswith("thoughtgate_stdio_")
 
 
@@ -71,4 +71,4 @@ METRICS: Final = (
     Metric("thoughtgate_uptime_seconds", "gauge", "Time since the process started."),
     Metric("thoughtgate_build_info", "gauge", "Always 1; the version is a label.", ("version",)),
 )  # fmt: skip
-"""Every metric there is."""
+"""All metrics."""

@@ -1,11 +1,11 @@
-"""What the gate counts, for Prometheus: every metric by name, and how records feed them.
+"""Prometheus metrics, computed from recorded events.
 
-Whoever governs hands each record to ``observe``; nothing else needs to know a metric. A
-label never holds what a peer may choose freely: names beyond a cap become ``__other__``,
-methods that are not MCP's too, and arguments are never labels.
+The governor passes each record to ``observe``; no other code updates a metric that is based on
+records. A peer cannot choose label values freely: names beyond a limit and unknown methods
+become ``__other__``, and arguments are never labels.
 
-A call touches some fifteen metrics, and calls wait for it. So what is the same for many
-calls is counted once by what it is, and poured into the metrics when somebody looks.
+A call updates about fifteen metrics, and that delays the call. So equal calls are first counted
+together, and these counts are added to the metrics when somebody scrapes them.
 """
 
 import math
@@ -35,16 +35,16 @@ from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
 from thoughtgate.wire import methods
 
 OTHER: Final = "__other__"
-"""What a label says of every value beyond its cap."""
+"""The label value that replaces all values beyond the limit."""
 
 CAPS: Final = {"tool_name": 200, "server_id": 50, "target": 50, "policy_id": 200, "channel": 20}
-"""Distinct values a label takes; every other label has values of our own choice."""
+"""Maximum distinct values of labels that peers influence; all other labels have fixed values."""
 
 MAX_TRACKED: Final = 10_000
-"""Calls between their start and their end that are remembered; the oldest are forgotten."""
+"""Maximum number of open calls that are remembered; the oldest are dropped."""
 
 MAX_UNPOURED: Final = 1000
-"""Kinds of events that are counted before they are poured into the metrics."""
+"""Maximum number of distinct event kinds counted before they are added to the metrics."""
 
 KNOWN_METHODS: Final = frozenset(
     {
@@ -69,7 +69,7 @@ _UPSTREAM: Final = {events.OK: "success", events.TIMEOUT: "timeout"}
 
 
 class _Held:
-    """What is remembered of a call that waits, or waited, for a person."""
+    """A call that waits, or waited, for an approval."""
 
     __slots__ = ("asked_at", "channel", "decided_at", "method")
 
@@ -81,31 +81,31 @@ class _Held:
 
 
 class Metrics:
-    """The metrics of one process, in a registry of their own."""
+    """The metrics of one process, in their own registry."""
 
     def __init__(self, transport: str = STDIO) -> None:
         self.registry = CollectorRegistry()
         self._stdio = transport == STDIO
         self._profile = PRODUCTION
-        """What the start of the run said."""
+        """The profile, from the event that started the run."""
         self._numbers: dict[tuple[str, ...], float] = {}
-        """Counters and gauges by name and labels: plain numbers, because calls wait for them."""
+        """Counters and gauges by name and labels; plain numbers, for speed."""
         self._spreads: dict[tuple[str, ...], list[float]] = {}
-        """Histograms by name and labels: a count for each bucket, the last for all above, the sum."""
+        """Histograms by name and labels: one count per bucket, the count above, and the sum."""
         self._began = time.monotonic()
         self._seen: dict[str, set[str]] = {label: set() for label in CAPS}
         self._tools = self._seen["tool_name"]
-        # What is not in the metrics yet.
+        # Counts that are not yet added to the metrics.
         self._events: Counter[str] = Counter()
         """Events by type."""
         self._starts: Counter[tuple[str, str, int]] = Counter()
-        """Calls that began, by server, method and size."""
+        """Started calls, by server, method and size."""
         self._verdicts: Counter[tuple[str, str, str, str, bool]] = Counter()
-        """By server, gate, action, the policy where Cedar had the last word, and whether enforced."""
+        """Verdicts, by server, gate, action, Cedar policy, and whether they were enforced."""
         self._answers: Counter[tuple[str, str, str, int, int]] = Counter()
-        """Answers to calls that waited for nobody, by server, method, tool, milliseconds and size."""
+        """Ended calls without an approval, by server, method, tool, milliseconds and size."""
         self._calls: dict[str, str | _Held] = {}
-        """Calls under way: the method, or more of one that people were asked about."""
+        """Open calls: the method, or a ``_Held`` if an approval was requested."""
         self._states: dict[str, str] = {}
         self._observers = {
             events.RUN_START: self._run_started,
@@ -128,7 +128,7 @@ class Metrics:
             for metric in METRICS
             if not metric.late and (self._stdio or not metric.stdio)
         )
-        """Metrics that are there before anything is counted."""
+        """Metrics that exist before anything is counted."""
         for metric in METRICS:
             if metric.name in self._first:
                 self._begin(metric)
@@ -144,7 +144,7 @@ class Metrics:
             observer(record)
 
     def render(self) -> bytes:
-        """Return everything in the text format of Prometheus."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
     def add(self, name: str, amount: float, *labels: str) -> None:
@@ -158,7 +158,7 @@ class Metrics:
         self._numbers[(name, *labels)] = value
 
     def take(self, name: str, value: float, *labels: str, times: int = 1) -> None:
-        """Put a value into a histogram."""
+        """Add a value to a histogram."""
         key = (name, *labels)
         spread = self._spreads.get(key)
         if spread is None:
@@ -167,7 +167,7 @@ class Metrics:
         spread[-1] += value * times
 
     def families(self) -> Iterator[Family]:
-        """Give everything counted so far, as Prometheus groups it; what is not yet, by name."""
+        """Yield all metric families, including those that have no samples yet."""
         self._pour()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
         self.set("thoughtgate_calls_in_flight", len(self._calls))
@@ -188,7 +188,7 @@ class Metrics:
         yield from wide.values()
 
     def bounded(self, label: str, value: str) -> str:
-        """Return a label's value, or ``__other__`` when it already has as many as it may."""
+        """Return a label's value, or ``__other__`` if the label already has too many."""
         if label == "method":
             return value if value in KNOWN_METHODS else OTHER
         seen = self._seen[label]
@@ -210,7 +210,7 @@ class Metrics:
         else:
             self._numbers[metric.name,] = 0.0
 
-    # What is counted now and poured later.
+    # Counting now, and adding to the metrics later.
 
     def _pour(self) -> None:
         for kind, times in self._events.items():
@@ -230,7 +230,7 @@ class Metrics:
             counts.clear()
 
     def _decide(self, gate: str, action: str, policy: str, times: int) -> None:
-        """A call was judged."""
+        """Count a verdict on a call."""
         outcome = _OUTCOMES.get(action, OTHER)
         self.add("thoughtgate_decisions_total", times, gate, outcome)
         if gate == "rules":
@@ -241,17 +241,17 @@ class Metrics:
             self.add("thoughtgate_cedar_evaluations_total", times, word, policy)
 
     def _govern(self, server: str, action: str, *, enforced: bool, times: int) -> None:
-        """A call through a shim was judged."""
+        """Count a verdict on a call through a shim."""
         if self._stdio:
             server, outcome = self.bounded("server_id", server), _OUTCOMES.get(action, OTHER)
-            # What is let through is let through in both profiles.
+            # A forwarded call is forwarded in both profiles.
             enforcing = self._profile if action == "ALLOW" else PRODUCTION
             profile = enforcing if enforced else DEVELOPMENT
             name = "thoughtgate_stdio_governance_decisions_total"
             self.add(name, times, server, outcome, profile)
 
     def _pass(self, server: str, direction: str, method: str, times: int) -> None:
-        """A message passed a shim."""
+        """Count a message through a shim."""
         if self._stdio:
             server = self.bounded("server_id", server)
             self.add("thoughtgate_stdio_messages_total", times, server, direction, method)
@@ -259,7 +259,7 @@ class Metrics:
     def _end(  # noqa: PLR0917 - one call, told in the order of its labels
         self, method: str, tool: str, status: str, latency_ms: int, size: int, times: int
     ) -> None:
-        """A call ended: ``status`` is success, error or refused."""
+        """Count an ended call; ``status`` is success, error or refused."""
         plain = "success" if status == "success" else "error"
         self.add("mcp_requests_total", times, method, plain)
         self.take("mcp_request_duration_seconds", latency_ms / 1000, method, times=times)
@@ -269,7 +269,7 @@ class Metrics:
         self.take(name, size, "outbound", method, times=times)
 
     def _forward(self, server: str, status: str, spent_s: float, times: int) -> None:
-        """A call that went to a server ended."""
+        """Count an ended call that was forwarded to a server."""
         target = self.bounded("target", server)
         self.add("mcp_upstream_requests_total", times, status)
         self.take("mcp_upstream_duration_seconds", spent_s, times=times)
@@ -313,7 +313,7 @@ class Metrics:
             self._ended_otherwise(record, tracked, tool)
 
     def _ended_otherwise(self, record: Record, tracked: str | _Held | None, tool: str) -> None:
-        """A call failed, was refused, waited for a person, or began before anybody counted."""
+        """Count an ended call that failed, was refused or held, or started before this process."""
         body = record.body
         method = tracked.method if isinstance(tracked, _Held) else tracked or OTHER
         error = body.get("error") or {}
@@ -331,7 +331,7 @@ class Metrics:
             self._forward(record.server, _UPSTREAM.get(body["status"], "error"), spent_s, 1)
         self._pass(record.server, events.SERVER_TO_AGENT, method, 1)
 
-    # People.
+    # Approvals.
 
     def _asked(self, record: Record) -> None:
         call_id = record.body["call"]["call_id"]
@@ -346,14 +346,14 @@ class Metrics:
         outcome = approval["outcome"]
         tracked = self._calls.get(record.body["call"]["call_id"])
         asked_on = tracked.channel if isinstance(tracked, _Held) else ""
-        # Nobody decided: the channel that the question was put on is the one that stayed silent.
+        # Nobody decided, so this counts for the channel that showed the request.
         channel = self.bounded("channel", approval["channel"] or asked_on or "none")
         result = _RESULTS.get(outcome, outcome)
         self.add("thoughtgate_blocking_approval_total", 1, result)
         self.add("thoughtgate_approval_requests_total", 1, channel, outcome)
         gone = outcome == "withdrawn" or approval.get("kind") == "approval_withdrawn"
         if self._stdio and gone:
-            # The HTTP gateway has its own liveness check and counts there.
+            # The HTTP gateway checks itself whether the caller is still there, and counts that.
             self.add("thoughtgate_zombie_execution_prevented_total", 1)
         if not isinstance(tracked, _Held):
             return
@@ -425,13 +425,13 @@ class Metrics:
 
 
 class _Scrape(Collector):
-    """What the registry asks when somebody scrapes."""
+    """Provides the metrics to the registry on each scrape."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterator[Family]:
-        """Give everything counted so far."""
+        """Return all metric families."""
         return self._metrics.families()
 
 
@@ -445,7 +445,7 @@ def _empty(metric: Metric) -> list[float]:
 
 
 def _buckets(metric: Metric, spread: list[float]) -> list[tuple[str, float]]:
-    """Return each bucket's upper end with how many values lie below it."""
+    """Return the upper bound of each bucket with the number of values up to it."""
     found, total = [], 0.0
     for end, count in zip((*metric.buckets, math.inf), spread, strict=False):
         total += count

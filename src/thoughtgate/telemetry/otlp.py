@@ -1,7 +1,7 @@
-"""The OpenTelemetry SDK behind a small face: start a span, fail it, log, export, stop.
+"""A small interface to the OpenTelemetry SDK: spans, log records and their export.
 
-The only module that imports the SDK; without the extra it cannot be imported. Uses
-providers of its own and sets no global ones: an embedding program keeps its own.
+This is the only module that imports the SDK, so it needs the extra ``thoughtgate[otel]``. It sets
+no global providers, which an embedding program may have set itself.
 """
 
 import logging
@@ -26,9 +26,9 @@ from thoughtgate import __version__
 from thoughtgate.telemetry.logs import INFO, WARN, level_of
 
 TIMEOUT_S = 2.0
-"""How long one export may take, on a thread of its own; a stop waits for at most two of them."""
+"""Timeout of one export, which runs in its own thread; stopping waits for at most two."""
 
-# A collector that is away is no news for stderr, which may carry the record.
+# The SDK logs an unreachable collector to stderr, which may carry the record.
 logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
 
@@ -37,7 +37,7 @@ _KINDS = {"mcp.request": SpanKind.SERVER, "mcp.upstream": SpanKind.CLIENT}
 
 
 class Exporter:
-    """Spans and log records on their way to a collector."""
+    """Exports spans and log records to a collector."""
 
     def __init__(
         self, endpoint: str, headers: dict[str, str], sample_rate: float, facts: Mapping[str, Any]
@@ -56,11 +56,11 @@ class Exporter:
         self._w3c = TraceContextTextMapPropagator()
 
     def parent(self, carrier: Mapping[str, str]) -> Context | None:
-        """Return the context a caller sent; None begins a new trace."""
+        """Return the trace context that a caller sent; None starts a new trace."""
         return self._w3c.extract(dict(carrier)) if carrier else None
 
     def carried(self, span: Span) -> str:
-        """Return what tells a server of a span: its ``traceparent``."""
+        """Return the ``traceparent`` of a span, for the server."""
         carrier: dict[str, str] = {}
         self._w3c.inject(carrier, self.below(span))
         return carrier.get("traceparent", "")
@@ -76,7 +76,7 @@ class Exporter:
         attributes: Mapping[str, Any],
         parent: Context | None,
     ) -> Span:
-        """Start a span at a time."""
+        """Start a span at the given time."""
         kind = _KINDS.get(name, SpanKind.INTERNAL)
         context = Context() if parent is None else parent
         return self._tracer.start_span(
@@ -91,7 +91,7 @@ class Exporter:
             span.set_attribute("rpc.response.status_code", str(code))
 
     def log(self, name: str, at: float, facts: Mapping[str, Any], span: Span | None = None) -> None:
-        """Send a log record, tied to a span if there is one."""
+        """Send a log record, linked to a span if there is one."""
         context = set_span_in_context(span, Context()) if span is not None else None
         severity = _SEVERITIES[level_of(name, str(facts.get("thoughtgate.action", "")))]
         self._logger.emit(
@@ -109,7 +109,7 @@ class Exporter:
         return time.time_ns()
 
     def close(self, timeout_ms: int) -> None:
-        """Export what is queued, within a time, and stop."""
+        """Export the queue within a time limit, and stop."""
         self._spans.force_flush(timeout_ms)
         self._logs.force_flush(timeout_ms)
         self._spans.shutdown()
@@ -117,6 +117,6 @@ class Exporter:
 
 
 def _base(endpoint: str) -> str:
-    """Return a collector's base URL, also where the address for spans or logs was given."""
+    """Return a collector's base URL, even if the URL for spans or logs was given."""
     plain = endpoint.rstrip("/")
     return plain.removesuffix("/v1/traces").removesuffix("/v1/logs").rstrip("/")

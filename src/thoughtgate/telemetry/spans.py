@@ -1,9 +1,9 @@
-"""Traces and logs over OTLP, drawn from the record; the extra ``thoughtgate[otel]``.
+"""Traces and logs over OTLP, created from recorded events; needs ``thoughtgate[otel]``.
 
-One span for a request (``mcp.request``), one below it for what the server did
-(``mcp.upstream``), one for a person's thinking (``thoughtgate.approval``), with the
-attributes of the MCP semantic conventions. Exporting happens on the SDK's own thread and
-never holds up a call: a full queue drops. Arguments and results are never exported.
+A request has a span (``mcp.request``) with child spans for the server's work (``mcp.upstream``)
+and for the wait for an approval (``thoughtgate.approval``), with the attributes of the MCP
+semantic conventions. The SDK exports in its own thread and never delays a call: if its queue is
+full, it drops data. Arguments and results are never exported.
 """
 
 from collections import OrderedDict
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 MAX_OPEN: Final = 10_000
-"""Requests traced at once; beyond it the oldest are closed as they stand."""
+"""Maximum number of open traces; beyond it, the oldest are closed."""
 
 FLUSH_TIMEOUT_MS: Final = 3000
-"""How long a stop waits for the collector."""
+"""How long stopping waits for the collector."""
 
 _NAMED: Final = {
     "tool": "gen_ai.tool.name",
     "resource": "mcp.resource.uri",
     "prompt": "gen_ai.prompt.name",
 }
-"""The attribute of the semantic conventions that holds what a request names."""
+"""The semantic-convention attribute for the name of the tool, prompt or resource."""
 
 _OPERATIONS: Final = {"tools/call": "execute_tool"}
 
@@ -43,7 +43,7 @@ class _Traced:
     def __init__(self, request: "Span", named: str) -> None:
         self.request = request
         self.named = named
-        """The attribute that holds what the call names."""
+        """The attribute for the name of the tool, prompt or resource."""
         self.upstream: Span | None = None
         self.approval: Span | None = None
 
@@ -65,13 +65,13 @@ class Tracer:
         sample_rate: float = 1.0,
         resource: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin to export to a collector's base URL, such as ``http://127.0.0.1:4318``.
+        """Start exporting to a collector's base URL, such as ``http://127.0.0.1:4318``.
 
         Raises:
             UsageError: the extra is not installed.
         """
         try:
-            from thoughtgate.telemetry.otlp import Exporter  # the extra's 20 MB, and only then
+            from thoughtgate.telemetry.otlp import Exporter  # loads 20 MB, so only when needed
         except ImportError:
             raise UsageError(
                 "telemetry.otlp needs the OpenTelemetry SDK: pip install 'thoughtgate[otel]'"
@@ -88,7 +88,7 @@ class Tracer:
         }
 
     def observe(self, record: Record) -> None:
-        """Draw an event of the record."""
+        """Update spans and logs from a recorded event."""
         observer = self._observers.get(record.type)
         if observer is not None:
             observer(record)
@@ -96,14 +96,14 @@ class Tracer:
             self._otlp.log(record.type, record.at, {"server_id": record.server})
 
     def outgoing(self, call_id: str) -> str:
-        """Return the ``traceparent`` under which the server works on a call; empty for none."""
+        """Return the ``traceparent`` to send to the server with a call; empty for none."""
         traced = self._open.get(call_id)
         if traced is None or traced.upstream is None:
             return ""
         return self._otlp.carried(traced.upstream)
 
     def close(self) -> None:
-        """Export what is left, for as long as the collector may take."""
+        """Export the remaining data, within the time limit."""
         for traced in self._open.values():
             traced.close(self._otlp.now())
         self._open.clear()
@@ -195,7 +195,7 @@ class Tracer:
             return
         error = body.get("error") or {}
         if error.get("class") == POLICY_BLOCK:
-            # Allowed, and then not sent all the same: a span that never ends is never exported.
+            # Allowed but never sent: end the span, since an open span is never exported.
             traced.upstream = None
         says_error = body.get("is_error") is True
         if body["status"] != events.OK or says_error:

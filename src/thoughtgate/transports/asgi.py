@@ -1,7 +1,7 @@
-"""An ASGI application behind our own HTTP server: what the console's pages are served with.
+"""An adapter that serves an ASGI application, such as the console, with our own HTTP server.
 
-Requests are whole when the application sees them, and answers may be streams. There are
-no websockets and no lifespan; the console has neither.
+The application gets complete requests; its responses may be streams. Websockets and the lifespan
+protocol are not supported, since the console uses neither.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 MAX_BODY: Final = 131_072
-"""Bytes of a request, twice what any form or webhook may have: taken from anybody, so no more."""
+"""Maximum bytes of a request, twice the limit of forms and webhooks; anybody can send one."""
 
 
 class AsgiHandler:
-    """Answers every request with the application; a handler for ``HttpServer``."""
+    """A handler for ``HttpServer`` that passes every request to the application."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._tasks: set[asyncio.Task[None]] = set()
 
     def opened(self, exchange: Exchange) -> None:
-        """The application decides once the whole request is here, so that may not be much."""
+        """Refuse large bodies now: the application runs only after the whole body has arrived."""
         length = exchange.headers.get(b"content-length", b"0")
         if b"transfer-encoding" in exchange.headers:
             exchange.respond(HTTPStatus.LENGTH_REQUIRED)
@@ -38,18 +38,18 @@ class AsgiHandler:
             exchange.respond(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
     def completed(self, exchange: Exchange) -> None:
-        """Run the application on a task of its own."""
+        """Run the application in its own task."""
         task = asyncio.get_running_loop().create_task(_Run(exchange).run(self._app))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def refused(self, exchange: Exchange, status: int) -> None:
-        """The request cannot be read."""
+        """Respond to a malformed request."""
         exchange.respond(status)
 
 
 class _Run:
-    """One request on its way through the application."""
+    """The run of the application for one request."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -124,7 +124,7 @@ class _Run:
             await self._until_writable()
 
     async def _until_writable(self) -> None:
-        """Wait for a client that reads slowly, for as long as it is there."""
+        """Wait until a slow client can be written to again, or disconnects."""
         self._writable.clear()
         waits = [asyncio.ensure_future(one.wait()) for one in (self._writable, self._gone)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

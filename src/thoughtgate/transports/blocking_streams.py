@@ -1,7 +1,7 @@
-"""Standard streams that are files, devices or terminals, which no event loop can wait for.
+"""Pipes in place of standard streams that an event loop cannot wait for.
 
-Each such stream gets a pipe in its place and a thread that copies. What is copied is
-not looked at here.
+Files, devices and terminals cannot be polled. Each such stream is replaced by a pipe, and a
+thread copies the data.
 """
 
 import contextlib
@@ -11,24 +11,24 @@ import threading
 from typing import Final
 
 FLUSH_S: Final = 5.0
-"""How long the last answers may take to reach a file."""
+"""How long to wait for the last data to reach a file."""
 
 _CHUNK: Final = 65536
 
 
-class PlainStreams:
-    """Stands in where stdin or stdout is neither a pipe nor a socket."""
+class BlockingStreams:
+    """Replaces stdin or stdout by a pipe if it is neither a pipe nor a socket."""
 
     def __init__(self, stdin_fd: int, stdout_fd: int) -> None:
         self._writing: threading.Thread | None = None
         self.stdin_fd = stdin_fd
         self.stdout_fd = stdout_fd
         self._own: list[int] = []
-        if _is_plain(stdin_fd):
+        if _is_blocking(stdin_fd):
             self.stdin_fd, write_end = os.pipe()
             self._own.append(self.stdin_fd)
             _copy(stdin_fd, write_end)
-        if _is_plain(stdout_fd):
+        if _is_blocking(stdout_fd):
             read_end, self.stdout_fd = os.pipe()
             self._own.append(self.stdout_fd)
             self._writing = _copy(read_end, stdout_fd)
@@ -41,8 +41,8 @@ class PlainStreams:
             self._writing.join(FLUSH_S)
 
 
-def _is_plain(descriptor: int) -> bool:
-    """Tell files and terminals from pipes and sockets, which alone an event loop takes."""
+def _is_blocking(descriptor: int) -> bool:
+    """Tell whether a descriptor is a file, device or terminal; an event loop needs a pipe or socket."""
     mode = os.fstat(descriptor).st_mode
     return not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 

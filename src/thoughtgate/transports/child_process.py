@@ -1,7 +1,7 @@
-"""A stdio server as a child process on the event loop: lines in, lines out, no trace left.
+"""A stdio server as a child process on the event loop.
 
-The child leads a process group of its own, so that whatever it started goes with it. What
-the lines mean is not known here, and nothing is ever passed through a shell.
+The child leads its own process group, so that everything it starts is ended with it. Commands
+never go through a shell, and lines are not interpreted here.
 """
 
 import asyncio
@@ -16,46 +16,46 @@ from thoughtgate.errors import PeerGone
 from thoughtgate.wire.lines import MAX_LINE, LineSplitter
 
 GRACE_S: Final = 5.0
-"""How long a server may take to leave after its stdin was closed."""
+"""How long a server may take to exit after its stdin is closed."""
 
 TERM_S: Final = 2.0
-"""How long a server may take to leave after SIGTERM."""
+"""How long a server may take to exit after SIGTERM."""
 
 OUTPUT_S: Final = 1.0
 """How long the output of an ended server is waited for: what the server started may hold it open."""
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
-"""Bytes that may wait for a server that does not read; then it counts as gone."""
+"""Maximum bytes queued for a server that does not read; beyond it, sending fails."""
 
 OWN_PREFIX: Final = "THOUGHTGATE_"
-"""Variables of the gate itself; a server never sees them."""
+"""The gate's own variables, which are not passed to servers."""
 
 
 class Watcher(Protocol):
-    """Whoever ends process groups once the gate itself was killed."""
+    """Ends process groups if the gate itself is killed."""
 
     def watch(self, pid: int) -> None:
-        """A group has come; called by its leader itself, before it is the server."""
+        """Add a group; called in the child, before the exec."""
 
     def forget(self, pid: int) -> None:
-        """A group is gone; its number may soon be somebody else's."""
+        """Remove a group that has ended; its id may be reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildCommand:
-    """What to run."""
+    """The command of a server and its environment."""
 
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The whole environment of the child; see ``server_environment``."""
+    """The complete environment of the child; see ``server_environment``."""
     cwd: str = ""
 
 
 def server_environment(
     environ: Mapping[str, str], added: Mapping[str, str], withheld: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the environment for a server: the gate's own, less its secrets, plus the config's."""
+    """Return a server's environment: the gate's own without its secrets, plus the config's."""
     hidden = frozenset(withheld)
     kept = {
         name: value
@@ -101,7 +101,7 @@ class Child:
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait for the server to read them."""
+        """Bytes that the server has not read yet."""
         return self._stdin.get_write_buffer_size() if self._stdin is not None else 0
 
     async def start(self) -> None:
@@ -183,13 +183,13 @@ class Child:
         return self._code or 0
 
     def _name_itself(self) -> None:
-        """In the child, which already leads its group."""
+        """Runs in the child, which already leads its process group."""
         if self._watcher is not None:
             self._watcher.watch(os.getpid())
             os.write(self._naming, b"%d" % os.getpid())
 
     def _forget(self, named: int) -> None:
-        """Nothing was started, though a process had named itself: its number is another's soon."""
+        """Remove a child that registered itself but could not be started."""
         os.set_blocking(named, False)
         with contextlib.suppress(BlockingIOError):
             pid = int(os.read(named, 32))
@@ -224,7 +224,7 @@ class Child:
     def _ended(self, code: int) -> None:
         self._code = code
         self._exited.set()
-        # What the server left behind may hold its stdout open for ever, in its group or outside.
+        # Processes that the server left behind may keep its stdout open forever, in its group or outside.
         self.signal_group(signal.SIGKILL)
         if self._watcher is not None:
             self._watcher.forget(self.pid)
@@ -245,7 +245,7 @@ class Child:
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """Hands what the pipes bring to the child they belong to."""
+    """Passes data from the pipes to their ``Child``."""
 
     def __init__(self, child: Child) -> None:
         self._child = child

@@ -1,8 +1,8 @@
-"""An HTTP/1.1 client for one origin: a pool of kept-open connections over httptools.
+"""An HTTP/1.1 client for one origin: a connection pool based on httptools.
 
-Callbacks rather than futures carry the hot path; ``request`` is the awaitable form for
-everything else. No redirect is followed, no request is ever sent twice, no cookie is
-kept. What the bodies mean is not known here.
+Calls use callbacks instead of futures, for speed; ``request`` is the awaitable form for
+everything else. Redirects are not followed, requests are never sent twice, and cookies are not
+kept. Bodies are not interpreted here.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from thoughtgate.transports.http_heads import Headers, KnownHeads, ResponseHead
 
 CONNECT_TIMEOUT_S: Final = 5.0
 IDLE_S: Final = 4.0
-"""A kept-open connection is not used after this long: common servers close theirs after five."""
+"""An idle connection is not reused after this time: common servers close theirs after five."""
 
 MAX_IDLE: Final = 256
-"""Connections kept open without work."""
+"""Maximum number of idle connections."""
 
 MAX_HEAD: Final = 65_536
-"""Bytes of a response's head."""
+"""Maximum bytes of a response's head."""
 
 MAX_HEADERS: Final = 512
 
 MAX_BODY: Final = 10 * 1024 * 1024
-"""Bytes that ``request`` collects."""
+"""Maximum bytes of a body that ``request`` collects."""
 
 _INFORMATIONAL: Final = range(100, 200)
 _BODILESS: Final = frozenset({204, 304})
@@ -39,7 +39,7 @@ _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Receiver(Protocol):
-    """Who waits for a response. After ``ended`` or ``failed`` nothing more is called."""
+    """Receives a response. After ``ended`` or ``failed`` no method is called."""
 
     def started(self, head: ResponseHead) -> None:
         """The head has arrived."""
@@ -56,7 +56,7 @@ class Receiver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the requests go."""
+    """The server and endpoint that requests are sent to."""
 
     scheme: str
     host: str
@@ -82,9 +82,9 @@ def parse_origin(url: str) -> Origin:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("it is not an http or https URL with a host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must not hold credentials")
+        raise ValueError("a URL must not contain credentials")
     if parts.fragment or any(char <= " " or char == "\x7f" for char in url):
-        raise ValueError("a URL has no fragment and no white space")
+        raise ValueError("a URL must not contain a fragment or white space")
     target = parts.path or "/"
     if parts.query:
         target += f"?{parts.query}"
@@ -95,7 +95,7 @@ def parse_origin(url: str) -> Origin:
 
 @dataclass(slots=True)
 class Response:
-    """A whole response."""
+    """A complete response."""
 
     status: int
     headers: Headers
@@ -108,7 +108,7 @@ class Response:
 
 @dataclass(slots=True)
 class PoolOptions:
-    """What a pool is told about its origin."""
+    """The settings of a pool."""
 
     connect_timeout_s: float = CONNECT_TIMEOUT_S
     idle_s: float = IDLE_S
@@ -120,7 +120,7 @@ class PoolOptions:
 
 
 class HttpPool:
-    """Connections to one origin."""
+    """A pool of connections to one origin."""
 
     def __init__(self, url: str, options: PoolOptions | None = None) -> None:
         self.origin = parse_origin(url)
@@ -135,7 +135,7 @@ class HttpPool:
 
     @property
     def open_connections(self) -> int:
-        """Connections that exist or are being made."""
+        """The number of connections that exist or are being opened."""
         return len(self._idle) + len(self._busy) + len(self._connecting)
 
     def send(
@@ -146,7 +146,7 @@ class HttpPool:
         receiver: Receiver,
         target: bytes = b"",
     ) -> "ClientExchange":
-        """Send a request; the receiver is told what comes of it, never before this returns.
+        """Send a request; the receiver is never called before this returns.
 
         Host and Content-Length are added here. A header that holds a line end fails the request.
         """
@@ -209,7 +209,7 @@ class HttpPool:
         """Send a request and collect the whole response.
 
         Raises:
-            PeerError: there is none, or it is too late or too large.
+            PeerError: there is no response, or it is too late or too large.
         """
         collector = _Collector(limit)
         _render_headers(headers := list(headers))
@@ -223,7 +223,7 @@ class HttpPool:
             exchange.abort()
 
     async def probe(self) -> bool:
-        """Tell whether the origin takes connections; the one that was made is kept."""
+        """Tell whether the origin accepts connections; a new connection stays in the pool."""
         if self._idle:
             return True
         try:
@@ -234,7 +234,7 @@ class HttpPool:
         return True
 
     async def close(self) -> None:
-        """Close every connection; waiting receivers are told."""
+        """Close every connection; waiting receivers get ``failed``."""
         self._closed = True
         connecting = dict(self._connecting)
         for task in connecting:
@@ -288,7 +288,7 @@ class HttpPool:
             protocol.begin(exchange)
 
     def release(self, connection: "_Connection", *, reusable: bool) -> None:
-        """Take back a connection whose exchange is over."""
+        """Return a connection to the pool after its exchange."""
         self._busy.discard(connection)
         if not reusable or self._closed or len(self._idle) >= self.options.max_idle:
             connection.close()
@@ -297,13 +297,13 @@ class HttpPool:
         self._idle.append(connection)
 
     def forget(self, connection: "_Connection") -> None:
-        """A connection is gone."""
+        """Remove a closed connection."""
         self._busy.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
 
     def drop_idle(self) -> None:
-        """Close connections that were without work for too long."""
+        """Close connections that were idle for too long."""
         oldest = time.monotonic() - self.options.idle_s
         stale = [connection for connection in self._idle if connection.idle_since < oldest]
         for connection in stale:
@@ -318,7 +318,7 @@ class ClientExchange:
 
     def __init__(self, receiver: Receiver, data: bytes) -> None:
         self.receiver: Receiver | None = receiver
-        """Who still waits."""
+        """The receiver, until the exchange is over."""
         self._connection: _Connection | None = None
         self.data = data
 
@@ -347,7 +347,7 @@ class ClientExchange:
             receiver.failed(PeerError(kind, reason))
 
     def abort(self) -> None:
-        """Nobody waits any more: close the connection, tell nobody."""
+        """Close the connection without telling the receiver, which no longer waits."""
         self.receiver = None
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -374,11 +374,11 @@ class _Connection(asyncio.Protocol):
         self._exchange: ClientExchange | None = None
         self._headers: Headers = []
         self._fresh = b""
-        """Bytes that began with a response whose head has not been read yet."""
+        """The first bytes of a response whose head is not complete yet."""
         self._is_fresh = True
         """Whether nothing of the response has arrived."""
         self._bare = 0
-        """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
+        """Bytes of heads, trailers and chunk framing since the last body byte, which are limited."""
         self._in_head = True
         self._complete = False
         self._desynced = False
@@ -428,7 +428,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._exchange is None:
-            # Bytes that nobody asked for: the next response could not be told from them.
+            # Unrequested bytes could be mistaken for the next response, so hang up.
             self._pool.forget(self)
             self.close()
             return
@@ -474,7 +474,7 @@ class _Connection(asyncio.Protocol):
             self._desynced = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers are not read: the answer was understood by its head.
+        # Trailers are ignored: the response was already interpreted by its head.
         if self._in_head and not self._desynced and len(self._headers) <= MAX_HEADERS:
             self._headers.append((name.lower(), value))
 
@@ -498,7 +498,7 @@ class _Connection(asyncio.Protocol):
             exchange.receiver.started(head)
 
     def _learn(self, fresh: bytes, head: ResponseHead) -> None:
-        """Keep a head for the next time where its response can be read without the parser."""
+        """Cache a head, if its next response can be read without the parser."""
         if not fresh or not self._keep_alive or head.status in _BODILESS:
             return
         framing = [one for one in head.headers if one[0] in _FRAMING]
@@ -507,7 +507,7 @@ class _Connection(asyncio.Protocol):
             self._pool.heads.learn(fresh, begins, head, framing[0][1])
 
     def _take_known(self, exchange: ClientExchange, head: ResponseHead, body: bytes) -> None:
-        """Take a whole response whose head was read before."""
+        """Handle a complete response whose head is in the cache."""
         self._keep_alive = True
         receiver = exchange.receiver
         if receiver is not None:
@@ -553,7 +553,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _Collector:
-    """A receiver that gathers a whole response."""
+    """A receiver that collects a complete response."""
 
     def __init__(self, limit: int) -> None:
         self.response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
@@ -589,6 +589,6 @@ def _render_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     lines = []
     for name, value in headers:
         if any(byte in b"\r\n\0" for byte in name + value) or b":" in name or not name:
-            raise ValueError("a header may not hold a line end")
+            raise ValueError("a header must not contain a line break")
         lines.append(b"%b: %b\r\n" % (name.lower(), value))
     return b"".join(lines)

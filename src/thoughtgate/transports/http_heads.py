@@ -1,15 +1,14 @@
-"""Heads of HTTP messages, and those that came before: an equal head has an equal reading.
+"""Heads of HTTP messages, and a cache of parsed heads.
 
-A client sends the same head with call after call, but for the length. Whoever has read
-one by the rules need not read its bytes again, nor decide again what follows from them:
-``memo`` is where the handler keeps that. Only heads with one reading and a plain length
-are kept, so a message with a known head is the head and that many bytes.
+A client sends nearly the same head with every call. A cached head need not be parsed again, and
+the handler keeps what it derived from the head in ``memo``. Only unambiguous heads with a plain
+length are cached, so a message with a cached head is that head followed by that many bytes.
 """
 
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-"""Names in lower case, in the order they came."""
+"""Headers in order, with names in lower case."""
 
 MAX_HEADERS: Final = 128
 """Headers of a request."""
@@ -17,12 +16,12 @@ MAX_HEADERS: Final = 128
 HEAD_END: Final = b"\r\n\r\n"
 
 MAX_KNOWN: Final = 1024
-"""Heads kept; the lengths of one client's calls make a few dozen."""
+"""Maximum number of cached heads; one client's calls need a few dozen."""
 
 MAX_BYTES: Final = 4096
-"""Bytes of a head that is kept."""
+"""Maximum bytes of a cached head."""
 MAX_LINES: Final = 34
-"""Lines of a head that is kept: each costs more than its bytes once it is read."""
+"""Maximum lines of a cached head: a parsed line takes more memory than its bytes."""
 
 
 class RequestHead:
@@ -45,11 +44,11 @@ class RequestHead:
         self.method = b""
         self.target = b""
         self.headers: dict[bytes, bytes] = {}
-        """The last header of each name, names in lower case."""
+        """The last header of each name, with names in lower case."""
         self.wire_headers: Headers = []
-        """All headers in their order, names in lower case."""
+        """All headers in order, with names in lower case."""
         self.repeated: set[bytes] = set()
-        """Names that came more than once."""
+        """Names that occur more than once."""
         self.keep_alive = True
         self.expects_continue = False
         self.speaks_chunks = True
@@ -78,7 +77,7 @@ HeadT = TypeVar("HeadT", RequestHead, ResponseHead)
 
 
 class KnownHeads(Generic[HeadT]):
-    """The heads that came lately, by their bytes."""
+    """A cache of recent heads, by their bytes."""
 
     __slots__ = ("_known",)
 
@@ -89,19 +88,19 @@ class KnownHeads(Generic[HeadT]):
         return len(self._known)
 
     def find(self, data: bytes) -> tuple[HeadT, int] | None:
-        """Return the head that ``data`` begins with and where its body begins.
+        """Return the head at the start of ``data`` and the offset of the body.
 
-        None unless the head is known and ``data`` is exactly one whole message.
+        None unless the head is cached and ``data`` is exactly one complete message.
         """
         end = data.find(HEAD_END, 0, MAX_BYTES) + len(HEAD_END)
         head = self._known.get(data[:end])
         return (head, end) if head is not None and len(data) - end == head.length else None
 
     def learn(self, data: bytes, begins: bytes, head: HeadT, length: bytes) -> None:
-        """Keep a head that was just read from the beginning of ``data``.
+        """Cache a head that was just parsed from the start of ``data``.
 
-        One that begins otherwise, is unusually long or has lines which some readers end
-        elsewhere is not kept.
+        Not cached if it does not start with ``begins``, is unusually long, or contains bare CR
+        or LF characters, which parsers interpret differently.
         """
         end = data.find(HEAD_END, 0, MAX_BYTES) + len(HEAD_END)
         raw = data[:end]
@@ -122,7 +121,7 @@ class KnownHeads(Generic[HeadT]):
 
 
 def wrong_head(head: RequestHead, max_body: int) -> int:
-    """Return the status for a head that has more than one reading or asks too much, or 0."""
+    """Return the status to refuse an ambiguous or too large request with, or 0."""
     if len(head.wire_headers) > MAX_HEADERS:
         return 431
     headers = head.headers

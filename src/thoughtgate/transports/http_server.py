@@ -6,7 +6,6 @@ whole of it, and answers through the exchange. It costs a third of an ASGI serve
 """
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import time
@@ -22,19 +21,17 @@ import httptools
 from thoughtgate.transports.http_heads import KnownHeads, RequestHead, wrong_head
 
 MAX_HEAD: Final = 32_768
-"""Bytes of a request's head; tokens and mirrored arguments fit well."""
+"""Maximum bytes of a request's head; enough for tokens and mirrored arguments."""
 
 MAX_PIPELINED: Final = 8
-"""Requests that may wait on one connection before it is no longer read."""
+"""Maximum number of pipelined requests per connection; beyond it, reading pauses."""
 
 MAX_UNREAD: Final = 64 * 1024 * 1024
-"""Bytes that may wait for a client that does not read: several of the largest messages."""
+"""Maximum bytes queued for a client that does not read: several of the largest messages."""
 
-LAST_WORD_S: Final = 0.5
-"""How long the last answers of a stopping server may take to be sent."""
-
+LAST_WORD_S: Final = 0.5  # for the last answers of a stopping server to be sent
 SWEEP_S: Final = 1.0
-"""How often connections are looked over for deadlines."""
+"""How often deadlines of connections are checked."""
 
 BACKLOG: Final = 4096
 
@@ -50,7 +47,7 @@ _LAST_CHUNK: Final = b"0\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What a client may cost."""
+    """Limits on what a client may send, and how slowly."""
 
     max_body: int = 1_048_576
     head_timeout_s: float = 10.0
@@ -59,24 +56,24 @@ class ServerLimits:
     """From the end of the head to the end of the body."""
     keep_alive_s: float = 60.0
     stall_timeout_s: float = 30.0
-    """How long a client may leave its answer unread."""
+    """How long a client may leave its response unread."""
 
 
 class Handler(Protocol):
-    """Who answers requests."""
+    """Handles requests."""
 
     def opened(self, exchange: "Exchange") -> None:
-        """The head is here. To refuse without reading the body, respond now."""
+        """The head has arrived. To refuse without reading the body, respond now."""
 
     def completed(self, exchange: "Exchange") -> None:
-        """The whole request is here; not called when it was answered before."""
+        """The complete request has arrived; not called if it was already answered."""
 
     def refused(self, exchange: "Exchange", status: int) -> None:
-        """The request cannot be read, is too large or too slow: respond with this status."""
+        """The request is malformed, too large or too slow: respond with this status."""
 
 
 class Exchange:
-    """One request and its answer."""
+    """One request and its response."""
 
     __slots__ = (
         "_connection",
@@ -115,26 +112,26 @@ class Exchange:
         self.expects_continue = head.expects_continue
         self.speaks_chunks = head.speaks_chunks
         self.is_answered = False
-        """Whether the answer is complete."""
+        """Whether the response is complete."""
         self.is_gone = False
-        """Whether the client left before the answer was complete."""
+        """Whether the client disconnected before the response was complete."""
         self.on_gone: Callable[[], None] | None = None
         self.on_writable: Callable[[], None] | None = None
-        """Called when a client that could not keep up can be written to again."""
+        """Called when a slow client can be written to again."""
         self.facts: object = None
-        """For the handler: what it found out when the head was here."""
+        """For the handler: its result from ``opened``."""
         self.also = b""
-        """Rendered headers that every answer carries, whoever gives it."""
+        """Rendered headers that are added to every response."""
         self.is_streaming = False
-        """Whether the head of a streamed answer was sent."""
+        """Whether the head of a streamed response was sent."""
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the client does not read as fast as it is written to."""
+        """Whether the client reads more slowly than we write."""
         return self._connection.stalled_since > 0.0
 
     def respond(self, status: int, headers: bytes = b"", body: bytes = b"") -> None:
-        """Answer whole. ``headers`` are rendered lines; the length is added here."""
+        """Send a complete response. ``headers`` are rendered lines; the length is added here."""
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
@@ -148,7 +145,7 @@ class Exchange:
         connection.finished(self)
 
     def start(self, status: int, headers: bytes = b"") -> None:
-        """Begin a streamed answer."""
+        """Start a streamed response."""
         if self.is_answered or self.is_gone or self.is_streaming:
             return
         self.is_streaming = True
@@ -161,7 +158,7 @@ class Exchange:
         self._connection.write(b"".join(parts))
 
     def write(self, chunk: bytes) -> None:
-        """Send a part of a streamed answer, at once."""
+        """Send a part of a streamed response immediately."""
         if not chunk or self.is_gone or self.is_answered or self.method == b"HEAD":
             return
         if self.speaks_chunks:
@@ -169,7 +166,7 @@ class Exchange:
         self._connection.write(chunk)
 
     def end(self) -> None:
-        """Complete a streamed answer."""
+        """Complete a streamed response."""
         if self.is_answered or self.is_gone:
             return
         self.is_answered = True
@@ -178,19 +175,19 @@ class Exchange:
         self._connection.finished(self)
 
     def drop(self) -> None:
-        """Break the connection off: the answer cannot be completed and must not look complete."""
+        """Abort the connection: the response cannot be completed and must not look complete."""
         if not self.is_gone:
             self._connection.abort()
 
     def accept_body(self) -> None:
-        """Tell a client that waits for it that its body is wanted."""
+        """Send ``100 Continue`` if the client waits for it before sending its body."""
         if self.expects_continue and not self.is_answered:
             self.expects_continue = False
             self._connection.write(_CONTINUE)
 
 
 class HttpServer:
-    """Listens, and looks after its connections."""
+    """Listens for connections and enforces their deadlines."""
 
     def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
         self.handler = handler
@@ -199,7 +196,7 @@ class HttpServer:
         self.heads: KnownHeads[RequestHead] = KnownHeads()
         self.is_draining = False
         self.emptied: asyncio.Event | None = None
-        """Set when the last connection of a draining server is gone."""
+        """Set when the last connection of a draining server is closed."""
         self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -229,7 +226,7 @@ class HttpServer:
         return chosen
 
     async def listen_on(self, listener: socket.socket) -> None:
-        """Listen on a socket that somebody has opened."""
+        """Listen on an open socket."""
         loop = asyncio.get_running_loop()
         self._look_after(await loop.create_server(lambda: _Connection(self), sock=listener))
 
@@ -252,10 +249,9 @@ class HttpServer:
             self._sweeper.cancel()
 
     async def _empty(self, seconds: float) -> None:
+        self.emptied = asyncio.Event()
         if self.connections:
-            self.emptied = asyncio.Event()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.emptied.wait(), seconds)
+            await asyncio.wait({asyncio.ensure_future(self.emptied.wait())}, timeout=seconds)
 
     def _look_after(self, server: asyncio.Server) -> None:
         self._servers.append(server)
@@ -307,9 +303,9 @@ class _Connection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._size = 0
         self._fresh = b""
-        """Bytes that began with a request whose head has not been read yet."""
+        """The first bytes of a request whose head is not complete yet."""
         self._bare = 0
-        """Bytes since the last of a body: of a head, of trailers, of what stands between chunks."""
+        """Bytes of heads, trailers and chunk framing since the last body byte, which are limited."""
         self._in_request = False
         self._discarding = False
         self._turning = False
@@ -339,7 +335,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # The request was answered as plain HTTP; what follows speaks something else.
+            # The client asked for an upgrade but got plain HTTP; it may now send anything.
             self._discarding = True
         except httptools.HttpParserError:
             self._refuse(400)
@@ -395,7 +391,7 @@ class _Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         exchange = self._reading
         if exchange is None or self._in_request:
-            return  # A trailer comes after the head was judged: it changes nothing any more.
+            return  # Trailers are ignored, because the head was already checked.
         name = name.lower()
         if name in exchange.headers:
             exchange.repeated.add(name)
@@ -424,7 +420,7 @@ class _Connection(asyncio.Protocol):
             self._enqueue(exchange)
 
     def _finish_head(self, exchange: Exchange) -> None:
-        """Complete what the parser says only now, for the head and for its exchange."""
+        """Complete the head and its exchange with what the parser knows only now."""
         head, parser = exchange.head, self._parser
         exchange.method = head.method = parser.get_method()
         head.target = exchange.target
@@ -439,7 +435,7 @@ class _Connection(asyncio.Protocol):
         exchange.expects_continue = head.expects_continue = expects
 
     def _learn(self, head: RequestHead) -> None:
-        """Keep a head for the next time where its request can be read without the parser."""
+        """Cache a head, if its next request can be read without the parser."""
         fresh, self._fresh = self._fresh, b""
         length = head.headers.get(b"content-length")
         if fresh and length and head.keep_alive and not head.expects_continue:
@@ -447,7 +443,7 @@ class _Connection(asyncio.Protocol):
             self._server.heads.learn(fresh, begins, head, length)
 
     def _take_known(self, head: RequestHead, body: bytes) -> None:
-        """Take a whole request whose head was read before."""
+        """Handle a complete request whose head is in the cache."""
         exchange = self._current = Exchange(self, self._peer, head)
         exchange.body = body
         exchange.keep_alive = not self._server.is_draining
@@ -489,7 +485,7 @@ class _Connection(asyncio.Protocol):
     # What the exchanges need.
 
     def write(self, data: bytes) -> None:
-        """Write to the client; one that has left too much unread is cut off."""
+        """Write to the client; one that has left too much unread is disconnected."""
         transport = self._transport
         if transport is None:
             return
@@ -499,7 +495,7 @@ class _Connection(asyncio.Protocol):
             transport.write(data)
 
     def finished(self, exchange: Exchange) -> None:
-        """An answer is complete."""
+        """Handle a completed response."""
         if self._transport is None:
             return
         if not exchange.keep_alive:
@@ -509,19 +505,19 @@ class _Connection(asyncio.Protocol):
             self._next()
 
     def abort(self) -> None:
-        """Break the connection off."""
+        """Abort the connection."""
         if self._transport is not None:
             self._transport.abort()
 
     def close_when_idle(self) -> None:
-        """Close after the answer under way, or now."""
+        """Close after the current response, or now."""
         if self._current is not None:
             self._current.keep_alive = False
         elif self._transport is not None:
             self._transport.close()
 
     def check(self, moment: float) -> None:
-        """Look at the deadlines."""
+        """Check the deadlines."""
         if self.stalled_since and moment - self.stalled_since > self._limits.stall_timeout_s:
             self.abort()
         elif moment > self._deadline:
@@ -530,11 +526,11 @@ class _Connection(asyncio.Protocol):
             else:
                 self.abort()
 
-    # Turns.
+    # The order of pipelined requests.
 
     def _after_opened(self, exchange: Exchange) -> None:
         if exchange.is_answered:
-            # The body was not wanted; the only safe way to skip it is to hang up.
+            # The body will not be read; the only safe way to skip it is to close the connection.
             exchange.keep_alive = False
             self._discarding = True
             if self._transport is not None:
@@ -543,10 +539,10 @@ class _Connection(asyncio.Protocol):
             exchange.accept_body()
 
     def _next(self) -> None:
-        """Turn to the next request that was pipelined, or wait for one."""
+        """Continue with the next pipelined request, or wait for one."""
         self._current = None
         if self._turning:
-            return  # One that was answered at once: the loop below goes on.
+            return  # It was answered immediately; the loop in the caller continues.
         if self._queue:
             self._turning = True
             try:
@@ -586,13 +582,13 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _refuse(self, status: int) -> None:
-        """Answer a request that cannot be read, and hang up."""
+        """Respond to a malformed request and close the connection."""
         self._discarding = True
         if self._transport is None:
             return
         exchange = self._reading
         if self._current is not None and self._current is not exchange:
-            # Another answer is under way; a second one now would be taken for part of it.
+            # Another response is being sent; a second one would be taken for part of it.
             self._transport.abort()
             return
         if exchange is None:

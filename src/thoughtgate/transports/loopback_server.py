@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback interface and nowhere else: the governance service, the console."""
+"""An HTTP server on the loopback interface only, for the governance service and the console."""
 
 import contextlib
 import socket
@@ -13,23 +13,24 @@ from thoughtgate.transports.http_server import Handler, HttpServer, ServerLimits
 HOST: Final = "127.0.0.1"
 
 KEEP_ALIVE_S: Final = 3600
-"""Idle connections are kept: a shim notices by its connection that the service is gone."""
+"""Idle connections are kept open: a closed connection tells a shim that the service has ended."""
 
 MAX_BODY: Final = 16 * 1024 * 1024
-"""Bytes of one request: a call with the largest arguments, as JSON inside JSON."""
+"""Maximum bytes of a request: the largest call, as JSON inside JSON."""
 
 BACKLOG: Final = 512
-"""An agent starts all its servers at once."""
+"""Large, because an agent starts all its servers at the same time."""
 
 
 @contextlib.contextmanager
 def open_listener(port: int, option: str = "--governance-port") -> Iterator[socket.socket]:
-    """Open the service's socket; ``option`` is where the operator chose the port.
+    """Open a listening socket; ``option`` is the command line option that sets the port.
 
     Raises:
-        UsageError: the port is taken.
+        UsageError: the port cannot be used.
     """
-    # Named as TCP, or asyncio would leave small answers to Nagle's algorithm: 40 ms for a verdict.
+    # With the protocol stated, asyncio disables Nagle's algorithm, which would delay small
+    # responses, such as verdicts, by 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         if port:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,7 +52,7 @@ def serve_app(app: App, listener: socket.socket) -> AbstractAsyncContextManager[
 
 @contextlib.asynccontextmanager
 async def serve(handler: Handler, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve until the context ends; connections are not waited for then."""
+    """Serve until the context ends; then close all connections without waiting."""
     server = HttpServer(handler, ServerLimits(max_body=MAX_BODY, keep_alive_s=KEEP_ALIVE_S))
     await server.listen_on(listener)
     try:

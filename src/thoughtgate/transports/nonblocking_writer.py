@@ -1,9 +1,9 @@
-"""Writing to a descriptor without ever blocking and without changing it for others.
+"""Writing to a descriptor without blocking and without changing its mode.
 
-Standard output is shared: making it non-blocking would make it so for every process
-that holds the same open file, the server's stderr among them. So a pipe is opened anew
-where the system can, a socket is written with a flag for each call, and anything else
-gets no more than a pipe is sure to take once it says that it is writable.
+Standard output is shared: setting it to non-blocking would affect every process that has the
+same open file, including the server's stderr. Therefore a pipe is reopened where the system
+allows that, a socket is written with a flag per call, and anything else gets at most as many
+bytes as a writable pipe accepts without blocking.
 """
 
 import _socket
@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 CHUNK: Final = 256 * 1024
 PIPE_BUF: Final = 4096
-"""Bytes that a pipe which polls as writable takes without blocking (POSIX promises 512, Linux 4096)."""
+"""Bytes that a writable pipe accepts without blocking (POSIX guarantees 512, Linux 4096)."""
 
 
-class Outlet:
-    """Bytes on their way out, in order, with a count of how many still wait."""
+class NonblockingWriter:
+    """Queues bytes and writes them in order, as far as the descriptor accepts them."""
 
     def __init__(self, descriptor: int, *, shared: bool) -> None:
         self.descriptor = descriptor
@@ -31,14 +31,14 @@ class Outlet:
         return self._write.descriptor
 
     def put(self, data: bytes) -> None:
-        """Queue one frame with its line end; nothing is kept for a reader that is gone."""
+        """Queue one frame and a newline; nothing is queued once the reader has gone."""
         if self.broken:
             return
         self.waiting += data
         self.waiting += b"\n"
 
     def push(self, *, writable: bool) -> None:
-        """Write as much as goes. ``writable`` says that a poll has just said so."""
+        """Write as much as possible. ``writable`` is the result of a poll just before."""
         while self.waiting and not self.broken:
             if self._write.needs_poll and not writable:
                 return
@@ -48,7 +48,7 @@ class Outlet:
             except BlockingIOError:
                 return
             except OSError:
-                # The reader is gone; what it was to be told no longer matters.
+                # The reader has closed its end, so the rest can be discarded.
                 self.broken = True
                 self.waiting.clear()
                 return
@@ -65,7 +65,7 @@ class _Writer(Protocol):
 
 
 class _Owned:
-    """A descriptor that is ours alone and already non-blocking."""
+    """A descriptor that only we use and that is already non-blocking."""
 
     needs_poll = False
 
@@ -77,7 +77,7 @@ class _Owned:
 
 
 class _Careful:
-    """A descriptor that must stay as it is: written only in pieces that cannot block."""
+    """A shared blocking descriptor: written only in pieces that cannot block."""
 
     needs_poll = True
 
@@ -89,7 +89,7 @@ class _Careful:
 
 
 class _Socket:
-    """A socket, as Node and Bun give their servers."""
+    """A socket, which Node and Bun use for the standard streams of their child processes."""
 
     needs_poll = False
 

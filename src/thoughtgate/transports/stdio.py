@@ -1,7 +1,7 @@
 """The gate's own stdin and stdout as an MCP connection on the event loop.
 
-Lines come from stdin, frames go to stdout, and nothing else ever does. What the lines
-mean is not known here.
+Lines are read from stdin, and only frames are written to stdout. This module does not interpret
+them.
 """
 
 import asyncio
@@ -13,20 +13,20 @@ from typing import Final, Protocol
 from thoughtgate.wire.lines import MAX_LINE, LineSplitter
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
-"""Bytes that may wait for an agent that does not read; then it counts as gone."""
+"""Maximum bytes queued for an agent that does not read; beyond it, the agent is disconnected."""
 
 
 class Splitter(Protocol):
-    """Another framing than one message a line."""
+    """A framing other than one message per line."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take bytes and return the frames they complete."""
+        """Add bytes and return the frames that are now complete."""
 
     def close(self) -> list[bytes]:
-        """Return what stands without its end."""
+        """Return the incomplete rest."""
 
     def frame(self, data: bytes) -> bytes:
-        """Return a message as it is written."""
+        """Return a message with its framing."""
 
 
 class StdioHost:
@@ -53,11 +53,11 @@ class StdioHost:
 
     @property
     def backlog(self) -> int:
-        """Bytes that wait for the agent to read them."""
+        """Bytes that the agent has not read yet."""
         return self._writer.get_write_buffer_size() if self._writer is not None else 0
 
     async def start(self) -> None:
-        """Begin to read. The descriptors are duplicated, so that nobody else's print reaches them."""
+        """Start reading, on duplicates of the descriptors that no other code writes to."""
         loop = asyncio.get_running_loop()
         stdin_fd, stdout_fd = self._fds
         incoming = os.fdopen(os.dup(stdin_fd), "rb", buffering=0)
@@ -66,7 +66,7 @@ class StdioHost:
         self._reader, _ = await loop.connect_read_pipe(lambda: _Incoming(self), incoming)
 
     def send(self, line: bytes) -> None:
-        """Write one frame; its end, or its head, is added here."""
+        """Write one message; the framing is added here."""
         writer = self._writer
         if writer is None or writer.is_closing():
             return
@@ -86,7 +86,7 @@ class StdioHost:
             self._reader.resume_reading()
 
     async def close(self) -> None:
-        """Write what is left, then close."""
+        """Write the rest of the queue, then close."""
         writer = self._writer
         if writer is not None and not writer.is_closing():
             for _ in range(200):
@@ -99,12 +99,12 @@ class StdioHost:
         self._gone = True
 
     def took(self, chunk: bytes) -> None:
-        """Bytes came from the agent."""
+        """Handle bytes from the agent."""
         for line in self._splitter.feed(chunk):
             self._on_line(line)
 
     def lost(self) -> None:
-        """The agent closed one of its ends."""
+        """Handle the agent closing one of its streams."""
         if self._gone:
             return
         self._gone = True
@@ -134,15 +134,15 @@ class _Outgoing(asyncio.BaseProtocol):
         self._host = host
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The reader of our stdout is gone."""
+        """Handle that the reader of our stdout has closed it."""
         del exc
         self._host.lost()
 
 
 def protect_stdout() -> int:
-    """Give stdout's place to stderr and return a descriptor for the real one.
+    """Redirect descriptor 1 to stderr and return a duplicate of the real stdout.
 
-    After this a stray print, of ours or of a library, can no longer reach the agent.
+    After this, a stray print in our code or a library can no longer reach the agent.
     """
     sys.stdout.flush()
     real = os.dup(1)

@@ -218,6 +218,7 @@ class ChildLine:
     """One request on its way to a stdio server."""
 
     is_resumable = False
+    passes_stream = False
 
     def __init__(
         self,

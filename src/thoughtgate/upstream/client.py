@@ -49,9 +49,6 @@ class Carrier(Protocol):
     def abandon(self, ident: RequestId) -> bool:
         """Nobody waits for a request: True when leaving says so, False when a message must."""
 
-    def agreed(self, version: str) -> None:
-        """The revision is known."""
-
     async def close(self) -> None:
         """Disconnect, or stop the process; leaves nothing behind."""
 
@@ -124,7 +121,6 @@ class Upstream:
         except BaseException:
             await self.close()
             raise
-        self._carrier.agreed(self.version)
         self.is_open = True
 
     async def close(self) -> None:
@@ -203,7 +199,6 @@ class Upstream:
         self.modern = False
         self.version = result["protocolVersion"]
         self._learn(result, result.get("serverInfo"))
-        self._carrier.agreed(self.version)
         self.notify("notifications/initialized")
 
     def _learn(self, result: dict[str, Any], said: Any) -> None:
@@ -312,11 +307,12 @@ class Upstream:
 
     # Receiving.
 
-    def took(self, line: bytes) -> None:
-        """A frame came from the server."""
+    def took(self, line: bytes, message: Message | Fault | None = None) -> None:
+        """A frame came from the server; ``message`` is what it says, if it was read already."""
         if not line.strip():
             return
-        message = read_frame(line)
+        if message is None:
+            message = read_frame(line)
         if isinstance(message, Fault):
             self._audience.server_refused(message, len(line))
             if message.id is not None:

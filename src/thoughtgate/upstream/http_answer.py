@@ -1,8 +1,9 @@
-"""Reading a server's answer to one HTTP request that is passed through.
+"""Reading a server's answer to one HTTP request.
 
-An answer is read as JSON or as server-sent events; every message in it goes through the
-session, and what the session leaves alone goes on byte for byte. Anything else that a
-server may send instead of an answer ends as an error that the agent can read.
+An answer is read as JSON or as server-sent events. When a request is passed through, every
+message in the answer goes through the session, and what the session leaves alone goes on
+byte for byte. Anything else that a server may send instead of an answer ends as an error
+that the agent can read.
 """
 
 from functools import lru_cache
@@ -27,7 +28,7 @@ from thoughtgate.wire.sse import (
     replace_data,
     with_one_reading,
 )
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
 """Bytes of a whole JSON answer, as on stdio."""
@@ -100,42 +101,37 @@ class Owner(Protocol):
         """The server named a session; return the id that the agent is given for it."""
 
 
-class HttpLeg:
-    """Receives the answer to one request. A sink for the session's commands on the way."""
+class HttpAnswer:
+    """Reads one HTTP answer; a subclass says what becomes of what was read.
+
+    There is no constructor, so that making a subclass's object takes one call: every
+    subclass sets all fields itself.
+    """
 
     __slots__ = (
         "_body",
-        "_event",
         "_facts",
         "_saw_id",
         "_size",
         "_splitter",
         "_status",
-        "driver",
         "exchange",
         "is_over",
         "key",
-        "owner",
     )
 
-    def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
-        self.owner = owner
-        self.driver = driver
-        self.key = key
-        self.exchange: ClientExchange | None = None
-        self.is_over = False
-        self._status = 0
-        self._facts = _NO_HEAD
-        self._body: list[bytes] = []
-        self._size = 0
-        self._splitter: EventSplitter | None = None
-        self._event: Event | None = None
-        self._saw_id = False
-
-    @property
-    def is_resumable(self) -> bool:
-        """Whether the agent can ask for the rest of this stream later."""
-        return self._saw_id
+    key: RequestId | None
+    """The request that waits for this answer; None when none does."""
+    exchange: ClientExchange | None
+    is_over: bool
+    _status: int
+    _facts: "_HeadFacts"
+    _body: list[bytes]
+    _size: int
+    _splitter: EventSplitter | None
+    """Set when the answer is a stream."""
+    _saw_id: bool
+    """Whether events have ids, so that the stream can be resumed."""
 
     def abort(self) -> None:
         """Nobody waits any more."""
@@ -153,10 +149,10 @@ class HttpLeg:
             facts = head.memo = _read_head(head)
         self._facts = facts
         if not facts.is_readable:
-            self._lose()
+            self._lose("the server's answer cannot be read")
         elif facts.is_stream and head.status == _OK:
             self._splitter = EventSplitter()
-            self.driver.outbox.later(self.owner.stream_started, head.status, self._render_headers())
+            self._start_stream()
 
     def received(self, chunk: bytes) -> None:
         """Take a part of the body."""
@@ -166,12 +162,12 @@ class HttpLeg:
             self._size += len(chunk)
             self._body.append(chunk)
             if self._size > MAX_ANSWER:
-                self._lose()
+                self._lose("the server's answer is too large")
             return
         try:
             events = self._splitter.feed(chunk)
         except EventTooLongError:
-            self._lose()
+            self._lose("the server's answer is too large")
             return
         for event in events:
             self._take_event(event)
@@ -190,13 +186,64 @@ class HttpLeg:
 
     def failed(self, error: PeerError) -> None:
         """There will be no complete answer."""
-        if self.is_over:
-            return
-        self.is_over = True
-        if self._splitter is not None:
-            self._end_stream()
-        else:
-            self.owner.failed(error.kind)
+        if not self.is_over:
+            self.is_over = True
+            self._break_off(error)
+
+    def _lose(self, reason: str) -> None:
+        """The answer cannot be read, or is too large; reading it again would not help."""
+        self.abort()
+        self._saw_id = False
+        self._break_off(PeerError("upstream_connection_failed", reason))
+
+    # For the subclass.
+
+    def _start_stream(self) -> None:
+        """The answer is a stream."""
+        raise NotImplementedError
+
+    def _take_event(self, event: Event) -> None:
+        """Take an event of the stream."""
+        raise NotImplementedError
+
+    def _end_stream(self) -> None:
+        """The stream is complete."""
+        raise NotImplementedError
+
+    def _take_whole(self, body: bytes) -> None:
+        """Take the whole body of an answer that is not a stream."""
+        raise NotImplementedError
+
+    def _break_off(self, error: PeerError) -> None:
+        """The answer will not be complete."""
+        raise NotImplementedError
+
+
+class HttpLeg(HttpAnswer):
+    """Receives the answer to one request. A sink for the session's commands on the way."""
+
+    __slots__ = ("_event", "driver", "owner")
+
+    passes_stream = True
+
+    def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
+        self.owner = owner
+        self.driver = driver
+        self.key = key
+        self.exchange = None
+        self.is_over = False
+        self._status = 0
+        self._facts = NO_HEAD
+        self._body = []
+        self._size = 0
+        self._splitter = None
+        self._event: Event | None = None
+        self._saw_id = False
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the agent can ask for the rest of this stream later."""
+        return self._saw_id
 
     # The sink's side.
 
@@ -217,6 +264,10 @@ class HttpLeg:
         self.driver.notify(frame)
 
     # Reading.
+
+    def _start_stream(self) -> None:
+        headers = self._render_headers()
+        self.driver.outbox.later(self.owner.stream_started, self._status, headers)
 
     def _take_event(self, event: Event) -> None:
         outbox = self.driver.outbox
@@ -250,7 +301,7 @@ class HttpLeg:
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
         elif not self._facts.is_json or not self.driver.feed(
-            made(ServerSent, (line, now(), read_quickly(line))), self
+            unchecked(ServerSent, (line, now(), read_quickly(line))), self
         ):
             self.owner.failed("upstream_connection_failed")
 
@@ -271,16 +322,11 @@ class HttpLeg:
             assert self.key is not None  # noqa: S101  requests only
             self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
 
-    def _lose(self) -> None:
-        """The answer cannot be read, or is too large."""
-        self.is_over = True
-        if self.exchange is not None:
-            self.exchange.abort()
+    def _break_off(self, error: PeerError) -> None:
         if self._splitter is not None:
-            self._saw_id = False
             self._end_stream()
         else:
-            self.owner.failed("upstream_connection_failed")
+            self.owner.failed(error.kind)
 
     def _said_status(self) -> int:
         return 502 if self._status in _NOT_OURS else self._status
@@ -326,7 +372,7 @@ def _read_head(head: ResponseHead) -> _HeadFacts:
     )
 
 
-_NO_HEAD: Final = _HeadFacts(
+NO_HEAD: Final = _HeadFacts(
     is_json=False, is_stream=False, is_readable=True, session="", headers=b""
 )
 """Before there is a head."""

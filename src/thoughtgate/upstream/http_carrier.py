@@ -1,20 +1,23 @@
-"""Carrying frames to a server over Streamable HTTP, in either era.
+"""An MCP client over Streamable HTTP, in either era.
 
-A request is a POST, its answer JSON or a stream of events. Before 2026-07-28 a session id
-ties the requests together and a GET stream brings what the server says unasked; from then
-on every request stands alone and closing its stream cancels it.
+A request is a POST, and its answer is JSON or a stream of events. Before 2026-07-28 a
+handshake opens a session: its id and revision go into every later request, the server sends
+its own messages on a GET stream, which is kept open, and an answer stream that breaks off is
+resumed. From 2026-07-28 on there is no session, and closing a request's stream cancels it.
 """
 
+import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import re
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeGuard
 
 from thoughtgate.errors import PeerError, PeerGone
-from thoughtgate.transports.http_client import ClientExchange, HttpPool
+from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
-from thoughtgate.upstream.client import Upstream
+from thoughtgate.upstream.http_answer import NO_HEAD, HttpAnswer
 from thoughtgate.wire.batch import one_line
-from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.headers import (
     LAST_EVENT,
     SESSION,
@@ -24,23 +27,47 @@ from thoughtgate.wire.headers import (
     mirrored,
     trace_headers,
 )
-from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.message import RESPONSE, Fault, Message, RequestId
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import LEGACY, version_in
-from thoughtgate.wire.sse import MEDIA_TYPE, EventSplitter, EventTooLongError
+from thoughtgate.wire.revisions import version_in
+from thoughtgate.wire.sse import MEDIA_TYPE, Event
 
-MAX_BODY: Final = 10 * 1024 * 1024
-"""Bytes of one JSON answer, as on stdio."""
+RETRY_S: Final = 1.0
+"""The first delay before a stream is opened again, unless the server names another."""
+MIN_RETRY_S: Final = 0.05
+MAX_RETRY_S: Final = 30.0
+"""The longest delay; a stream that stays open this long is a success even if it is silent."""
+MAX_RESUMES: Final = 8
+"""Attempts to resume an answer, one after the other, that bring no event."""
+MAX_DOUBLINGS: Final = 10
 
 _OK: Final = range(200, 300)
-_ACCEPTED: Final = 202
 _NOT_FOUND: Final = 404
-_ACCEPT: Final = [
+_REFUSED: Final = range(400, 500)
+_NO_STREAM: Final = frozenset({404, 405})
+"""What a server answers to a GET if it has no stream, or no longer knows the session."""
+_POST: Final = [
     (b"content-type", b"application/json"),
     (b"accept", b"application/json, text/event-stream"),
 ]
+_RETRY: Final = re.compile(rb"(?:^|[\r\n])retry: ?([0-9]{1,9})(?=[\r\n])")
+_FAILED: Final = "upstream_connection_failed"
 
 ParamHeaders = Callable[[str], tuple[ParamHeader, ...]]
+"""Returns the arguments of a tool that are repeated in headers."""
+
+
+class FrameReceiver(Protocol):
+    """Who is told what the server sends."""
+
+    def took(self, line: bytes, message: Message | Fault) -> None:
+        """The server sent a message: its bytes, and what they say."""
+
+    def failed(self, ident: RequestId, error: PeerError) -> None:
+        """A request will not be answered."""
+
+    def lost(self, gone: PeerGone) -> None:
+        """The session is gone; the request that showed it is reported as well."""
 
 
 class HttpCarrier:
@@ -49,190 +76,227 @@ class HttpCarrier:
     pid = 0
     exit_code: int | None = None
 
-    def __init__(self, pool: HttpPool, param_headers: ParamHeaders | None = None) -> None:
+    def __init__(self, pool: HttpPool, param_headers: ParamHeaders = lambda _tool: ()) -> None:
         self._pool = pool
         self._param_headers = param_headers
-        self._upstream: Upstream | None = None
-        self._open: dict[RequestId, _Answer] = {}
-        self._others: set[_Answer] = set()
+        self._receiver: FrameReceiver
+        self._open: dict[RequestId | None, _Answer] = {}
+        """Requests without an answer."""
         self._stream: _Answer | None = None
+        """The server's own stream, also while it waits to be opened again."""
         self._session = b""
-        self._version = ""
+        self._version = b""
         self._closed = False
 
-    async def open(self, upstream: Upstream) -> None:
+    async def open(self, receiver: FrameReceiver) -> None:
         """Nothing is connected before the first request."""
-        self._upstream = upstream
+        self._receiver = receiver
 
     def send(self, body: dict[str, Any]) -> None:
         """POST one message."""
-        ident = body.get("id") if "method" in body else None
-        answer = _Answer(self, ident)
-        if ident is None:
-            self._others.add(answer)
-        else:
-            self._open[ident] = answer
-        data = render(body)
-        answer.exchange = self._pool.send(b"POST", self._headers(body), data, answer)
+        self.post(body, render(body))
+
+    def post(self, body: dict[str, Any], data: bytes) -> None:
+        """POST one message whose bytes are there already."""
+        method = body.get("method", "")
+        answer = _Answer(self, body.get("id") if method else None, method)
+        if answer.key is not None:
+            self._open[answer.key] = answer
+        answer.exchange = self._pool.send(b"POST", self._headers(method, body), data, answer)
 
     def abandon(self, ident: RequestId) -> bool:
-        """From 2026-07-28 on, closing the stream is the cancellation."""
+        """Close the request's stream; without a handshake, that is the cancellation."""
         answer = self._open.pop(ident, None)
-        if answer is None:
-            return True
-        answer.give_up()
-        return self._version not in LEGACY
-
-    def agreed(self, version: str) -> None:
-        """Speak this revision from now on; a legacy server may push on a stream of its own."""
-        self._version = version
-        if version in LEGACY and self._stream is None:
-            self._listen()
+        if answer is not None:
+            answer.abort()
+        return not self._has_handshake
 
     async def close(self) -> None:
         """End the session and close every connection."""
         self._closed = True
+        for answer in (*self._open.values(), self._stream):
+            if answer is not None:
+                answer.abort()
         if self._session:
             # A courtesy: the session would end by itself.
             with contextlib.suppress(PeerError):
-                await self._pool.request("DELETE", self._session_headers(), timeout_s=1.0)
+                await self._pool.request("DELETE", self._known(), timeout_s=1.0)
         await self._pool.close()
 
-    # For the answers.
+    # What the answers report.
 
-    def took(self, line: bytes) -> None:
+    def named_session(self, session: str) -> None:
+        """The answer to ``initialize`` names the session."""
+        self._session = session.encode("latin-1")
+
+    def took(self, answer: "_Answer", line: bytes, message: Message | Fault) -> None:
         """A message came."""
-        if self._upstream is not None and not self._closed:
-            self._upstream.took(line)
-
-    def learned_session(self, headers: Headers) -> None:
-        """The answer to ``initialize`` may carry the session's id."""
-        for name, value in headers:
-            if name == SESSION and not self._session:
-                self._session = value
-
-    def over(self, answer: "_Answer", error: PeerError | None) -> None:
-        """An exchange has ended."""
-        self._others.discard(answer)
-        if answer is self._stream:
-            self._stream = None
+        if self._closed:
             return
-        ident = answer.ident
-        if ident is None or self._open.pop(ident, None) is None:
-            return
-        if self._upstream is not None:
-            lost = PeerError("upstream_connection_failed", "the server's answer broke off")
-            self._upstream.failed(ident, error or lost)
+        if _is_answer(message, answer.key) and self._is_open(answer):
+            del self._open[answer.key]
+            if answer.method == "initialize":
+                self._learn_version(message.body.get("result"))
+        self._receiver.took(line, message)
 
-    def refused(self, answer: "_Answer", status: int, body: bytes) -> None:
-        """The server answered with an HTTP error; a JSON-RPC error in it is the answer."""
-        if status == _NOT_FOUND and self._session and answer.ident is not None:
+    def missing(self, answer: "_Answer") -> None:
+        """The server answered 404: to a request of a session this says that the session is gone."""
+        if self._session and self._is_open(answer):
             self._session = b""
-            if self._upstream is not None:
-                self._upstream.lost(PeerGone("the server ended the session"))
-            return
-        if answer.ident is not None and _answers(body, answer.ident):
-            self.took(one_line(body))
-            return
-        kind = "upstream_connection_failed"
-        text = f"the server answered with HTTP status {status}"
-        self.over(answer, PeerError(kind, text))
+            self._receiver.lost(PeerGone("the server ended the session"))
 
-    def _headers(self, body: dict[str, Any]) -> Headers:
-        params = body.get("params")
-        traced = [*trace_headers(params), *companion_headers(params)]
+    def over(self, answer: "_Answer", error: PeerError) -> None:
+        """An exchange has ended; ``error`` says why a request that still waits has no answer."""
+        if self._closed:
+            return
+        if answer is self._stream:
+            if answer.has_no_stream:
+                self._stream = None
+            else:
+                self._open_later(answer)
+        elif answer.key is not None and self._is_open(answer):
+            if self._has_handshake and answer.is_resumable:
+                self._open_later(answer)
+            else:
+                del self._open[answer.key]
+                self._receiver.failed(answer.key, error)
+        elif answer.method == "notifications/initialized":
+            self._listen()
+
+    def _is_open(self, answer: "_Answer") -> bool:
+        return self._open.get(answer.key) is answer
+
+    def _learn_version(self, result: Any) -> None:
+        version = result.get("protocolVersion") if type(result) is dict else None
+        if type(version) is str:
+            self._version = version.encode("ascii", "replace")
+
+    # Streams that are opened with GET.
+
+    def _listen(self) -> None:
+        if self._stream is not None:
+            self._stream.abort()
+        self._stream = _Answer(self, None, "")
+        self._get(self._stream)
+
+    def _open_later(self, answer: "_Answer") -> None:
+        loop = asyncio.get_running_loop()
+        answer.timer = loop.call_later(answer.next_delay(), self._get, answer)
+
+    def _get(self, answer: "_Answer") -> None:
+        headers = [(b"accept", MEDIA_TYPE), *self._known(), *answer.restart()]
+        answer.exchange = self._pool.send(b"GET", headers, b"", answer)
+
+    # Headers.
+
+    def _headers(self, method: str, body: dict[str, Any]) -> Headers:
+        params: Any = body.get("params")
+        headers = [*_POST, *trace_headers(params), *companion_headers(params)]
         version = version_in(params)
-        method = body.get("method")
-        if version is not None and type(method) is str and type(params) is dict:
-            wanted: tuple[ParamHeader, ...] = ()
-            if method == "tools/call" and self._param_headers is not None:
-                wanted = self._param_headers(str(params.get("name")))
-            return [*_ACCEPT, *traced, *mirrored(method, params, version, wanted)]
-        return [*_ACCEPT, *traced, *self._session_headers()]
+        if version is not None and method:
+            wanted = self._param_headers(str(params.get("name"))) if method == "tools/call" else ()
+            return headers + mirrored(method, params, version, wanted)
+        return headers if method == "initialize" else headers + self._known()
 
-    def _session_headers(self) -> Headers:
-        headers: Headers = []
-        if self._session:
-            headers.append((SESSION, self._session))
-        if self._version:
-            headers.append((VERSION, self._version.encode()))
-        return headers
+    def _known(self) -> Headers:
+        """Return what the handshake settled."""
+        known = ((SESSION, self._session), (VERSION, self._version))
+        return [(name, value) for name, value in known if value]
 
-    def _listen(self, last_event: bytes = b"") -> None:
-        headers: Headers = [(b"accept", MEDIA_TYPE), *self._session_headers()]
-        if last_event:
-            headers.append((LAST_EVENT, last_event))
-        self._stream = _Answer(self, None)
-        self._stream.exchange = self._pool.send(b"GET", headers, b"", self._stream)
+    @property
+    def _has_handshake(self) -> bool:
+        return bool(self._session or self._version)
 
 
-class _Answer:
-    """Receives one HTTP response."""
+class _Answer(HttpAnswer):
+    """One answer, or the server's own stream; goes on to be itself when it is opened again."""
 
-    def __init__(self, carrier: HttpCarrier, ident: RequestId | None) -> None:
+    def __init__(self, carrier: HttpCarrier, key: RequestId | None, method: str) -> None:
         self._carrier = carrier
-        self.ident = ident
-        self.exchange: ClientExchange | None = None
+        self.key = key
+        self.method = method
+        self.timer: asyncio.TimerHandle | None = None
+        self._saw_id = False
+        self._last = b""
+        self._retry_s = RETRY_S
+        self._attempts = 0
+        self.exchange = None
+        self.restart()
+
+    def restart(self) -> Headers:
+        """Wait for an answer from its beginning; return the headers that name the place to resume."""
+        self.is_over = False
         self._status = 0
-        self._events: EventSplitter | None = None
-        self._body = bytearray()
-        self._given_up = False
+        self._facts = NO_HEAD
+        self._body = []
+        self._size = 0
+        self._splitter = None
+        self._began = asyncio.get_running_loop().time()
+        return [(LAST_EVENT, self._last)] if self._saw_id else []
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether to ask for the rest of this answer."""
+        return self._saw_id and self._attempts < MAX_RESUMES
+
+    @property
+    def has_no_stream(self) -> bool:
+        """Whether the server has refused to open its own stream."""
+        return self._status in _NO_STREAM
+
+    def next_delay(self) -> float:
+        """Return the seconds until the next attempt; they double with each that brings nothing."""
+        if asyncio.get_running_loop().time() - self._began >= MAX_RETRY_S:
+            self._attempts = 0
+        doubled: float = self._retry_s * 2 ** min(self._attempts, MAX_DOUBLINGS)
+        self._attempts += 1
+        return min(doubled, MAX_RETRY_S)
+
+    def abort(self) -> None:
+        """Nobody waits any more."""
+        super().abort()
+        if self.timer is not None:
+            self.timer.cancel()
 
     def started(self, head: ResponseHead) -> None:
-        self._status = head.status
-        self._carrier.learned_session(head.headers)
-        kind = next((value for name, value in head.headers if name == b"content-type"), b"")
-        if head.status in _OK and kind.split(b";")[0].strip().lower() == MEDIA_TYPE:
-            self._events = EventSplitter()
+        """Read the head; the session's id may be in it."""
+        super().started(head)
+        if self.method == "initialize" and self._facts.session and head.status in _OK:
+            self._carrier.named_session(self._facts.session)
 
-    def received(self, chunk: bytes) -> None:
-        if self._events is None:
-            self._body += chunk
-            if len(self._body) > MAX_BODY:
-                self._stop("the server's answer is too large")
-            return
-        try:
-            events = self._events.feed(chunk)
-        except EventTooLongError:
-            self._stop("the server's answer is too large")
-            return
-        for event in events:
-            if event.is_message and event.data and not self._given_up:
-                self._carrier.took(event.data)
+    def _start_stream(self) -> None:
+        """Its events say more."""
 
-    def ended(self) -> None:
-        if self._given_up:
-            return
-        if self._status not in _OK:
-            self._carrier.refused(self, self._status, bytes(self._body))
-        elif self._events is None and self._body and self._status != _ACCEPTED:
-            self._carrier.took(one_line(bytes(self._body)))
-        self._carrier.over(self, None)
+    def _take_event(self, event: Event) -> None:
+        self._attempts = 0
+        if event.id is not None:
+            self._last = event.id
+            self._saw_id = bool(event.id)
+        if found := _RETRY.search(event.raw):
+            self._retry_s = max(int(found[1]) / 1000, MIN_RETRY_S)
+        if event.data and event.is_message and not self.is_over:
+            line = one_line(event.data)
+            self._carrier.took(self, line, read_quickly(line))
 
-    def failed(self, error: PeerError) -> None:
-        if not self._given_up:
-            self._carrier.over(self, error)
+    def _end_stream(self) -> None:
+        self._break_off(PeerError(_FAILED, "the server's answer broke off"))
 
-    def give_up(self) -> None:
-        """Nobody waits any more."""
-        self._given_up = True
-        if self.exchange is not None:
-            self.exchange.abort()
+    def _take_whole(self, body: bytes) -> None:
+        if self._status in _REFUSED:
+            self._saw_id = False  # The server does not know the event.
+        if self._status == _NOT_FOUND:
+            self._carrier.missing(self)
+        if self.key is not None and self._facts.is_json:
+            line = one_line(body)
+            message = read_quickly(line)
+            if self._status in _OK or _is_answer(message, self.key):
+                self._carrier.took(self, line, message)
+        reason = f"the server did not answer the request (HTTP status {self._status})"
+        self._break_off(PeerError(_FAILED, reason))
 
-    def _stop(self, reason: str) -> None:
-        self.give_up()
-        self._carrier.over(self, PeerError("upstream_connection_failed", reason))
+    def _break_off(self, error: PeerError) -> None:
+        self._carrier.over(self, error)
 
 
-def _answers(body: bytes, ident: RequestId) -> bool:
-    """Tell whether an HTTP error carries the JSON-RPC error of this request."""
-    message = read_frame(one_line(body.strip()))
-    return isinstance(message, Message) and message.shape == RESPONSE and message.id == ident
-
-
-def auth_headers(headers: Mapping[str, str], token: str) -> Headers:
-    """Return the headers that every request to a server carries."""
-    made = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    if token:
-        made.append((b"authorization", b"Bearer " + token.encode()))
-    return made
+def _is_answer(message: Message | Fault, key: RequestId | None) -> TypeGuard[Message]:
+    return isinstance(message, Message) and message.shape == RESPONSE and message.id == key

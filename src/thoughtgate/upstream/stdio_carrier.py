@@ -89,9 +89,6 @@ class StdioCarrier:
         del ident
         return False
 
-    def agreed(self, version: str) -> None:
-        """Nothing on a pipe depends on the revision."""
-
     async def close(self) -> None:
         """Stop the process and everything it started; nothing more is received from it."""
         self._receiver = None

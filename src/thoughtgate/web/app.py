@@ -1,4 +1,4 @@
-"""The console as one ASGI application: its routes, behind its guard."""
+"""The console's ASGI application: its routes, behind the request checks."""
 
 from importlib.resources import files
 from typing import Final
@@ -11,13 +11,13 @@ from starlette.routing import Route
 from thoughtgate.errors import StoreError
 from thoughtgate.web.approval import ApprovalPage
 from thoughtgate.web.calls import CallsPage
+from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.grants import GrantsPage
 from thoughtgate.web.inbox import InboxPage
 from thoughtgate.web.live import LiveStream
 from thoughtgate.web.login import LoginPage
-from thoughtgate.web.request_checks import App, Guard
+from thoughtgate.web.request_checks import App, RequestCheckMiddleware
 from thoughtgate.web.servers import ServersPage
-from thoughtgate.web.site import Site
 from thoughtgate.web.stats import StatsPage
 from thoughtgate.web.traffic import TrafficPage
 from thoughtgate.web.webhook import WebhookEndpoint
@@ -27,13 +27,13 @@ STATIC: Final = {
     "console.js": "text/javascript",
     "mark.svg": "image/svg+xml",
 }
-"""Everything a page loads; nothing else can be fetched by a path."""
+"""The files that pages load; no other file can be requested."""
 
 
-def make_app(site: Site, port: int) -> App:
-    """Return the console's application for a listener on a port of the loopback."""
-    login, inbox, approval = LoginPage(site), InboxPage(site), ApprovalPage(site)
-    calls, grants = CallsPage(site), GrantsPage(site)
+def make_app(context: ConsoleContext, port: int) -> App:
+    """Return the console's application for a listener on a loopback port."""
+    login, inbox, approval = LoginPage(context), InboxPage(context), ApprovalPage(context)
+    calls, grants = CallsPage(context), GrantsPage(context)
     static = {
         name: files("thoughtgate.web").joinpath("static", name).read_bytes() for name in STATIC
     }
@@ -41,15 +41,17 @@ def make_app(site: Site, port: int) -> App:
     def serve_static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in static:
-            return Response("there is nothing here\n", 404, media_type="text/plain")
+            return Response("not found\n", 404, media_type="text/plain")
         return Response(static[name], media_type=STATIC[name])
 
     def not_found(request: Request, error: Exception) -> Response:
         del error
-        return site.say(request, 404, "There is nothing here", "The address leads nowhere.")
+        return context.render_message(
+            request, 404, "Page not found", "The console has no page at this address."
+        )
 
     def unavailable(request: Request, error: Exception) -> Response:
-        return site.say(request, 503, "This cannot be read now", str(error))
+        return context.render_message(request, 503, "Temporarily unavailable", str(error))
 
     routes = [
         Route("/login/{code}", login.sign_in),
@@ -57,17 +59,19 @@ def make_app(site: Site, port: int) -> App:
         Route("/static/{name}", serve_static),
         Route("/", inbox.page),
         Route("/cards", inbox.cards),
-        Route("/live", LiveStream(site).serve),
+        Route("/live", LiveStream(context).serve),
         Route("/approvals/{ident}", approval.page),
         Route("/approvals/{ident}", approval.decide, methods=["POST"]),
-        Route("/traffic", TrafficPage(site).page),
+        Route("/traffic", TrafficPage(context).page),
         Route("/calls", calls.page),
         Route("/calls/{ident}", calls.one),
-        Route("/servers", ServersPage(site).page),
+        Route("/servers", ServersPage(context).page),
         Route("/grants", grants.page),
         Route("/grants/{ident}/revoke", grants.revoke, methods=["POST"]),
-        Route("/stats", StatsPage(site).page),
-        Route("/webhook/decision", WebhookEndpoint(site).decide, methods=["POST"]),
+        Route("/stats", StatsPage(context).page),
+        Route("/webhook/decision", WebhookEndpoint(context).decide, methods=["POST"]),
     ]
     app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
-    return Guard(app, site.sessions, port, refused=site.refused, turn_away=login.turn_away)
+    return RequestCheckMiddleware(
+        app, context.sessions, port, refused=context.refused, reject=login.reject
+    )

@@ -1,4 +1,4 @@
-"""One approval: everything about it, and the form that decides it."""
+"""The page of one approval: its details, and the form that decides it."""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -7,71 +7,77 @@ from starlette.responses import RedirectResponse, Response
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Remember
-from thoughtgate.web.inbox import barred
-from thoughtgate.web.site import Site, read_form
+from thoughtgate.web.console_context import ConsoleContext, read_form
+from thoughtgate.web.inbox import reason_cannot_decide
 
 DECISIONS = {"approve": True, "deny": False}
 
 FORM = "decide"
-"""What the form's token says that the form does."""
+"""The action that the form's token is bound to."""
 
 
 class ApprovalPage:
-    """Serves one approval and takes decisions."""
+    """Serves one approval and accepts decisions."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     def page(self, request: Request) -> Response:
-        """Serve the whole story of one approval."""
-        found = self._site.desk.get(request.path_params["ident"])
+        """Serve the details of one approval."""
+        found = self._context.desk.get(request.path_params["ident"])
         if isinstance(found, Refusal):
-            return self._site.say(request, 404, "There is no such approval", found.text)
-        bar = barred(found, self._site.desk.by) if found.status == PENDING else ""
-        return self._site.page(request, "approval.html", approval=found, bar=bar)
+            return self._context.render_message(request, 404, "Approval not found", found.text)
+        bar = reason_cannot_decide(found, self._context.desk.by) if found.status == PENDING else ""
+        return self._context.render_page(request, "approval.html", approval=found, bar=bar)
 
     async def decide(self, request: Request) -> Response:
-        """Take a decision, if the form is genuine and somebody still waits."""
+        """Apply a decision, if the form is valid and the call still waits."""
         form = await read_form(request)
         if form is None:
-            self._site.refused("unreadable form", request.url.path)
-            return self._site.say(request, 400, "This form cannot be read", "Nothing was decided.")
+            self._context.refused("unreadable form", request.url.path)
+            return self._context.render_message(
+                request, 400, "Invalid form", "Nothing was decided. Load the page again."
+            )
         return await run_in_threadpool(self._decide, request, form)
 
     def _decide(self, request: Request, form: dict[str, str]) -> Response:
-        site, ident = self._site, request.path_params["ident"]
-        found = site.desk.get(ident)
+        context, ident = self._context, request.path_params["ident"]
+        found = context.desk.get(ident)
         digest = found.digest if isinstance(found, Approval) else ""
-        if not site.is_genuine(request, form, FORM, ident, digest):
+        if not context.verify_form(request, form, FORM, ident, digest):
             text = (
-                "It was used before, is out of date, or did not come from this console. "
-                "Nothing was decided: load the page again and look at the question once more."
+                "Nothing was decided: the form was already submitted, has expired, or did not "
+                "come from this console. Load the page again and review the request."
             )
-            return site.say(request, 403, "This form is not valid", text)
+            return context.render_message(request, 403, "Invalid form", text)
         choice = DECISIONS.get(form.get("decision", ""))
         remember = read_remember(form)
         if choice is None or isinstance(remember, Refusal):
-            text = remember.text if isinstance(remember, Refusal) else "Approve or deny."
-            return site.say(request, 400, "Nothing was decided", text)
-        decided = site.desk.decide(
+            text = remember.text if isinstance(remember, Refusal) else "Choose approve or deny."
+            return context.render_message(request, 400, "Nothing was decided", text)
+        decided = context.desk.decide(
             ident, approve=choice, reason=form.get("reason", "").strip(), remember=remember
         )
         if isinstance(decided, Refusal):
             status = 403 if decided.kind in {"not_allowed", "self"} else 409
-            return site.say(request, status, "Nothing was decided", f"{decided.text}.")
+            return context.render_message(
+                request, status, "Nothing was decided", f"{decided.text}."
+            )
         return RedirectResponse(f"/?noted={decided.id}", 303)
 
 
 def read_remember(form: dict[str, str]) -> Remember | Refusal | None:
-    """Return what is to be remembered beyond this call."""
+    """Return how the decision applies to later calls; None for this call only."""
     lifetime, scope = form.get("remember", ""), form.get("scope", EXACT)
     if not lifetime:
         return None
     if scope not in SCOPES:
-        return Refusal("cannot_remember", "Remember this call or this tool.")
+        return Refusal("cannot_remember", "The scope must be this call or this tool.")
     if lifetime in {ONCE, SESSION}:
         return Remember(lifetime, scope)
     try:
         return Remember(UNTIL, scope, parse_duration(lifetime[:32]))
     except ValueError:
-        return Refusal("cannot_remember", "Remember once, for the session or for a time.")
+        return Refusal(
+            "cannot_remember", "Remember once, for the session, or for a duration such as 1h."
+        )

@@ -1,8 +1,8 @@
-"""Arguments as a person reads them: a tree of names and values, long values folded.
+"""Rendering of arguments as an HTML tree of names and values, with long values collapsed.
 
-Values come from agents. They are escaped, never links, and what a browser would not show
-(control characters, reversed text, look-alike spaces) is written out, so that a page
-cannot be made to say something else than what would be called.
+Values come from agents. They are escaped and never become links. Characters that a browser
+would not show (control characters, text direction marks, unusual spaces) are written as escape
+sequences, so that the page always shows what would really be called.
 """
 
 import json
@@ -13,22 +13,22 @@ from markupsafe import Markup, escape
 from thoughtgate.policy.redaction import MASK
 
 FOLD_CHARACTERS: Final = 700
-"""Longer text is folded: about seven lines of a card. What is short is read, not unfolded."""
+"""Longer text is collapsed; this is about seven lines of a card."""
 FOLD_LINES: Final = 14
 PEEK: Final = 110
-"""Characters of a folded text that stand in its summary."""
+"""Characters of a collapsed text that are shown in its summary."""
 
 MAX_DEPTH: Final = 8
-"""Deeper values are shown as JSON: a tree of that depth is not read as one."""
+"""Deeper values are shown as JSON, because such a deep tree is hard to read."""
 
 FOLD_ITEMS: Final = 20
-"""Longer lists are folded."""
+"""Longer lists are collapsed."""
 
 _KEPT: Final = frozenset("\n\t ")
 
 
 def visible(text: str) -> str:
-    """Return text with everything a browser would hide or obey written out."""
+    """Escape every character that a browser would hide or interpret."""
     if text.isprintable():
         return text
     return "".join(
@@ -40,7 +40,7 @@ def visible(text: str) -> str:
 
 
 def render_arguments(text: str) -> Markup:
-    """Return arguments, given as JSON text, as a tree."""
+    """Render arguments, given as JSON text, as an HTML tree."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -51,7 +51,7 @@ def render_arguments(text: str) -> Markup:
 
 
 def pretty_json(text: str) -> str:
-    """Return JSON text with line breaks, invisible characters written out."""
+    """Return indented JSON text with invisible characters escaped."""
     try:
         return visible(json.dumps(json.loads(text), indent=2, ensure_ascii=False))
     except ValueError:
@@ -87,7 +87,7 @@ def _items(value: list[Any], depth: int) -> Markup:
 def _text(text: str) -> Markup:
     if text == MASK:
         return Markup(
-            '<span class="masked" title="a secret; the server gets it as it is">{}</span>'
+            '<span class="masked" title="a masked secret; the server gets the real value">{}</span>'
         ).format(MASK)
     shown = visible(text)
     lines = shown.count("\n") + 1

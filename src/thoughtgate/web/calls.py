@@ -1,4 +1,4 @@
-"""Calls: a search in the ledger, and one call's story from request to result."""
+"""The calls page, which searches the ledger, and the page of a single call."""
 
 from typing import Any, Final
 
@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thoughtgate.config.durations import parse_duration
-from thoughtgate.web.happening import tell
-from thoughtgate.web.site import Site
+from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.event_summary import summarize
 
 SHOWN: Final = 100
 MAX_WORD: Final = 200
-"""Characters of a search word."""
+"""Maximum characters of a search term."""
 
 DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
 STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
@@ -29,15 +29,15 @@ SPANS: Final = (
 class CallsPage:
     """Serves the search and single calls."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     def page(self, request: Request) -> Response:
-        """Serve the calls that pass a filter."""
+        """Serve the calls that match the filters."""
         asked = _asked(request)
         faults = _faults(asked)
         asked = {name: word[:MAX_WORD] for name, word in asked.items()}
-        return self._site.page(
+        return self._context.render_page(
             request,
             "calls.html",
             calls=[] if faults else self._find(asked),
@@ -48,37 +48,37 @@ class CallsPage:
         )
 
     def one(self, request: Request) -> Response:
-        """Serve one call."""
+        """Serve one call with all its events."""
         ident = request.path_params["ident"]
-        call = self._site.record.call(ident)
+        call = self._context.record.call(ident)
         if call is None:
-            text = "The record does not know it, or no longer."
-            return self._site.say(request, 404, "There is no such call", text)
-        story = [tell(event) for event in self._site.record.story(ident)]
-        return self._site.page(request, "call.html", call=call, story=story)
+            text = "The record does not contain this call, or no longer does."
+            return self._context.render_message(request, 404, "Call not found", text)
+        story = [summarize(event) for event in self._context.record.story(ident)]
+        return self._context.render_page(request, "call.html", call=call, story=story)
 
     def _find(self, asked: dict[str, str]) -> list[dict[str, Any]]:
         wanted = {name: word for name, word in asked.items() if name != "since"}
         ago = asked["since"]
-        since = self._site.desk.clock() - parse_duration(ago) if ago else 0.0
-        return self._site.record.calls(SHOWN, since, **wanted)
+        since = self._context.desk.clock() - parse_duration(ago) if ago else 0.0
+        return self._context.record.calls(SHOWN, since, **wanted)
 
 
 def _asked(request: Request) -> dict[str, str]:
-    """Return what is searched for, words of ours in the case that we write them in."""
+    """Return the filters of a request, with verdicts and statuses in upper case."""
     asked = {name: request.query_params.get(name, "").strip() for name in FILTERS}
     for name in CHOICES:
         asked[name] = asked[name].upper()
     ago = asked["since"]
-    # Of durations only those of ISO 8601 are written in capitals.
+    # ISO 8601 durations ("PT1H") are upper case, ours ("1h") are lower case.
     asked["since"] = ago.upper() if ago[:1] in {"p", "P"} else ago.lower()
     return asked
 
 
 def _faults(asked: dict[str, str]) -> list[str]:
-    """Say what cannot be searched for: such a search finds nothing, rather than everything."""
+    """Return what is wrong with the filters; an invalid search must not return all calls."""
     faults = [
-        f"{name} has at most {MAX_WORD} characters"
+        f"{name} must have at most {MAX_WORD} characters"
         for name, word in asked.items()
         if len(word) > MAX_WORD
     ]
@@ -86,15 +86,15 @@ def _faults(asked: dict[str, str]) -> list[str]:
         return faults
     for name, words in CHOICES.items():
         if asked[name] and asked[name] not in words:
-            said = asked[name].lower()
-            faults.append(f"{name} is one of {', '.join(words).lower()}, not {said}")
+            given = asked[name].lower()
+            faults.append(f"{name} must be one of {', '.join(words).lower()}, not {given}")
     try:
         parse_duration(asked["since"] or "1h")
     except ValueError:
-        faults.append(f"since is a span of time such as 15m, 1h or 7d, not {asked['since']}")
+        faults.append(f"since must be a duration such as 15m, 1h or 7d, not {asked['since']}")
     return faults
 
 
 def _spans(chosen: str) -> tuple[tuple[str, str], ...]:
-    """Return the spans to choose from, and the one that is chosen."""
+    """Return the durations to choose from, including the chosen one."""
     return SPANS if chosen in dict(SPANS) else (*SPANS, (chosen, chosen))

@@ -1,4 +1,4 @@
-"""Making a console: on a listener of its own, or on that of a gate that runs anyway."""
+"""Creating a console, on its own listener or on the listener of a running gate."""
 
 import contextlib
 import sys
@@ -15,29 +15,30 @@ from thoughtgate.status.approval_actions import open_console_desk
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.app import make_app
+from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.console_sessions import ConsoleSessions, sign_in_link
 from thoughtgate.web.request_checks import App
-from thoughtgate.web.sessions import Sessions, sign_in_link
-from thoughtgate.web.site import Site
 
-MAX_TOLD: Final = 60
-"""Refusals put on record in a minute: a page that tries a thousand times is told of once."""
+MAX_REPORTS: Final = 60
+"""Refused requests reported per minute, so that a hostile page cannot flood the record."""
 
 _MINUTE_S: Final = 60.0
 
-Told = Callable[[str, str], None]
+ReportRefusal = Callable[[str, str], None]
+"""Called with the reason and the path of a refused request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A console and how to get in."""
+    """A console's application and its sign-in links."""
 
     app: App
-    site: Site
+    context: ConsoleContext
     port: int
 
     def new_link(self) -> str:
-        """Return a link that signs one browser in, once."""
-        return sign_in_link(self.site.sessions, self.port)
+        """Return a sign-in link that works once."""
+        return sign_in_link(self.context.sessions, self.port)
 
 
 def make_console(
@@ -47,24 +48,24 @@ def make_console(
     port: int,
     *,
     record: str = "",
-    refused: Told | None = None,
-    sessions: Sessions | None = None,
+    refused: ReportRefusal | None = None,
+    sessions: ConsoleSessions | None = None,
 ) -> Console:
-    """Make the console of a state directory, for a listener on a port of the loopback.
+    """Create the console of a state directory, for a listener on a loopback port.
 
     Raises:
         StoreError: the approvals cannot be opened.
     """
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
-    site = Site(
+    context = ConsoleContext(
         open_console_desk(state),
         ConsoleRecord(path),
-        sessions or Sessions(port, now),
-        Throttled(refused or complain),
+        sessions or ConsoleSessions(port, now),
+        ThrottledReport(refused or report_to_stderr),
         webhook_keys(loaded.settings, environ),
     )
-    return Console(make_app(site, port), site, port)
+    return Console(make_app(context, port), context, port)
 
 
 @contextlib.asynccontextmanager
@@ -75,12 +76,12 @@ async def open_console(
     port: int = 0,
     *,
     record: str = "",
-    refused: Told | None = None,
+    refused: ReportRefusal | None = None,
 ) -> AsyncIterator[Console]:
-    """Serve a console on a port of its own until the context ends.
+    """Serve a console on its own port until the context ends.
 
     Raises:
-        UsageError: the port is taken.
+        UsageError: the port is in use.
         StoreError: the approvals cannot be opened.
     """
     with open_listener(port, "--port") as listener:
@@ -90,28 +91,28 @@ async def open_console(
             async with serve_app(console.app, listener):
                 yield console
         finally:
-            console.site.desk.close()
+            console.context.desk.close()
 
 
-def complain(reason: str, path: str) -> None:
-    """Tell the operator of a refusal; for a console without a gate's record."""
+def report_to_stderr(reason: str, path: str) -> None:
+    """Report a refused request to the operator, for a console without a gate's record."""
     sys.stderr.write(f"thoughtgate: console refused a request: {reason} at {path[:100]!a}\n")
 
 
-class Throttled:
-    """Tells of refusals, but not of every one in a flood."""
+class ThrottledReport:
+    """Reports refused requests, at most ``MAX_REPORTS`` per minute."""
 
-    def __init__(self, tell: Told, clock: Callable[[], float] = monotonic) -> None:
-        self._tell = tell
+    def __init__(self, report: ReportRefusal, clock: Callable[[], float] = monotonic) -> None:
+        self._report = report
         self._clock = clock
         self._since = 0.0
-        self._told = 0
+        self._count = 0
 
     def __call__(self, reason: str, path: str) -> None:
-        """Tell, if not too many were told of in this minute."""
+        """Report a refusal, unless this minute already had too many."""
         at = self._clock()
         if at - self._since > _MINUTE_S:
-            self._since, self._told = at, 0
-        self._told += 1
-        if self._told <= MAX_TOLD:
-            self._tell(reason, path)
+            self._since, self._count = at, 0
+        self._count += 1
+        if self._count <= MAX_REPORTS:
+            self._report(reason, path)

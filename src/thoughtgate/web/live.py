@@ -1,7 +1,7 @@
-"""Live updates: one stream of server-sent events a page, fed from the store and the record.
+"""Live updates: one stream of server-sent events per page, fed by the store and the record.
 
-A stream tells that the inbox has changed, and where asked brings the rows of new traffic.
-The page fetches the rest, so a stream that is cut loses nothing.
+A stream reports that the inbox has changed and, on request, sends the rows of new traffic. The
+page fetches everything else itself, so a broken stream loses nothing.
 """
 
 import asyncio
@@ -15,36 +15,36 @@ from starlette.responses import Response, StreamingResponse
 
 from thoughtgate.core.record_events import MESSAGE
 from thoughtgate.errors import StoreError
-from thoughtgate.web.happening import tell
-from thoughtgate.web.site import Site, session_of
+from thoughtgate.web.console_context import ConsoleContext, session_of
+from thoughtgate.web.event_summary import summarize
 
 LOOK_EVERY_S: Final = 0.4
-"""How soon a page shows what happened; a look costs microseconds."""
+"""How often the store and the record are polled, which costs microseconds."""
 
 ALIVE_EVERY_S: Final = 15.0
-"""How often a silent stream shows that it lives."""
+"""How often a comment is sent on an idle stream, so that broken connections are detected."""
 
 TIDY_EVERY_S: Final = 5.0
-"""How often questions of gates that are gone are looked for."""
+"""How often requests of gates that no longer run are closed."""
 
 MAX_STREAMS: Final = 24
-"""Streams at once; a browser opens one a tab."""
+"""Maximum number of open streams; a browser opens one per tab."""
 
 MAX_ROWS: Final = 100
-"""New events told in one look; a flood is cut, the record has it all."""
+"""Maximum number of new events sent per poll; the record has all of them."""
 
 
 class LiveStream:
     """Serves streams of server-sent events."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
         self._streams = 0
 
     async def serve(self, request: Request) -> Response:
         """Open a stream for one page."""
         if self._streams >= MAX_STREAMS:
-            return Response("too many pages are open", 503)
+            return Response("too many console pages are open; close some", 503)
         stream = self._stream(request)
         return StreamingResponse(stream, media_type="text/event-stream")
 
@@ -61,10 +61,10 @@ class LiveStream:
         every = query.get("every") == "1"
         news = None
         if query.get("traffic") == "1":
-            news = await run_in_threadpool(self._site.record.follow)
+            news = await run_in_threadpool(self._context.record.follow)
         rev, silent_s, untidy_s = -1, 0.0, 0.0
         yield "retry: 1500\n\n"
-        while self._is_welcome(request):
+        while self._is_signed_in(request):
             untidy_s += LOOK_EVERY_S
             texts: list[str] = []
             try:
@@ -84,17 +84,17 @@ class LiveStream:
                 yield text
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def _is_welcome(self, request: Request) -> bool:
-        """A stream ends with its session."""
+    def _is_signed_in(self, request: Request) -> bool:
+        """Tell whether the session is still valid; the stream ends with it."""
         session = session_of(request)
-        if session is None or not self._site.sessions.holds(session):
+        if session is None or not self._context.sessions.holds(session):
             return False
-        return self._site.desk.clock() < session.expires_at
+        return self._context.desk.clock() < session.expires_at
 
     def _look(self, tidy: bool) -> int:
         if tidy:
-            self._site.desk.tidy()
-        return self._site.desk.rev()
+            self._context.desk.tidy()
+        return self._context.desk.rev()
 
     def _rows(
         self, request: Request, news: Callable[[], list[dict[str, Any]]] | None, *, every: bool
@@ -103,7 +103,7 @@ class LiveStream:
             return []
         events = [event for event in news() if every or event.get("type") != MESSAGE]
         return [
-            _event("row", self._site.part(request, "event.html", event=tell(event)))
+            _event("row", self._context.render_part(request, "event.html", event=summarize(event)))
             for event in events[-MAX_ROWS:]
         ]
 

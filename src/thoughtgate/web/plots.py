@@ -1,4 +1,4 @@
-"""Small plots as SVG, drawn on the server: no script, no style of their own, a text for each."""
+"""Small SVG plots, rendered on the server without scripts or inline styles."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from thoughtgate.web.templating import shown_day
 WIDTH: Final = 960
 HEIGHT: Final = 190
 BASE: Final = 168
-"""Where the bars stand; below it is the axis."""
+"""The y coordinate of the axis, where the bars begin."""
 TOP: Final = 14
 
 BAR_WIDTH: Final = 420
@@ -24,7 +24,7 @@ ORDER: Final = (
     ("BLOCK", "refused"),
     ("THROTTLE", "limited"),
 )
-"""From the ground up, with the words of the legend."""
+"""The order of the stacked bars, from the bottom up, with the words of the legend."""
 
 
 def plot_over_time(

@@ -1,8 +1,9 @@
-"""What every request to the console passes first, and what every answer carries.
+"""Checks on every request to the console, and security headers on every response.
 
-A web page in the user's browser must not be able to approve anything: a name that was
-rebound to the loopback fails at the Host header, a form of another page at the Origin and
-at the form's token, a script at the policy for content. Whoever is refused is recorded.
+Another web page in the user's browser must not be able to approve anything. DNS rebinding fails
+the check of the Host header, a form on another site fails the check of the Origin header and of
+the form's token, and an injected script fails the content security policy. Rejected requests
+are recorded.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thoughtgate.web.sessions import Sessions
+from thoughtgate.web.console_sessions import ConsoleSessions
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,10 +23,10 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 SAFE: Final = frozenset({"GET", "HEAD"})
 
 OPEN_PATHS: Final = ("/login/", "/static/")
-"""Served without a session: signing in, and what the sign-in page looks like."""
+"""Served without a session: signing in, and the style of the sign-in page."""
 
 SIGNED_PATHS: Final = ("/webhook/decision",)
-"""Asked by programs that sign what they say: no session, and no browser at all."""
+"""Requested by programs that sign their requests, so they need no session."""
 
 HEADERS: Final = {
     "content-security-policy": (
@@ -43,31 +44,31 @@ HEADERS: Final = {
 }
 
 
-class Guard:
-    """Stands before the console's pages."""
+class RequestCheckMiddleware:
+    """ASGI middleware that rejects requests which could be forged or are not signed in."""
 
     def __init__(
         self,
         app: App,
-        sessions: Sessions,
+        sessions: ConsoleSessions,
         port: int,
         *,
         refused: Callable[[str, str], None],
-        turn_away: Callable[[Request, int, str], Response],
+        reject: Callable[[Request, int, str], Response],
     ) -> None:
-        """Tell ``refused`` why and where; answer whoever is refused with ``turn_away``."""
+        """``refused`` records reason and path of a rejection; ``reject`` makes the response."""
         self._app = app
         self._sessions = sessions
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._refused = refused
-        self._turn_away = turn_away
+        self._reject = reject
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it."""
+        """Serve one request, or reject it."""
         if scope["type"] != "http":
             return
 
-        async def send_guarded(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in HEADERS.items():
@@ -76,16 +77,16 @@ class Guard:
 
         refusal = self._check(scope)
         if refusal is None:
-            await self._app(scope, receive, send_guarded)
+            await self._app(scope, receive, send_with_headers)
             return
-        status, reason, tell = refusal
-        if tell:
+        status, reason, is_recorded = refusal
+        if is_recorded:
             self._refused(reason, scope["path"])
-        answer = self._turn_away(Request(scope), status, reason)
-        await answer(scope, receive, send_guarded)
+        answer = self._reject(Request(scope), status, reason)
+        await answer(scope, receive, send_with_headers)
 
     def _check(self, scope: Scope) -> tuple[int, str, bool] | None:
-        """Return status and reason of a refusal, and whether it is put on record."""
+        """Return the status and reason of a rejection, and whether to record it."""
         headers, path = Headers(scope=scope), scope["path"]
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
@@ -100,18 +101,19 @@ class Guard:
         found = (self._sessions.find(value) for value in given)
         session = next((each for each in found if each is not None), None)
         if session is None:
+            # Opening the console without a session is normal; an old cookie or a POST is not.
             return 401, "not signed in", bool(given) or scope["method"] not in SAFE
         scope.setdefault("state", {})["session"] = session
         return None
 
 
 def _is_same_origin(headers: Headers, host: str) -> bool:
-    """Every browser sends an Origin with a form; a page of ours sends our own."""
+    """Tell whether a form comes from one of our pages: browsers send an Origin with every form."""
     site = headers.get("sec-fetch-site", "same-origin")
     return headers.getlist("origin") == [f"http://{host}"] and site == "same-origin"
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    """Return every value of a cookie: other programs on this host may have set one of its name."""
+    """Return every value of a cookie: other programs on this host may set one of the same name."""
     pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
     return [value.strip() for found, _, value in pairs if found.strip() == name]

@@ -1,9 +1,9 @@
-"""Servers and what they offer: what agents do not get to see, and what has changed."""
+"""The servers page: what each server offers, what is hidden from agents, what has changed."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thoughtgate.web.site import Site
+from thoughtgate.web.console_context import ConsoleContext
 
 LISTS = (
     ("tools/list", "tools"),
@@ -14,12 +14,12 @@ LISTS = (
 
 
 class ServersPage:
-    """Serves the servers."""
+    """Serves the list of servers."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     def page(self, request: Request) -> Response:
-        """Serve all servers that the record knows."""
-        servers = self._site.record.servers().all()
-        return self._site.page(request, "servers.html", servers=servers, lists=LISTS)
+        """Serve all servers in the record."""
+        servers = self._context.record.servers().all()
+        return self._context.render_page(request, "servers.html", servers=servers, lists=LISTS)

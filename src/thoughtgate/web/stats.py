@@ -1,12 +1,12 @@
-"""Sums over time: calls by verdict, by tool, by server; how long they took."""
+"""The statistics page: calls by verdict, tool and server, and their latency."""
 
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.plots import plot_over_time, plot_ranking
-from thoughtgate.web.site import Site
 
 SPANS: Final = {
     "1h": ("1 hour", 3600.0),
@@ -15,24 +15,24 @@ SPANS: Final = {
     "30d": ("30 days", 30 * 86_400.0),
 }
 _NAMES: Final = ("span", "since")
-"""Parameters that say how far back to look; the first that is there counts."""
+"""Names of the parameter that selects the period; the first one present is used."""
 MAX_WORD: Final = 200
-"""Characters of a span that are told back."""
+"""Maximum characters of an invalid period that are shown in the error."""
 
 
 class StatsPage:
-    """Serves the sums."""
+    """Serves the statistics."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     def page(self, request: Request) -> Response:
-        """Serve the sums of a span of time."""
-        # The page of calls says since.
+        """Serve the statistics of a period."""
+        # The calls page names its parameter "since", so a link may use that name here too.
         name = next((one for one in _NAMES if request.query_params.get(one)), "span")
         chosen = request.query_params.get(name, "").strip().lower()[:MAX_WORD] or "1d"
-        now = self._site.desk.clock()
-        stats = self._site.record.stats(now - SPANS[chosen][1], now) if chosen in SPANS else {}
+        now = self._context.desk.clock()
+        stats = self._context.record.stats(now - SPANS[chosen][1], now) if chosen in SPANS else {}
         charts = {}
         if stats.get("calls") or stats.get("frames_refused"):
             charts = {
@@ -49,7 +49,7 @@ class StatsPage:
                 "approvals": plot_ranking(stats["approvals"]),
                 "frames": plot_ranking(stats["frames_refused"]),
             }
-        return self._site.page(
+        return self._context.render_page(
             request,
             "stats.html",
             stats=stats,

@@ -1,4 +1,4 @@
-"""The console's templates and the words and times in them."""
+"""The console's template environment, and the filters that format times and words."""
 
 import time
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ TONES: Final[Mapping[str, str]] = {
     "denied": "bad", "rejected": "bad", "expired": "dull", "timeout": "dull", "withdrawn": "dull",
     "void": "dull", "pending": "wait", "asked": "wait", "refused": "bad",
 }  # fmt: skip
-"""The colour of a word; the word itself always stands there too."""
+"""The CSS class that colours a word; the word itself is always shown too."""
 
 
 def make_environment() -> Environment:
-    """Return the environment that every page is rendered in: escaped, and strict about names."""
+    """Return the environment for all pages: it escapes values and rejects unknown names."""
     environment = Environment(
         loader=PackageLoader("thoughtgate.web"),
         autoescape=True,
@@ -47,7 +47,7 @@ def make_environment() -> Environment:
 
 
 def shown_clock(at: float) -> str:
-    """Return the time of day, in the zone of this machine, which is the browser's too."""
+    """Return the local time of day; the browser runs on this machine, in the same time zone."""
     return time.strftime("%H:%M:%S", time.localtime(at)) if at else "-"
 
 
@@ -57,7 +57,7 @@ def shown_day(at: float) -> str:
 
 
 def shown_duration(seconds: float) -> str:
-    """Return a span of time as people say it: its two largest units at most."""
+    """Return a duration in at most two units, such as ``4 min 5 s``."""
     whole = max(0, round(seconds))
     if whole < _MINUTE:
         return f"{whole} s"

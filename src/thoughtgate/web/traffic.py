@@ -1,29 +1,29 @@
-"""Live traffic: the newest events of the record, and those that come."""
+"""The traffic page: the newest events of the record, with live updates."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from thoughtgate.web.happening import tell
-from thoughtgate.web.site import Site
+from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.event_summary import summarize
 
 SHOWN = 150
-"""Events on the page; older ones are a search away."""
+"""How many events are shown; older ones can be searched on the calls page."""
 
 
 class TrafficPage:
-    """Serves the traffic."""
+    """Serves the traffic page."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
 
     def page(self, request: Request) -> Response:
         """Serve the newest events, newest first."""
         every = request.query_params.get("every") == "1"
-        events = [tell(event) for event in self._site.record.recent(SHOWN, every=every)]
-        return self._site.page(
+        events = [summarize(event) for event in self._context.record.recent(SHOWN, every=every)]
+        return self._context.render_page(
             request,
             "traffic.html",
             events=events,
             every=every,
-            record=str(self._site.record.path or ""),
+            record=str(self._context.record.path or ""),
         )

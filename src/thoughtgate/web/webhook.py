@@ -1,4 +1,4 @@
-"""Decisions that a webhook's own system sends: signed, recent, and each good for once."""
+"""The endpoint for signed decisions that a webhook's system sends to the gate."""
 
 from typing import Any
 
@@ -8,30 +8,30 @@ from starlette.responses import JSONResponse, Response
 
 from thoughtgate.core.approval import Refusal
 from thoughtgate.status.webhook_answers import MAX_BODY, WebhookDesk
-from thoughtgate.web.site import Site
+from thoughtgate.web.console_context import ConsoleContext
 
 _STATUS = {"unsigned": 401, "wrong": 400, "refused": 409}
 
 
 class WebhookEndpoint:
-    """Takes decisions at ``POST /webhook/decision``."""
+    """Accepts decisions at ``POST /webhook/decision``."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._desk = WebhookDesk(site.desk, site.webhooks)
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+        self._desk = WebhookDesk(context.desk, context.webhooks)
 
     async def decide(self, request: Request) -> Response:
-        """Count a signed decision."""
+        """Verify and apply a signed decision."""
         data = bytearray()
         async for chunk in request.stream():
             data += chunk
             if len(data) > MAX_BODY:
-                self._site.refused("webhook decision too large", request.url.path)
+                self._context.refused("webhook decision too large", request.url.path)
                 return JSONResponse({"error": "the decision is too large"}, 413)
         headers = dict(request.headers.items())
         outcome = await run_in_threadpool(self._desk.decide, bytes(data), headers)
         if isinstance(outcome, Refusal):
-            self._site.refused(f"webhook: {outcome.text}", request.url.path)
+            self._context.refused(f"webhook: {outcome.text}", request.url.path)
             return JSONResponse({"error": outcome.text}, _STATUS.get(outcome.kind, 409))
         body: dict[str, Any] = {"id": outcome.id, "status": outcome.status}
         return JSONResponse(body)

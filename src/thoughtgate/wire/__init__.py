@@ -1,1 +1,1 @@
-"""Pure: JSON-RPC, line and SSE framing, mirrored headers, methods, revisions, canonical JSON."""
+"""The wire format without I/O: JSON-RPC, line and SSE framing, headers, methods, revisions."""

@@ -1,8 +1,7 @@
-"""JSON-RPC batches: taking an array apart, and putting the answers together.
+"""JSON-RPC batches: splitting an array into messages, and joining the responses.
 
-Only revision 2025-03-26 and callers without a revision may send them. Each element is
-read and judged like a message of its own; the bytes of an element are rendered anew,
-since inside an array it has no line of its own.
+Only revision 2025-03-26 and callers without a revision may send them. Each element is read and
+judged like a separate message; its bytes are rendered again, because it has no line of its own.
 """
 
 import json
@@ -13,7 +12,7 @@ from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.replies import render
 
 MAX_ELEMENTS: Final = 100
-"""Messages in one batch; an array is otherwise a way round every limit that counts requests."""
+"""Maximum messages per batch; otherwise an array would bypass limits on requests."""
 
 _WHITE: Final = b" \t\r\n"
 
@@ -24,7 +23,7 @@ def is_batch(body: bytes) -> bool:
 
 
 def split_batch(body: bytes, limit: int = MAX_ELEMENTS) -> list[Message | Fault] | Fault:
-    """Read the elements of a batch, or say why it is refused as a whole."""
+    """Read the elements of a batch, or return why the whole batch is refused."""
     try:
         elements = parse_strict(body)
     except UnicodeDecodeError:
@@ -42,12 +41,12 @@ def split_batch(body: bytes, limit: int = MAX_ELEMENTS) -> list[Message | Fault]
 
 
 def join_replies(replies: list[bytes]) -> bytes:
-    """Put the answers to a batch into one array."""
+    """Join the responses to a batch into one array."""
     return b"[" + b",".join(replies) + b"]"
 
 
 def one_line(body: bytes) -> bytes:
-    """Return a JSON text without raw line ends, as any line-based peer needs it.
+    """Return a JSON text without raw line breaks, which every line-based peer needs.
 
     A text that cannot be read is returned as it is: reading it again says why.
     """

@@ -12,7 +12,7 @@ from typing import Any, Final
 _string = json.JSONEncoder(ensure_ascii=False).encode
 
 _EXPONENT_FROM: Final = 1e21
-"""ECMAScript writes numbers from here on with an exponent."""
+"""ECMAScript writes numbers from this size on with an exponent."""
 
 
 class NotCanonical(ValueError):  # noqa: N818 - says what the value is
@@ -20,7 +20,7 @@ class NotCanonical(ValueError):  # noqa: N818 - says what the value is
 
 
 def canonical_json(value: Any) -> str:
-    """Return the one text of a JSON value."""
+    """Return the canonical text of a JSON value."""
     text = _render(value) if has_float(value) else _plain(value)
     try:
         text.encode("utf-8")
@@ -42,11 +42,11 @@ def _refuse(value: Any) -> Any:
 _plain = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
 ).encode
-"""Writes everything as it must be written, except floats."""
+"""Writes everything in canonical form except floats."""
 
 
 def has_float(value: Any) -> bool:
-    """Tell whether a JSON value holds a number that encoders write in different ways."""
+    """Tell whether a JSON value contains a float, which encoders write in different ways."""
     kind = type(value)
     if kind is not dict and kind is not list:
         return kind is float

@@ -1,8 +1,8 @@
 """Two framings of one stream: newline-delimited JSON, and headers with ``Content-Length``.
 
-The MCP stdio transport has one message a line; some clients open as language servers do,
-with a header block before each message. The first bytes decide for the whole stream, and
-answers go out in the framing that the client used. What a frame says is not known here.
+The MCP stdio transport has one message per line; some clients send a header block before each
+message, as for language servers. The first bytes determine the framing of the whole stream, and
+responses use the client's framing. Frames are not interpreted here.
 """
 
 import re
@@ -15,7 +15,7 @@ LINES: Final = "lines"
 HEADERS: Final = "headers"
 
 MAX_HEADER: Final = 4096
-"""Bytes of a header block; two short lines are usual."""
+"""Maximum bytes of a header block; two short lines are usual."""
 
 _OPENING: Final = re.compile(rb"[A-Za-z-]{1,32}:")
 _LENGTH: Final = re.compile(
@@ -23,11 +23,11 @@ _LENGTH: Final = re.compile(
 )
 _BLANK: Final = re.compile(rb"\r?\n\r?\n")
 _UNREADABLE: Final = b"\xff"
-"""Stands for a header block that has no length: no reader takes it for a message."""
+"""Returned for a header block without a length; it is never a valid message."""
 
 
 class FrameSplitter:
-    """Feed chunks, get whole frames, whichever framing the first bytes show."""
+    """Splits chunks into complete frames, with the framing that the first bytes show."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
@@ -38,7 +38,7 @@ class FrameSplitter:
         """``lines`` or ``headers`` once known; empty before the first byte."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next chunk and return the frames it completes."""
+        """Add a chunk and return the frames that are now complete."""
         if self.framing == LINES:
             return self._lines.feed(chunk)
         self._held += chunk
@@ -50,7 +50,7 @@ class FrameSplitter:
         return self._take_frames()
 
     def close(self) -> list[bytes]:
-        """The stream has ended: return what stands without its end."""
+        """End the stream and return the incomplete rest."""
         if self.framing == LINES:
             return self._lines.close()
         held, self._held = self._held.strip(b"\r\n"), b""
@@ -112,5 +112,5 @@ class FrameSplitter:
             return None
         frame = self._held[end.end() : end.end() + size]
         self._held = self._held[end.end() + size :]
-        # The length ends the message here, so a body laid out over lines has one reading.
+        # The length ends the message, so a body with line breaks is not ambiguous here.
         return one_line(frame)

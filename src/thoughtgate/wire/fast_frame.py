@@ -1,9 +1,9 @@
-"""Reading frames quickly where orjson is loaded: everywhere but in a shim that asks a service.
+"""Fast reading of frames with orjson, which is loaded everywhere except in a wrapped shim.
 
-orjson does not see duplicate keys and reads large numbers loosely. So it is trusted only
-with a text that it would write in exactly the same bytes: such a text is compact, has no
-key twice, and no number or string with a second spelling. Every other text takes the
-strict reader's way; the result is the same.
+orjson does not detect duplicate keys and parses large numbers inexactly. So its result is used
+only if it would write exactly the same bytes again: such a text is compact, has no duplicate
+keys, and no number or string with another spelling. All other texts go to the strict reader; the
+result is the same.
 """
 
 import json
@@ -18,13 +18,13 @@ from thoughtgate.wire.message import Fault, Message
 
 _HEAD: Final = 512
 _SPACED: Final = b'": '
-"""Where this stands early in a text, its writer puts spaces between its tokens; orjson does not."""
+"""If this occurs early in a text, it has spaces between tokens, so orjson cannot be used."""
 
 
 def read_quickly(line: bytes) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
     if type(line) is not bytes or len(line) > MAX_LINE or _SPACED in line[:_HEAD]:
-        return read_frame(line)  # what stands for a longer line is no line itself
+        return read_frame(line)  # the placeholder for an oversized line, which is not valid JSON
     body = _load(line)
     if body is None:
         return read_frame(line)
@@ -32,14 +32,14 @@ def read_quickly(line: bytes) -> Message | Fault:
 
 
 def _load(line: bytes) -> Any:
-    """Return what a text says that can be read in one way only; None leaves it to the strict reader."""
+    """Parse a text that is certainly unambiguous; None leaves it to the strict reader."""
     try:
         value = orjson.loads(line)
         if orjson.dumps(value) != line:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    # What nests deeper than it may has as many brackets that open, and that close.
+    # Too deep nesting needs at least that many brackets, and counting them is fast.
     may_be_deep = len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH
     return None if may_be_deep and _is_deep(value) else value
 
@@ -60,12 +60,12 @@ def _is_deep(value: Any) -> bool:
 
 
 def canonical_quickly(value: Any) -> str:
-    """Return the one text of a JSON value, as ``wire.canonical.canonical_json`` does.
+    """Return the canonical text of a JSON value, as ``wire.canonical.canonical_json`` does.
 
     Raises:
         NotCanonical: it has none.
     """
-    if has_float(value):  # orjson writes NaN as null, and floats otherwise than ECMAScript
+    if has_float(value):  # orjson writes NaN as null, and floats differently from ECMAScript
         return canonical_json(value)
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
@@ -81,14 +81,14 @@ def load_quickly(data: bytes) -> Any:
     """
     try:
         value = orjson.loads(data)
-        # Integers beyond 64 bits would have become fractions.
+        # orjson would turn integers beyond 64 bits into floats.
         return value if orjson.dumps(value) == data else json.loads(data)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return json.loads(data)
 
 
 def dump_quickly(value: Any) -> bytes:
-    """Render JSON, also what orjson does not: large integers and halves of surrogate pairs."""
+    """Render JSON, including what orjson rejects: large integers and lone surrogates."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:

@@ -1,10 +1,9 @@
-"""Reading one frame: bytes in, a message with exactly one reading out, or a fault.
+"""Strict parsing of one frame to an unambiguous message, or to a fault.
 
-What is judged must be what the server reads. Programs that read JSON disagree on
-duplicate keys, on keys that differ only by case, on lone surrogates, on NaN, and on
-which characters end a line; a frame on which they could disagree is refused. Every
-other frame goes on byte for byte, except that the three line separators which some
-readers split on are escaped, which changes no reading.
+The gate must judge what the server will read. JSON parsers differ on duplicate keys, keys that
+differ only by case, lone surrogates, NaN, and which characters end a line; a frame on which they
+could differ is refused. All other frames are forwarded byte for byte, except that the three line
+separators on which some parsers split are escaped, which does not change the meaning.
 """
 
 import json
@@ -14,23 +13,23 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from thoughtgate.wire.lines import HEAD, MAX_LINE, TAIL, Oversized
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message, RequestId
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 MAX_DEPTH: Final = 128
-"""Nesting that any reader can follow; deeper text is an attack on recursive parsers."""
+"""Maximum nesting, which every parser supports; deeper text is an attack on recursive parsers."""
 
 MAX_ID: Final = 256
-"""Characters in a string id: ids are kept while a request is open and repeated in errors."""
+"""Maximum length of a string id; ids are kept while a request is open and repeated in errors."""
 
 MAX_NUMBER_ID: Final = 2**53 - 1
-"""The largest integer that every reader reads alike: beyond it two ids are one to JavaScript, and
-the answer to one request would be taken for the answer to the other."""
+"""The largest integer that is exact everywhere. Beyond it, JavaScript cannot distinguish two ids,
+and could take the response to one request for the response to the other."""
 
 MAX_METHOD: Final = 256
-"""Characters in a method name; the longest that exist have about forty."""
+"""Maximum length of a method name; the longest known ones have about forty characters."""
 
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, or one that the text ends in: never matched twice over, whatever the text."""
+"""A string, possibly unterminated at the end; possessive, so that it never backtracks."""
 _LAST_ID: Final = re.compile(
     rb'[,{][ \t\r]*"id"[ \t\r]*:[ \t\r]*(-?[0-9]{1,20}|"(?:[^"\\]|\\.){0,256}")[ \t\r]*\}[ \t\r]*\Z'
 )
@@ -50,7 +49,7 @@ UNREAD: Final = frozenset(
         "too_deep",
     }
 )
-"""Checks that fail before anybody knows whether the frame is a request or an answer."""
+"""Checks that fail before it is known whether the frame is a request or a response."""
 _SEPARATORS: Final = (
     (b"\xc2\x85", b"\\u0085"),
     (b"\xe2\x80\xa8", b"\\u2028"),
@@ -63,20 +62,20 @@ _JUDGED: Final = {
     "ref": frozenset({"name", "uri"}),
     "notifications": frozenset({"resourceSubscriptions"}),
 }
-"""Members that a verdict depends on: those of params, and those of its members by name."""
+"""Members that a verdict depends on: those of params, and those of nested objects by name."""
 _REQUEST_MEMBERS: Final = 4
 """The version, the id, the method and its params."""
 _RESULT_MEMBERS: Final = 3
 """The version, the id and the result."""
 _PLAIN_PARAMS: Final = frozenset({"name", "arguments", "uri", "_meta"})
-"""Members that have no members to look at."""
+"""Types without members to check."""
 _FOLDED: Final = {
     place: frozenset(name.casefold() for name in names) for place, names in _JUDGED.items()
 }
 
 
 class _TwoReadings(ValueError):  # noqa: N818 - says what the text has
-    """The text is JSON to some readers and something else to others."""
+    """JSON parsers would interpret the text differently."""
 
     def __init__(self, check: str, reason: str) -> None:
         super().__init__(reason)
@@ -109,7 +108,7 @@ _PLAIN: Final = json.JSONDecoder()
 
 
 def parse_strict(data: bytes) -> Any:
-    """Parse JSON that every reader reads alike.
+    """Parse JSON that every parser interprets in the same way.
 
     Raises:
         ValueError: it is not JSON, or has more than one reading; the text says why.
@@ -132,7 +131,7 @@ def parse_strict(data: bytes) -> Any:
 
 
 def is_deeper_than(limit: int, data: bytes) -> bool:
-    """Tell whether a JSON text nests deeper than a limit, at the speed of a few replacements.
+    """Tell whether a JSON text nests deeper than a limit, using a few fast replacements.
 
     Only brackets outside strings are kept; each pass then removes the innermost pairs.
     """
@@ -153,7 +152,7 @@ def _refuse_lone_surrogates(value: Any) -> None:
 
 
 def escape_separators(line: bytes) -> bytes:
-    """Escape the characters outside ASCII that some readers take for a line end.
+    """Escape the non-ASCII characters that some readers treat as a line end.
 
     In JSON they can only stand inside strings, so replacing their bytes is enough.
     """
@@ -172,9 +171,7 @@ def read_frame(line: bytes) -> Message | Fault:
     if line.endswith(b"\r"):
         line = line[:-1]
     if b"\r" in line:
-        return Fault(
-            "invalid_request", "a raw CR stands inside the message", "raw_cr", find_id(line)
-        )
+        return Fault("invalid_request", "the message contains a raw CR", "raw_cr", find_id(line))
     try:
         body = parse_strict(line)
     except UnicodeDecodeError:
@@ -187,7 +184,7 @@ def read_frame(line: bytes) -> Message | Fault:
 
 
 def read_message(body: Any, raw: bytes) -> Message | Fault:
-    """Tell what kind of JSON-RPC message a parsed value is."""
+    """Classify a parsed value as a JSON-RPC message."""
     if type(body) is not dict:
         if type(body) is list:
             return Fault("invalid_request", "batches are not accepted here", "batch")
@@ -196,7 +193,7 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
 
 
 def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
-    """Read what almost every frame is, a call or its result, at once; None for all others."""
+    """Read an ordinary request or response quickly; None for all other frames."""
     ident = body.get("id")
     if (
         type(ident) is not int
@@ -206,7 +203,7 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
         return None
     members = len(body)
     if members == _RESULT_MEMBERS and "result" in body:
-        return made(Message, (RESPONSE, ident, "", body, raw))
+        return unchecked(Message, (RESPONSE, ident, "", body, raw))
     if members != _REQUEST_MEMBERS or "method" not in body or "params" not in body:
         return None
     method, params = body["method"], body["params"]
@@ -215,7 +212,7 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     for name in params:
         if name not in _PLAIN_PARAMS:
             return None
-    return made(Message, (REQUEST, ident, method, body, raw))
+    return unchecked(Message, (REQUEST, ident, method, body, raw))
 
 
 def _read_any(body: dict[str, Any], raw: bytes) -> Message | Fault:
@@ -234,7 +231,7 @@ def _read_any(body: dict[str, Any], raw: bytes) -> Message | Fault:
 
 
 def _answer_to(ident: Any) -> RequestId | None:
-    """Return an id that can be answered to; any other is too long or of a wrong type."""
+    """Return an id if it is valid; None if it is too long or of a wrong type."""
     if type(ident) is int:
         return ident if -MAX_NUMBER_ID <= ident <= MAX_NUMBER_ID else None
     return ident if type(ident) is str and len(ident) <= MAX_ID else None
@@ -245,7 +242,7 @@ _Wrong: TypeAlias = tuple[str, str, str]
 
 
 def _ambiguity(body: dict[str, Any]) -> _Wrong | None:
-    """Refuse keys that a case-insensitive reader (Go's encoding/json) takes for another."""
+    """Refuse keys that a case-insensitive parser (Go's encoding/json) takes for others."""
     if not body.keys() <= _MEMBERS:
         for key in body:
             if key not in _MEMBERS and key.casefold() in _MEMBERS:
@@ -308,7 +305,7 @@ def _bad_response(body: dict[str, Any], ident: Any) -> _Wrong | None:
 
 
 def find_id(line: bytes) -> RequestId | None:
-    """Guess the id of a frame that cannot be read as a whole, so that nobody is left hanging.
+    """Guess the id of a frame that cannot be parsed, so that its sender gets an answer.
 
     Only a top-level ``id`` member counts, and only one; anything doubtful gives None,
     and the refusal then goes out with a null id. Of a long frame only its two ends are
@@ -325,7 +322,7 @@ def find_id(line: bytes) -> RequestId | None:
 
 
 def _is_sure(ident: str) -> bool:
-    """Tell whether an id was read without doubt, and can be written again."""
+    """Tell whether an id is unambiguous and can be encoded again."""
     try:
         ident.encode("utf-8")
     except UnicodeEncodeError:
@@ -334,7 +331,7 @@ def _is_sure(ident: str) -> bool:
 
 
 def _ids_in(text: str) -> list[RequestId]:
-    """Return the values of the top-level ``id`` members of a text, as far as it goes."""
+    """Return the values of the top-level ``id`` members of a possibly truncated text."""
     found: list[RequestId] = []
     depth = 0
     position = 0

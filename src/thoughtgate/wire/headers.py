@@ -1,9 +1,9 @@
-"""HTTP headers that repeat what a message's body says, and comparing the two.
+"""HTTP headers that repeat parts of a message's body, and checking that they agree.
 
-From revision 2026-07-28 on a request names its revision, its method and what it calls in
-headers as well, so that machines on the way can route without reading the body. Whoever
-does read the body must refuse a request whose two halves disagree: the gate judges the
-body, and a server that trusts the header would run something else.
+From revision 2026-07-28 on, a request also has its revision, method and target in headers, so
+that intermediaries can route it without reading the body. A request whose headers and body
+differ must be refused: the gate judges the body, and a server that trusts the headers would run
+something else.
 """
 
 import base64
@@ -23,10 +23,10 @@ SESSION: Final = b"mcp-session-id"
 LAST_EVENT: Final = b"last-event-id"
 TRACE: Final = b"traceparent"
 COMPANIONS: Final = ("tracestate", "baggage")
-"""What W3C lets travel beside a trace context: members of ``_meta``, and headers."""
+"""W3C companions of the trace context, as members of ``_meta`` and as headers."""
 
 MAX_COMPANION: Final = 8192
-"""Characters of one; the most that W3C asks anybody to carry."""
+"""Maximum characters of one; W3C does not require anybody to propagate more."""
 
 NAMED_BY: Final[dict[str, str]] = {
     "tools/call": "name",
@@ -51,10 +51,10 @@ HOP_BY_HOP: Final = frozenset(
         b"upgrade",
     }
 )
-"""Headers that speak of one connection only (RFC 9110, 7.6.1)."""
+"""Headers that apply to a single connection (RFC 9110, 7.6.1)."""
 
 MAX_SCHEMA_DEPTH: Final = 32
-"""Nesting of ``properties`` that is searched for annotated parameters."""
+"""Maximum nesting of ``properties`` that is searched for annotated parameters."""
 
 _SENTINEL: Final = re.compile(rb"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=")
 _PLAIN: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
@@ -63,30 +63,30 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,40}(?:\.0{1,20})?")
 
 
 class Mismatch(NamedTuple):
-    """A header that is missing, unreadable, or says something else than the body."""
+    """A header that is missing, malformed, or different from the body."""
 
     header: str
     reason: str
 
 
 class ParamHeader(NamedTuple):
-    """An argument that a tool's schema wants repeated in a header."""
+    """An argument that a tool's schema requires in a header too."""
 
     header: bytes
-    """The whole header name in lower case."""
+    """The full header name in lower case."""
     path: tuple[str, ...]
-    """Keys from the top of the arguments down."""
+    """Keys that lead from the arguments to the value."""
 
 
 def encode_value(value: str) -> bytes:
-    """Return the header form of a string: as it is where it can be, else base64."""
+    """Return the header form of a string: unchanged if possible, or else base64."""
     if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value.encode()):
         return value.encode("ascii")
     return b"=?base64?%b?=" % base64.b64encode(value.encode("utf-8"))
 
 
 def decode_value(value: bytes) -> str | None:
-    """Return the string a header stands for; None when it is malformed."""
+    """Decode a header value; None if it is malformed."""
     value = value.strip(b" \t")
     found = _SENTINEL.fullmatch(value)
     try:
@@ -100,7 +100,7 @@ def decode_value(value: bytes) -> str | None:
 
 
 def scalar_text(value: Json) -> str | None:
-    """Return the text of an argument that may stand in a header; None for other types."""
+    """Return the text of an argument whose type is allowed in a header; None for others."""
     if type(value) is str:
         return value
     if type(value) is bool:
@@ -118,7 +118,7 @@ def check_method(value: bytes | None, method: str, *, required: bool) -> Mismatc
 def check_name(
     value: bytes | None, method: str, params: Mapping[str, Json], *, required: bool
 ) -> Mismatch | None:
-    """Compare ``Mcp-Name`` with the body; methods that name nothing may not carry one."""
+    """Compare ``Mcp-Name`` with the body; methods without a target must not have one."""
     member = NAMED_BY.get(method)
     if member is None:
         return None
@@ -131,7 +131,7 @@ def check_name(
 def check_params(
     wanted: Iterable[ParamHeader], headers: Mapping[bytes, bytes], arguments: Mapping[str, Json]
 ) -> Mismatch | None:
-    """Compare every ``Mcp-Param`` header that a tool's schema asks for with the arguments."""
+    """Compare every ``Mcp-Param`` header that a tool's schema requires with the arguments."""
     for entry in wanted:
         value = argument_at(arguments, entry.path)
         text = scalar_text(value)
@@ -139,7 +139,7 @@ def check_params(
         name = entry.header.decode()
         if text is None:
             if given is not None and value is None:
-                return Mismatch(name, "stands for an argument that is not there")
+                return Mismatch(name, "has no matching argument")
             continue
         if type(value) is int and given is not None:
             if not _same_integer(given, value):
@@ -162,7 +162,7 @@ def argument_at(arguments: Mapping[str, Json], path: tuple[str, ...]) -> Json:
 
 
 def param_headers_of(schema: Json) -> tuple[ParamHeader, ...] | None:
-    """Return the parameters that a tool's input schema annotates; None when it does so wrongly.
+    """Return the annotated parameters of a tool's input schema; None if they are invalid.
 
     Only a chain of ``properties`` counts. The names must be tokens, unique whatever their
     case, and on strings, integers or booleans (2026-07-28, custom headers).
@@ -186,7 +186,7 @@ def param_headers_of(schema: Json) -> tuple[ParamHeader, ...] | None:
 def mirrored(
     method: str, params: Mapping[str, Json], version: str, wanted: Iterable[ParamHeader] = ()
 ) -> list[tuple[bytes, bytes]]:
-    """Compute the headers that a request must carry."""
+    """Return the headers that a request must have."""
     headers = [(VERSION, version.encode()), (METHOD, encode_value(method))]
     named = params.get(NAMED_BY.get(method, ""))
     if type(named) is str:
@@ -201,13 +201,13 @@ def mirrored(
 
 
 def trace_headers(params: Json) -> list[tuple[bytes, bytes]]:
-    """Return the header that repeats the W3C trace context of a request's ``_meta``, if it has one."""
+    """Return the header for the W3C trace context in a request's ``_meta``, if any."""
     trace = traceparent(params)
     return [(TRACE, trace.encode())] if trace else []
 
 
 def companion_headers(params: Json) -> list[tuple[bytes, bytes]]:
-    """Return the headers that repeat what travels beside the trace context in a request's ``_meta``."""
+    """Return the headers for the companions of the trace context in a request's ``_meta``."""
     meta = params.get(META) if type(params) is dict else None
     if type(meta) is not dict:
         return []
@@ -216,7 +216,7 @@ def companion_headers(params: Json) -> list[tuple[bytes, bytes]]:
 
 
 def is_companion(text: Json) -> TypeGuard[str]:
-    """Tell whether something can be a header beside the trace context."""
+    """Tell whether a value can be sent as a companion header."""
     return type(text) is str and len(text) <= MAX_COMPANION and _PLAIN.fullmatch(text) is not None
 
 

@@ -1,59 +1,58 @@
 """Splitting a byte stream into lines, with a bound on each.
 
-A line ends at LF. What a line means is ``wire.frame``'s business; here only its
-length matters: a line over the limit is thrown away up to its LF and reported once,
-so that one huge message costs no memory and does not end the stream.
+A line ends at LF; ``wire.frame`` interprets it. A line over the limit is discarded up to its LF
+and reported once, so that one huge message uses no memory and does not end the stream.
 """
 
 from typing import Final
 
 MAX_LINE: Final = 10 * 1024 * 1024
-"""Ten MiB a message, the number that the stdio requirement gives."""
+"""Ten MiB per message."""
 
 HEAD: Final = 4096
-"""How much of an oversized line's beginning is kept: enough to find the id it asked with."""
+"""Bytes kept of the start of an oversized line, enough to find the request's id."""
 
 TAIL: Final = 1024
-"""How much of its end is kept: the SDKs of Python and TypeScript write the id last."""
+"""Bytes kept of its end, because the Python and TypeScript SDKs write the id last."""
 
 
 class Oversized(bytes):
-    """The head and the tail of a line that was too long to keep."""
+    """The start and the end of a line that was too long to keep."""
 
     length: int
-    """Bytes that the whole line had."""
+    """The length of the whole line."""
 
 
 def oversized(head: bytes, tail: bytes, length: int) -> Oversized:
-    """Stand in for a line that was too long to keep."""
+    """Return the placeholder for a line that was too long to keep."""
     line = Oversized(head[:HEAD] + tail[-TAIL:])
     line.length = length
     return line
 
 
 def length_of(line: bytes) -> int:
-    """Return how long a line was when it arrived."""
+    """Return the original length of a line."""
     return line.length if isinstance(line, Oversized) else len(line)
 
 
 class LineSplitter:
-    """Feed chunks, get whole lines without their LF."""
+    """Splits chunks into complete lines without their LF."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
         self._held = bytearray()
-        """The unfinished line: one buffer, since a list of tiny reads would cost many times as much."""
+        """The unfinished line, in one buffer: a list of small chunks would need far more memory."""
         self._length = 0
         self._tail: bytes | None = None
-        """The newest bytes of a line that is already too long; None while it is not."""
+        """The last bytes of a line that is already too long; None if it is not."""
 
     @property
     def pending(self) -> int:
-        """Bytes of the unfinished line that arrived so far."""
+        """Bytes of the unfinished line so far."""
         return self._length
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next chunk and return the lines it completes."""
+        """Add a chunk and return the lines that are now complete."""
         first, *rest = chunk.split(b"\n")
         self._hold(first)
         if not rest:
@@ -66,7 +65,7 @@ class LineSplitter:
         return lines
 
     def close(self) -> list[bytes]:
-        """The stream has ended: return what stands without a line end."""
+        """End the stream and return an unterminated last line."""
         return [self._take()] if self._length else []
 
     def _hold(self, part: bytes) -> None:

@@ -1,7 +1,4 @@
-"""The shapes a frame can have once it was read: a message, or a fault.
-
-Nothing here knows MCP methods; ``wire.methods`` does.
-"""
+"""The results of parsing a frame: a message, or a fault. MCP methods are in ``wire.methods``."""
 
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,7 +13,7 @@ NOTIFICATION: Final = "notification"
 
 
 class Message(NamedTuple):
-    """One JSON-RPC message with exactly one reading."""
+    """One unambiguous JSON-RPC message."""
 
     shape: str
     """``request``, ``response`` or ``notification``."""
@@ -27,7 +24,7 @@ class Message(NamedTuple):
     body: dict[str, Json]
     """The whole object."""
     raw: bytes
-    """The bytes to send on, without line end: as received, but for escaped line separators."""
+    """The bytes to forward, without line end: as received, except for escaped line separators."""
 
 
 class Fault(NamedTuple):
@@ -36,10 +33,10 @@ class Fault(NamedTuple):
     kind: str
     """A kind from the registry in ``errors``: parse_error, invalid_request or invalid_params."""
     reason: str
-    """What is wrong, in words that quote nothing of the frame."""
+    """What is wrong, without quoting the frame."""
     check: str
-    """The check that failed, one stable word: ``duplicate_key``, ``raw_cr``, ``too_large`` ..."""
+    """The failed check as a stable word: ``duplicate_key``, ``raw_cr``, ``too_large`` ..."""
     id: RequestId | None = None
-    """The id to answer to, when it could be read."""
+    """The id for the error response, if it could be read."""
     answerable: bool = True
-    """False for a frame that nobody waits for: a response, or a notification."""
+    """False for a frame without a waiting sender: a response or a notification."""

@@ -1,32 +1,31 @@
-"""What each MCP method is to the gate: gated, a list to filter, passed on, or unknown.
+"""How the gate treats each MCP method: gated, a filtered list, forwarded, or unknown.
 
-One table a question. Which revision knows a method is not asked here: a method that
-any revision gates is gated always.
+Revisions do not matter here: a method that is gated in one revision is always gated.
 """
 
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.unchecked import made
+from thoughtgate.wire.unchecked import unchecked
 
 
 class Gated(NamedTuple):
-    """A method that needs a verdict before it may go on."""
+    """A method that needs a verdict before it is forwarded."""
 
     kind: str
     """``tool``, ``resource`` or ``prompt``."""
     member: str
-    """The member of params that names what is called."""
+    """The member of params with the name of the tool, prompt or resource."""
 
 
 class Listing(NamedTuple):
-    """A method whose result names things that may be hidden."""
+    """A method whose result lists things that may be hidden."""
 
     kind: str
     member: str
-    """The member of the result that holds the entries."""
+    """The member of the result that contains the entries."""
     key: str
-    """The member of an entry that names it."""
+    """The member of an entry with its name."""
 
 
 GATED: Final[dict[str, Gated]] = {
@@ -66,7 +65,7 @@ PROGRESS: Final = "notifications/progress"
 COMPLETE: Final = "completion/complete"
 
 NEEDS_ID: Final = frozenset({*GATED, *LISTINGS, LISTEN, COMPLETE})
-"""Methods that are requests and nothing else: without an id nobody could be told the verdict."""
+"""Methods that must be requests: without an id, the verdict could not be reported."""
 
 _FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
 
@@ -78,7 +77,7 @@ TASK_METHODS: Final = frozenset(
 
 
 class Named(NamedTuple):
-    """Something a request names and that therefore must be judged."""
+    """Something that a request names and that must therefore be judged."""
 
     kind: str
     name: str
@@ -86,7 +85,7 @@ class Named(NamedTuple):
 
 
 def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
-    """Return everything a request would touch that the gates judge, or what is wrong with it.
+    """Return everything in a request that the gates must judge, or what is wrong with it.
 
     The list is empty for a method that is not gated. ``subscriptions/listen`` names
     resources as ``resources/subscribe`` did, and a completion names a prompt or a
@@ -105,7 +104,7 @@ def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
 
 
 def is_variant(method: str) -> bool:
-    """Tell whether a lenient server might take a method for one that is gated or filtered."""
+    """Tell whether a lenient server could take a method for a gated or filtered one."""
     return method not in NEEDS_ID and method.strip().casefold() in _FOLDED
 
 
@@ -120,7 +119,7 @@ def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
         arguments = {}
     if type(arguments) is not dict:
         return "params.arguments must be an object"
-    return [made(Named, (gated.kind, name, arguments))]
+    return [unchecked(Named, (gated.kind, name, arguments))]
 
 
 def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:

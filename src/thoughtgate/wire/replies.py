@@ -1,6 +1,6 @@
-"""Writing what the gate itself says: error replies and notifications, one line each.
+"""Rendering of the gate's own messages: error responses and notifications, one line each.
 
-``render_error`` is the one function that turns a kind of error into a JSON-RPC reply.
+Only ``render_error`` turns a kind of error into a JSON-RPC response.
 """
 
 import json
@@ -37,13 +37,13 @@ MESSAGES: Final[dict[str, str]] = {
     "governance_denied": "denied by a rule",
     "not_exposed": "there is nothing by that name here",
 }
-"""What a caller is told for each kind: never rule text, URLs, arguments or traces."""
+"""The message to the caller for each kind; never rule text, URLs, arguments or traces."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def render(body: dict[str, Any]) -> bytes:
-    """Render one message as one line of JSON, without line end."""
+    """Render a message as one line of JSON, without line end."""
     return escape_separators(_encode(body).encode("utf-8", "surrogatepass"))
 
 

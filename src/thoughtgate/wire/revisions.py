@@ -1,4 +1,4 @@
-"""The protocol's revisions, and telling which one a message speaks."""
+"""The revisions of MCP, and detecting the revision of a message."""
 
 import re
 from typing import Final
@@ -19,11 +19,11 @@ SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
 
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-"""The whole of it, for it becomes a header: a later version may say more, and then says it in vain."""
+"""Matches the complete value, because it becomes a header; later versions may have more fields."""
 
 
 def version_in(params: Json) -> str | None:
-    """Return the revision a request declares in its ``_meta``, if it does."""
+    """Return the revision that a request declares in its ``_meta``, if any."""
     if type(params) is not dict:
         return None
     meta = params.get(META)
@@ -39,7 +39,7 @@ def is_modern(params: Json) -> bool:
 
 
 def traceparent(params: Json) -> str:
-    """Return the W3C trace context a caller put into ``_meta``; empty when it is none."""
+    """Return the W3C trace context in a request's ``_meta``; empty if there is none."""
     meta = params.get(META) if type(params) is dict else None
     found = meta.get("traceparent") if type(meta) is dict else None
     if type(found) is not str or not is_traceparent(found):
@@ -48,7 +48,7 @@ def traceparent(params: Json) -> str:
 
 
 def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
-    """Return a request that carries this W3C trace context in its ``_meta``, if that is well formed."""
+    """Return the request with this W3C trace context in its ``_meta``, if that is well formed."""
     params = body.get("params", {})
     meta = params.get(META, {}) if type(params) is dict else None
     if type(params) is not dict or type(meta) is not dict:
@@ -62,7 +62,7 @@ def is_traceparent(text: str) -> bool:
 
 
 def progress_token(params: Json) -> str | int | None:
-    """Return the token with which a caller asked for progress, if it did."""
+    """Return the caller's progress token, if any."""
     if type(params) is not dict:
         return None
     meta = params.get(META)

@@ -1,35 +1,34 @@
 """Server-sent events: splitting a byte stream into events, and writing events.
 
-An event keeps the bytes it came in, so that what nobody changed goes on byte for byte:
-ids, ``retry``, comments, empty data and foreign fields included. What the data means is
-not known here.
+An event keeps its original bytes, so that an unchanged event is forwarded byte for byte, with
+ids, ``retry``, comments, empty data and unknown fields. Data is not interpreted here.
 """
 
 import re
 from typing import Final, NamedTuple
 
 MAX_EVENT: Final = 10 * 1024 * 1024 + 65_536
-"""Bytes of one event: a message of the largest size that stdio takes, and its other fields."""
+"""Maximum bytes of an event: the largest message on stdio, plus the other fields."""
 
 MEDIA_TYPE: Final = b"text/event-stream"
 
 _LINE_ENDS: Final = re.compile(rb"\r\n|\n|\r")
 _EVENT_END: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
-"""A blank line. Only a CR that is known not to begin a CRLF is a line end of its own."""
+"""A blank line. A CR is a line end only if it is certainly not followed by an LF."""
 _ODD_ENDS: Final = re.compile(rb"\r(?!\n)|[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
-"""What ends a line to some readers only. Python's ``splitlines`` goes by all of them."""
+"""Characters that end a line only for some readers, such as Python's ``splitlines``."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 class EventTooLongError(ValueError):
-    """An event never ended within the limit."""
+    """An event exceeds the maximum length."""
 
 
 class Event(NamedTuple):
-    """One event, and the bytes it was."""
+    """One event and its original bytes."""
 
     raw: bytes
-    """As received, the blank line at its end included."""
+    """As received, including the blank line at its end."""
     data: bytes | None
     """The data lines joined by LF; None when the event has no data field."""
     id: bytes | None
@@ -39,12 +38,12 @@ class Event(NamedTuple):
 
     @property
     def is_message(self) -> bool:
-        """Whether a reader that listens for messages is given this event's data."""
+        """Whether this event is delivered to a reader that listens for messages."""
         return bool(self.data) and self.name in {b"", b"message"}
 
 
 class EventSplitter:
-    """Feed chunks, get whole events."""
+    """Splits chunks into complete events."""
 
     def __init__(self, limit: int = MAX_EVENT) -> None:
         self._limit = limit
@@ -54,11 +53,11 @@ class EventSplitter:
 
     @property
     def pending(self) -> int:
-        """Bytes of the unfinished event that are held."""
+        """Bytes of the unfinished event."""
         return len(self._held)
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """Take the next chunk and return the events it completes.
+        """Add a chunk and return the events that are now complete.
 
         Raises:
             EventTooLongError: an event does not end within the limit.
@@ -71,7 +70,7 @@ class EventSplitter:
         held = self._held
         events = []
         start = 0
-        # What was looked at before cannot end an event, but for a blank line cut in two.
+        # Bytes searched before contain no event end, except for a blank line split in two.
         position = max(0, self._seen - 3)
         while (found := _EVENT_END.search(held, position)) is not None:
             end = found.end()
@@ -86,7 +85,7 @@ class EventSplitter:
         return events
 
     def close(self) -> list[Event]:
-        """The stream has ended: return an event whose blank line ended in a bare CR.
+        """End the stream and return an event whose blank line ended in a bare CR.
 
         What stands without a blank line is not an event and is dropped, as the
         specification of server-sent events demands.
@@ -118,7 +117,7 @@ def parse_event(raw: bytes) -> Event:
 
 
 def with_one_reading(event: Event) -> Event:
-    """Return an event that readers with other ideas of a line end split like everybody.
+    """Return an event that all readers split into the same lines.
 
     A comment could otherwise hold a message that such a reader sees and nobody has judged.
     Data lines stay: what they hold is judged as a message.
@@ -134,13 +133,13 @@ def with_one_reading(event: Event) -> Event:
 
 
 def render_event(data: bytes, *, ident: bytes | None = None, name: bytes = b"message") -> bytes:
-    """Write one event that carries a message of one line."""
+    """Render an event that contains a message of one line."""
     head = b"id: %b\n" % ident if ident is not None else b""
     return b"%bevent: %b\ndata: %b\n\n" % (head, name, data)
 
 
 def replace_data(event: Event, data: bytes | None) -> bytes:
-    """Write an event again with other data; its other fields and comments stay as they are.
+    """Render an event with other data; its other fields and comments stay unchanged.
 
     With None the data is emptied: readers skip such an event but remember its id.
     """

@@ -14,7 +14,7 @@ from typing import Final
 
 from thoughtgate.errors import UsageError
 from thoughtgate.process.launch import launch
-from thoughtgate.process.process_tree import end_kin, kin_of
+from thoughtgate.process.process_tree import descendants_of, end_processes
 
 AGENT_GRACE_S: Final = 5.0
 """From the signal passed on to the agent until it is killed."""
@@ -63,13 +63,13 @@ class AgentProcess:
         What the agent had started in its own group ends with it, as a launcher's program must,
         but for those to be spared: shims stop by themselves, and gently.
         """
-        kin = [one for one in kin_of(self.pid) if one.pid not in spare]
+        descendants = [one for one in descendants_of(self.pid) if one.pid not in spare]
         self.signal(number)
         await asyncio.wait({self._ended}, timeout=AGENT_GRACE_S)
         self.signal(signal.SIGKILL)
         code = await self._ended
-        if any(one.is_alive for one in kin):
-            await asyncio.to_thread(end_kin, kin, KIN_GRACE_S)
+        if any(one.is_alive for one in descendants):
+            await asyncio.to_thread(end_processes, descendants, KIN_GRACE_S)
         return code
 
     def signal(self, number: int) -> None:

@@ -36,7 +36,7 @@ class Remotes:
     def __init__(self, plan: Plan, environ: Mapping[str, str]) -> None:
         self._names: dict[tuple[str, ...], str] = {}
         self._servers: dict[str, dict[str, Any]] = {}
-        for number, entry in enumerate(plan.having("remote"), 1):
+        for number, entry in enumerate(plan.with_status("remote"), 1):
             server = reach(entry, plan.agent.syntax, environ)
             if server is not None:
                 name = f"remote-{number}"

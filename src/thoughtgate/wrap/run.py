@@ -22,7 +22,7 @@ import uvloop
 
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.rewrite import Rewrite
-from thoughtgate.agents.wrapped_configs import Guard
+from thoughtgate.agents.wrapped_configs import WrappedConfigs
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
@@ -143,7 +143,7 @@ class Wrap:
 
     async def _run(self, guardian: Guardian) -> WrapReport:
         self._listen_for_signals()
-        guard = Guard(
+        configs = WrappedConfigs(
             self._plan,
             state=Path(self._state),
             key=self._key,
@@ -151,11 +151,11 @@ class Wrap:
             restore_on_exit=self._options.restore,
         )
         status, code = "FAILED", 2
-        with open_listener(self._options.port) as listener, guard:
+        with open_listener(self._options.port) as listener, configs:
             governor = self._open_governor()
             try:
                 async with self._governance(governor, listener) as governance:
-                    done = self._rewrite(guard)
+                    done = self._rewrite(configs)
                     settle_memory()
                     if not self._stop.is_set():
                         code = await self._run_agent(governance, guardian)
@@ -208,7 +208,7 @@ class Wrap:
                 remove_remotes(remotes_path(self._key, around.environ))
                 await finish(*watching)
 
-    def _rewrite(self, guard: Guard) -> Rewrite:
+    def _rewrite(self, configs: WrappedConfigs) -> Rewrite:
         """Put the agent's servers behind the gate, and say which are not."""
         environ = self._around.environ
 
@@ -220,8 +220,8 @@ class Wrap:
                 remotes.save(remotes_path(self._key, environ))
             return done
 
-        done = guard.write(make)
-        for warning in (*guard.plan.warnings, *guard.warnings):
+        done = configs.write(make)
+        for warning in (*configs.plan.warnings, *configs.warnings):
             self._say(f"warning: {warning}")
         names = sorted({entry.id for entry in done.governed})
         self._say(f"governed  {len(names)} server{'s' * (len(names) != 1)}: {', '.join(names)}")

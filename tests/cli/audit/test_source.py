@@ -107,7 +107,7 @@ def test_files_put_aside_are_read_when_the_current_one_is_gone(
     assert done.code == 0
     assert "run-1.1" in done.out
     assert done.err == (
-        f"Warning: {path}: the current file is gone; only the files put aside are read\n"
+        f"Warning: {path}: the current file is missing; only the rotated files are read\n"
     )
     assert not path.exists()
 

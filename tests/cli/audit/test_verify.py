@@ -222,7 +222,7 @@ def test_files_put_aside_are_verified_when_the_current_one_is_gone(
     path.unlink()
     done = command(capsys, "audit", "verify", str(path))
     assert done.code == 0
-    assert done.out.startswith(f"note: {path}: current_gone: the current file is gone; ")
+    assert done.out.startswith(f"note: {path}: current_gone: the current file is missing; ")
     assert command(capsys, "audit", "verify", str(path), "--alone").code == 2
 
 

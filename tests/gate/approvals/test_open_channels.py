@@ -12,7 +12,7 @@ from tests.support.shim_peer import ShimPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import kind_of, text_of
 
-from thoughtgate.channels.delivery import Courier
+from thoughtgate.channels.delivery import DeliveryChannel
 from thoughtgate.config.settings import Settings, SlackSettings, WebhookSettings, WorkflowSettings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED
 from thoughtgate.errors import ConfigError
@@ -30,11 +30,11 @@ SETTINGS = Settings(
 )
 
 
-def test_each_place_has_one_courier(tmp_path: Path) -> None:
+def test_each_service_has_one_channel(tmp_path: Path) -> None:
     made = open_channels(SETTINGS, {"OPS_TOKEN": "t", "HOOK_KEY": "k"}, str(tmp_path))
 
     assert [channel.name for channel in made] == ["slack", "webhook"]
-    assert all(isinstance(channel, Courier) for channel in made)
+    assert all(isinstance(channel, DeliveryChannel) for channel in made)
 
 
 def test_workflows_that_ask_here_need_none(tmp_path: Path) -> None:

@@ -65,10 +65,10 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
 
-    def asked(self, approval: Approval) -> None:
+    def show_request(self, approval: Approval) -> None:
         self.heard.append(("asked", approval.id))
 
-    def settled(self, approval: Approval) -> None:
+    def show_outcome(self, approval: Approval) -> None:
         self.heard.append((approval.status, approval.id))
 
 
@@ -77,10 +77,10 @@ class Broken:
 
     name = "broken"
 
-    def asked(self, approval: Approval) -> None:
+    def show_request(self, approval: Approval) -> None:
         raise OSError(approval.id)
 
-    def settled(self, approval: Approval) -> None:
+    def show_outcome(self, approval: Approval) -> None:
         raise OSError(approval.id)
 
 

@@ -29,7 +29,7 @@ from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 from thoughtgate.record.ocsf import Starts, ocsf_event, ocsf_line
-from thoughtgate.record.reader import Entry, read_record, record_files
+from thoughtgate.record.reader import RecordEntry, read_record, record_files
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -110,14 +110,14 @@ def _export(record: Path, convert: Convert, since: float, until: float) -> None:
             before = at
 
 
-def _fault(entry: Entry, *, timeless: bool) -> str:
+def _fault(entry: RecordEntry, *, timeless: bool) -> str:
     """Return the reason for leaving out a line, or an empty text."""
     if not entry.line.ended:
         return _INCOMPLETE
     return entry.fault or (_NO_TIME if timeless else "")
 
 
-def _write(entry: Entry, converted: dict[str, Any] | None) -> None:
+def _write(entry: RecordEntry, converted: dict[str, Any] | None) -> None:
     if converted is entry.event:
         # Byte for byte as it was written, so that the chain stays valid.
         sys.stdout.write(entry.line.data.decode() + "\n")

@@ -41,7 +41,7 @@ from thoughtgate.record.call_rows import event_time, member, number, text
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import MAX_FAULTS
 from thoughtgate.record.reader import read_entry, read_lines
-from thoughtgate.record.verification import Line
+from thoughtgate.record.verification import RecordLine
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -163,7 +163,7 @@ def events_of(
         time.sleep(_POLL_S)
 
 
-def _accepted(lines: Iterable[Line], wanted: EventFilter) -> Iterator[dict[str, Any]]:
+def _accepted(lines: Iterable[RecordLine], wanted: EventFilter) -> Iterator[dict[str, Any]]:
     faults = list[tuple[str, int, str]]()
     for line in lines:
         if not line.data:

@@ -17,7 +17,7 @@ from thoughtgate.errors import EXIT_CONFIG, UsageError
 from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.reader import record_files, verify_record
-from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, Finding, Verification
+from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, RecordFinding, Verification
 from thoughtgate.stores.process_owner import name_of
 
 VERIFY_EXAMPLES: Final = examples(
@@ -161,5 +161,5 @@ def _print_report(place: Place, report: Verification) -> None:
     sys.stdout.write(f"{place.record}: {verdict}: {facts}; {signed}\nhead {report.head}\n")
 
 
-def _where(finding: Finding) -> str:
+def _where(finding: RecordFinding) -> str:
     return f"{finding.file}:{finding.line}" if finding.line else finding.file

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.analysis.comparison import Target, compare
-from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, Change
+from thoughtgate.analysis.comparison import CallTarget, compare
+from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
 from thoughtgate.cli.output import printable, write_json
@@ -44,7 +44,7 @@ def diff_command(
     """
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
-    observed = [Target(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
+    observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
     changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
         *(
@@ -80,7 +80,7 @@ def _masked(value: Any, *loaded: Loaded) -> Any:
     return value
 
 
-def _lines(changes: list[Change]) -> Iterable[str]:
+def _lines(changes: list[PolicyChange]) -> Iterable[str]:
     if not changes:
         yield "No changes: both configs make the same decisions and have the same settings."
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):

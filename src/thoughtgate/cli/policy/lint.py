@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from thoughtgate.analysis.lint import ERROR, Finding, lint
+from thoughtgate.analysis.lint import ERROR, LintFinding, lint
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
 from thoughtgate.cli.output import counted, write_json
 from thoughtgate.errors import EXIT_CONFIG, ConfigError
@@ -35,11 +35,11 @@ def lint_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
         raise typer.Exit(EXIT_CONFIG)
 
 
-def _lint(config: str | None) -> list[Finding]:
+def _lint(config: str | None) -> list[LintFinding]:
     try:
         loaded = read_config(config)
     except ConfigError as error:
-        return [Finding(ERROR, problem) for problem in error.problems]
+        return [LintFinding(ERROR, problem) for problem in error.problems]
     for warning in loaded.warnings:
         sys.stderr.write(f"Warning: {warning}\n")
     return lint(loaded.settings, load_document(loaded.path), loaded.path or "")

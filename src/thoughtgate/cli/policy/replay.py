@@ -7,7 +7,14 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from thoughtgate.analysis.replay import Flip, Outcome, RecordedCall, flips_of, recorded_call, replay
+from thoughtgate.analysis.replay import (
+    Flip,
+    RecordedCall,
+    ReplayOutcome,
+    flips_of,
+    recorded_call,
+    replay,
+)
 from thoughtgate.cli.audit.source import find_place, open_ledger, span
 from thoughtgate.cli.options import (
     ConfigOption,
@@ -100,7 +107,7 @@ def _calls_of(rows: list[dict[str, Any]], progress: Progress) -> Iterator[Record
 
 
 def _as_json(
-    outcomes: list[Outcome], flips: list[Flip], unowned: int, version: str
+    outcomes: list[ReplayOutcome], flips: list[Flip], unowned: int, version: str
 ) -> dict[str, Any]:
     return {
         "policy_version": version,
@@ -118,7 +125,7 @@ def _as_json(
     }
 
 
-def _lines(outcomes: list[Outcome], flips: list[Flip], unowned: int) -> Iterable[str]:
+def _lines(outcomes: list[ReplayOutcome], flips: list[Flip], unowned: int) -> Iterable[str]:
     flipped = sum(flip.calls for flip in flips)
     yield f"{counted(len(outcomes), 'call')} replayed, {counted(flipped, 'decision')} changed"
     if unowned:

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from thoughtgate.channels.channel import Channel
-from thoughtgate.channels.delivery import Courier, Errand
-from thoughtgate.channels.slack import SlackErrand, SlackPlace
+from thoughtgate.channels.delivery import DeliveryChannel, DeliveryClient
+from thoughtgate.channels.slack import SlackClient, SlackTarget
 from thoughtgate.config.settings import Settings, SlackSettings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.approvals.channel_secrets import require_secrets
@@ -61,29 +61,29 @@ def open_channels(
     say = say or complain
     reports = reports or Reports()
     places = {
-        SLACK: slack_errands(settings, environ),
-        WEBHOOK: webhook_errands(settings, environ, reports),
+        SLACK: slack_clients(settings, environ),
+        WEBHOOK: webhook_clients(settings, environ, reports),
     }
     # No terminal here: under wrap and over stdio it is the agent's; other gates bring their own.
     return [
-        Courier(name, errands, lambda: _ballot(state), say)
-        for name, errands in places.items()
-        if errands
+        DeliveryChannel(name, clients, lambda: _open_store(state), say)
+        for name, clients in places.items()
+        if clients
     ]
 
 
-def slack_errands(settings: Settings, environ: Mapping[str, str]) -> dict[str, Errand]:
+def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:
     """Return how each workflow that asks on Slack speaks to it."""
     return {
-        name: SlackErrand(_slack_place(each.slack, environ))
+        name: SlackClient(_slack_target(each.slack, environ))
         for name, each in settings.approval.items()
         if each.channel == SLACK and each.slack is not None
     }
 
 
-def webhook_errands(
+def webhook_clients(
     settings: Settings, environ: Mapping[str, str], reports: Reports
-) -> dict[str, Errand]:
+) -> dict[str, DeliveryClient]:
     """Return how each workflow that asks by webhook speaks to it."""
     wanted = {
         name: each.webhook
@@ -92,11 +92,11 @@ def webhook_errands(
     }
     if not wanted:
         return {}
-    from thoughtgate.channels.webhook import WebhookErrand, WebhookPlace  # urllib: 7 MB
+    from thoughtgate.channels.webhook import WebhookClient, WebhookTarget  # urllib: 7 MB
 
     return {
-        name: WebhookErrand(
-            WebhookPlace(each.url, environ[each.secret_env].encode()),
+        name: WebhookClient(
+            WebhookTarget(each.url, environ[each.secret_env].encode()),
             refused=lambda reason: reports.refused(WEBHOOK, reason),
         )
         for name, each in wanted.items()
@@ -108,8 +108,8 @@ def complain(text: str) -> None:
     sys.stderr.write(f"thoughtgate: {text}\n")
 
 
-def _slack_place(settings: SlackSettings, environ: Mapping[str, str]) -> SlackPlace:
-    return SlackPlace(
+def _slack_target(settings: SlackSettings, environ: Mapping[str, str]) -> SlackTarget:
+    return SlackTarget(
         settings.channel,
         environ[settings.token_env],
         settings.mention,
@@ -120,6 +120,6 @@ def _slack_place(settings: SlackSettings, environ: Mapping[str, str]) -> SlackPl
     )
 
 
-def _ballot(state: str) -> AbstractContextManager[ApprovalStore]:
+def _open_store(state: str) -> AbstractContextManager[ApprovalStore]:
     """A thread that waits has a connection of its own."""
     return contextlib.closing(open_store(state))

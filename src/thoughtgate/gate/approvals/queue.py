@@ -338,7 +338,7 @@ class ApprovalDesk:
     def _tell(self, approval: Approval, *, settled: bool) -> None:
         for channel in self._channels:
             try:
-                (channel.settled if settled else channel.asked)(approval)
+                (channel.show_outcome if settled else channel.show_request)(approval)
             except Exception:  # noqa: BLE001, S112 - a broken channel must not break the gate; the question can be answered elsewhere
                 continue
 

@@ -195,13 +195,13 @@ class TerminalPrompt:
         self._thread.start()
         return True
 
-    def asked(self, approval: Approval) -> None:
+    def show_request(self, approval: Approval) -> None:
         """Ask here when the workflow says so."""
         if approval.channel in ANSWERED_HERE:
             self._asked.add(approval.id)
             self._nudge()
 
-    def settled(self, approval: Approval) -> None:
+    def show_outcome(self, approval: Approval) -> None:
         """The thread sees it in the store."""
         self._asked.discard(approval.id)
 

@@ -112,7 +112,7 @@
   if (pause) {
     pause.addEventListener("click", () => {
       paused = !paused;
-      pause.textContent = paused ? "Go on" : "Pause";
+      pause.textContent = paused ? "Resume" : "Pause";
       if (!paused) kept.splice(0).slice(-Number(rows.dataset.rows)).forEach(insert);
     });
   }

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.testing.fake_clock import FakeClock
-from thoughtgate.web import sessions as module
-from thoughtgate.web.sessions import (
+from thoughtgate.web import console_sessions as module
+from thoughtgate.web.console_sessions import (
     FORM_S,
     MAX_SESSIONS,
     SESSION_S,
-    Session,
-    Sessions,
+    ConsoleSession,
+    ConsoleSessions,
     sign_in_link,
 )
 
@@ -22,11 +22,11 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def sessions(clock: FakeClock) -> Sessions:
-    return Sessions(8080, clock)
+def sessions(clock: FakeClock) -> ConsoleSessions:
+    return ConsoleSessions(8080, clock)
 
 
-def signed_in(sessions: Sessions) -> Session:
+def signed_in(sessions: ConsoleSessions) -> ConsoleSession:
     value = sessions.sign_in(sessions.new_code())
     assert value is not None
     session = sessions.find(value)
@@ -34,21 +34,21 @@ def signed_in(sessions: Sessions) -> Session:
     return session
 
 
-def test_a_code_signs_in_once(sessions: Sessions) -> None:
+def test_a_code_signs_in_once(sessions: ConsoleSessions) -> None:
     code = sessions.new_code()
 
     assert sessions.sign_in(code) is not None
     assert sessions.sign_in(code) is None
 
 
-def test_a_wrong_code_signs_nobody_in(sessions: Sessions) -> None:
+def test_a_wrong_code_signs_nobody_in(sessions: ConsoleSessions) -> None:
     sessions.new_code()
 
     assert sessions.sign_in("guess") is None
     assert sessions.sign_in("") is None
 
 
-def test_the_link_holds_the_code(sessions: Sessions) -> None:
+def test_the_link_holds_the_code(sessions: ConsoleSessions) -> None:
     link = sign_in_link(sessions, 8080)
 
     assert link.startswith("http://127.0.0.1:8080/login/")
@@ -56,21 +56,21 @@ def test_the_link_holds_the_code(sessions: Sessions) -> None:
 
 
 def test_consoles_on_other_ports_have_other_cookies(clock: FakeClock) -> None:
-    assert Sessions(1, clock).cookie != Sessions(2, clock).cookie
+    assert ConsoleSessions(1, clock).cookie != ConsoleSessions(2, clock).cookie
 
 
-def test_a_cookie_that_nobody_was_given_is_nobodys(sessions: Sessions) -> None:
+def test_a_cookie_that_nobody_was_given_is_nobodys(sessions: ConsoleSessions) -> None:
     assert sessions.find("made up") is None
 
 
-def test_a_session_ends_by_itself(sessions: Sessions, clock: FakeClock) -> None:
+def test_a_session_ends_by_itself(sessions: ConsoleSessions, clock: FakeClock) -> None:
     value = sessions.sign_in(sessions.new_code()) or ""
     clock.advance(SESSION_S + 1)
 
     assert sessions.find(value) is None
 
 
-def test_a_session_ends_when_its_browser_signs_out(sessions: Sessions) -> None:
+def test_a_session_ends_when_its_browser_signs_out(sessions: ConsoleSessions) -> None:
     value = sessions.sign_in(sessions.new_code()) or ""
     session = sessions.find(value)
     assert session is not None
@@ -79,14 +79,14 @@ def test_a_session_ends_when_its_browser_signs_out(sessions: Sessions) -> None:
     assert sessions.find(value) is None
 
 
-def test_the_oldest_session_ends_when_there_are_too_many(sessions: Sessions) -> None:
+def test_the_oldest_session_ends_when_there_are_too_many(sessions: ConsoleSessions) -> None:
     values = [sessions.sign_in(sessions.new_code()) or "" for _ in range(MAX_SESSIONS + 1)]
 
     assert sessions.find(values[0]) is None
     assert all(sessions.find(value) for value in values[1:])
 
 
-def test_a_form_is_good_for_once(sessions: Sessions) -> None:
+def test_a_form_is_good_for_once(sessions: ConsoleSessions) -> None:
     session = signed_in(sessions)
     token = sessions.form_token(session, "decide", "a1")
 
@@ -99,7 +99,7 @@ def test_a_form_is_good_for_once(sessions: Sessions) -> None:
     [("decide", "a2"), ("revoke", "a1"), ("decidea", "1"), ("decide", "a1", ""), ("decide",)],
 )
 def test_a_form_is_good_for_what_it_was_made_for(
-    sessions: Sessions, about: tuple[str, ...]
+    sessions: ConsoleSessions, about: tuple[str, ...]
 ) -> None:
     session = signed_in(sessions)
     token = sessions.form_token(session, "decide", "a1")
@@ -108,13 +108,13 @@ def test_a_form_is_good_for_what_it_was_made_for(
     assert sessions.spend(session, token, "decide", "a1"), "a failed attempt must not spend it"
 
 
-def test_a_form_of_another_session_is_no_good(sessions: Sessions) -> None:
+def test_a_form_of_another_session_is_no_good(sessions: ConsoleSessions) -> None:
     mine, other = signed_in(sessions), signed_in(sessions)
 
     assert not sessions.spend(mine, sessions.form_token(other, "decide", "a1"), "decide", "a1")
 
 
-def test_an_old_form_is_no_good(sessions: Sessions, clock: FakeClock) -> None:
+def test_an_old_form_is_no_good(sessions: ConsoleSessions, clock: FakeClock) -> None:
     session = signed_in(sessions)
     token = sessions.form_token(session, "decide")
     clock.advance(FORM_S + 1)
@@ -123,7 +123,7 @@ def test_an_old_form_is_no_good(sessions: Sessions, clock: FakeClock) -> None:
 
 
 def test_used_forms_are_forgotten_once_they_are_too_old(
-    sessions: Sessions, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    sessions: ConsoleSessions, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_SPENT", 2)
     session = signed_in(sessions)
@@ -137,7 +137,7 @@ def test_used_forms_are_forgotten_once_they_are_too_old(
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_is_a_token(text: str) -> None:
-    sessions = Sessions(1, FakeClock())
+    sessions = ConsoleSessions(1, FakeClock())
 
     assert not sessions.spend(signed_in(sessions), text, "decide")
 
@@ -145,7 +145,7 @@ def test_no_text_is_a_token(text: str) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_no_altered_token_is_good(data: st.DataObject) -> None:
-    sessions = Sessions(1, FakeClock())
+    sessions = ConsoleSessions(1, FakeClock())
     session = signed_in(sessions)
     token = sessions.form_token(session, "decide")
     at = data.draw(st.integers(0, len(token) - 1))

@@ -6,7 +6,7 @@ from tests.web.conftest import Gate
 
 from thoughtgate import __version__
 from thoughtgate.channels.console_channel import identity
-from thoughtgate.web.site import PAGES
+from thoughtgate.web.console_context import PAGES
 
 
 @pytest.mark.parametrize("address", [address for address, _ in PAGES])
@@ -29,8 +29,8 @@ def test_every_page_counts_what_waits(client: Client, gate: Gate) -> None:
 
 
 def test_a_store_that_cannot_be_read_is_said_so(console: LocalConsole, client: Client) -> None:
-    console.console.site.desk.close()
+    console.console.context.desk.close()
     answer = client.get("/grants")
 
     assert answer.status == 503
-    assert "cannot be read now" in answer.text
+    assert "Temporarily unavailable" in answer.text

@@ -1,7 +1,7 @@
-"""A console beside a gate that a person runs in a terminal: ``proxy`` and ``serve`` over HTTP.
+"""A console in its own thread, for ``proxy`` and ``serve`` over HTTP in a terminal.
 
-Runs in a thread with a port of its own, so that the gate's own loop and port carry MCP and
-nothing else. Only where somebody sees the link: in a log it would be a secret in a log.
+It has its own port, so that the gate's event loop and port only serve MCP. It runs only if
+stderr is a terminal: its sign-in link is a secret and must not end up in a log file.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from thoughtgate.errors import ThoughtGateError
 from thoughtgate.gate.config_files import Loaded
 
 STOP_WITHIN_S: Final = 3.0
-"""The console has nothing to finish."""
+"""How long to wait for the thread; the console has no work to finish."""
 
 
 @contextlib.contextmanager
-def console_beside(
+def console_in_thread(
     loaded: Loaded,
     environ: Mapping[str, str],
     state: str,
@@ -27,19 +27,19 @@ def console_beside(
     *,
     record: str = "",
 ) -> Iterator[None]:
-    """Run a console while the context lasts, if the config and the terminal allow it."""
+    """Run a console until the context ends, if the config enables it and stderr is a terminal."""
     if not loaded.settings.console.enabled or not sys.stderr.isatty():
         yield
         return
-    beside = _Beside(loaded, environ, state, say, record)
-    beside.start()
+    console = _ConsoleThread(loaded, environ, state, say, record)
+    console.start()
     try:
         yield
     finally:
-        beside.stop()
+        console.stop()
 
 
-class _Beside:
+class _ConsoleThread:
     def __init__(
         self,
         loaded: Loaded,
@@ -63,23 +63,23 @@ class _Beside:
     def stop(self) -> None:
         self._stop.set()
         if self._wake is not None:
-            # The thread may end by itself at this very moment.
+            # Raised if the thread has just ended by itself and closed its loop.
             with contextlib.suppress(RuntimeError):
                 self._wake()
         self._thread.join(STOP_WITHIN_S)
 
     def _run(self) -> None:
-        import uvloop  # in a thread of its own, like the console
+        import uvloop  # imported here so that the gate does not wait for it
 
         try:
             uvloop.run(self._serve())
         except ThoughtGateError as error:
-            # The gate does its work without a console.
-            self._say(f"no console: {error}")
+            # The gate works without a console too.
+            self._say(f"the console could not start: {error}")
 
     async def _serve(self) -> None:
         from thoughtgate.web.console_server import (
-            open_console,  # some 300 ms, in a thread of its own
+            open_console,  # takes about 300 ms, which the gate must not wait for
         )
 
         over, loop = asyncio.Event(), asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""What every page of the console is made from: its parts, its frame, its forms."""
+"""What all pages of the console share: stores, sessions, templates and form handling."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from starlette.responses import HTMLResponse, Response
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ConsoleDesk
 from thoughtgate.status.record_view import ConsoleRecord
-from thoughtgate.web.sessions import Session, Sessions
+from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
 from thoughtgate.web.templating import make_environment, shown_left
 
 MAX_FORM: Final = 64 * 1024
-"""Bytes of a form: a reason and a few words."""
+"""Maximum bytes of a form, which contains a reason and a few short fields."""
 
 MAX_FIELDS: Final = 20
 
@@ -33,20 +33,22 @@ PAGES: Final = (
 
 
 @dataclass(slots=True)
-class Site:
-    """The console's parts, for its pages."""
+class ConsoleContext:
+    """The stores, sessions and templates that the console's pages use."""
 
     desk: ConsoleDesk
     record: ConsoleRecord
-    sessions: Sessions
+    sessions: ConsoleSessions
     refused: Callable[[str, str], None]
-    """Puts on record who was refused: why, and at which path."""
+    """Records a refused request, with its reason and path."""
     webhooks: Mapping[str, bytes] = field(default_factory=dict)
     """Keys that sign decisions, by workflow."""
     templates: Environment = field(default_factory=make_environment)
 
-    def page(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
-        """Render a page in the console's frame."""
+    def render_page(
+        self, request: Request, template: str, status: int = 200, **values: Any
+    ) -> Response:
+        """Render a whole page."""
         session = session_of(request)
         now = self.desk.clock()
         frame = {
@@ -62,8 +64,8 @@ class Site:
         text = self.templates.get_template(template).render({**frame, **values})
         return HTMLResponse(text, status)
 
-    def part(self, request: Request, template: str, **values: Any) -> str:
-        """Render a piece of a page."""
+    def render_part(self, request: Request, template: str, **values: Any) -> str:
+        """Render a fragment of a page."""
         now = self.desk.clock()
         given = {
             "by": self.desk.by,
@@ -73,17 +75,17 @@ class Site:
         }
         return self.templates.get_template(template).render({**given, **values})
 
-    def say(self, request: Request, status: int, title: str, text: str) -> Response:
-        """Answer with a few words."""
-        return self.page(request, "message.html", status, title=title, text=text)
+    def render_message(self, request: Request, status: int, title: str, text: str) -> Response:
+        """Render a page with a short message."""
+        return self.render_page(request, "message.html", status, title=title, text=text)
 
     def token(self, request: Request, *about: str) -> str:
-        """Return the token of a form on this page."""
+        """Return the token for a form on this page."""
         session = session_of(request)
         return self.sessions.form_token(session, *about) if session is not None else ""
 
-    def is_genuine(self, request: Request, form: Mapping[str, str], *about: str) -> bool:
-        """Tell whether a form is one of ours, unaltered and used for the first time."""
+    def verify_form(self, request: Request, form: Mapping[str, str], *about: str) -> bool:
+        """Tell whether a form is genuine, unaltered and submitted for the first time."""
         session = session_of(request)
         if session is not None and self.sessions.spend(session, form.get("token", ""), *about):
             return True
@@ -97,14 +99,14 @@ class Site:
             return 0
 
 
-def session_of(request: Request) -> Session | None:
-    """Return who asks."""
+def session_of(request: Request) -> ConsoleSession | None:
+    """Return the session of a request, or None."""
     found = getattr(request.state, "session", None)
-    return found if isinstance(found, Session) else None
+    return found if isinstance(found, ConsoleSession) else None
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
-    """Return the fields of a form; None for what is no form, too large, or says a thing twice."""
+    """Return the fields of a form; None if it is malformed, too large, or repeats a field."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM_TYPE:
         return None

@@ -13,10 +13,10 @@ from tests.support.waiting import run_async
 from thoughtgate.core.record_events import Record
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.transports.loopback_server import open_listener, serve_app
-from thoughtgate.web.mounting import MountedConsole
+from thoughtgate.web.mounted_console import MountedConsole
 
 
-class Notes:
+class RecordSink:
     """A record in memory."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Notes:
         self.written = len(self.noted)
 
 
-async def _visit(state: Path, notes: Notes) -> list[int]:
+async def _visit(state: Path, notes: RecordSink) -> list[int]:
     loaded = load_configuration(str(state / "c.yaml"), {}, str(state))
     with open_listener(0) as listener:
         port: int = listener.getsockname()[1]
@@ -53,7 +53,7 @@ async def _visit(state: Path, notes: Notes) -> list[int]:
 def test_it_serves_and_its_refusals_are_on_the_gates_record(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("schema: 1\ndefault: deny\n")
     a_store(tmp_path).close()
-    notes = Notes()
+    notes = RecordSink()
 
     assert run_async(_visit(tmp_path, notes)) == [401, 421, 200, 200, 403]
     assert [note.type for note in notes.noted] == ["agent_auth_rejected"] * 2
@@ -66,7 +66,7 @@ def test_it_serves_and_its_refusals_are_on_the_gates_record(tmp_path: Path) -> N
 
 def test_it_costs_a_starting_gate_next_to_nothing() -> None:
     program = (
-        "import thoughtgate.web.mounting, sys;"
+        "import thoughtgate.web.mounted_console, sys;"
         "assert not {'starlette', 'jinja2', 'uvicorn'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)

@@ -17,7 +17,7 @@ from tests.support.consoles import Client
 from tests.support.waiting import PATIENCE_S, wait_for
 
 from thoughtgate.gate.config_files import load_configuration
-from thoughtgate.web.beside import console_beside
+from thoughtgate.web.console_thread import console_in_thread
 
 LINK = re.compile(r"console +(http://127\.0\.0\.1:(\d+)/login/\S+)")
 
@@ -89,7 +89,7 @@ def test_a_config_can_do_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         str(config(tmp_path, "console: {enabled: false}\n")), {}, str(tmp_path)
     )
     said: list[str] = []
-    with console_beside(loaded, {}, str(tmp_path / "state"), said.append):
+    with console_in_thread(loaded, {}, str(tmp_path / "state"), said.append):
         assert not (tmp_path / "state").exists()
     assert said == []
 
@@ -98,7 +98,7 @@ def test_no_link_gets_into_a_log(tmp_path: Path) -> None:
     """Without a terminal nobody opens the link, and it would be a secret in a log."""
     loaded = load_configuration(str(config(tmp_path)), {}, str(tmp_path))
     said: list[str] = []
-    with console_beside(loaded, {}, str(tmp_path / "state"), said.append):
+    with console_in_thread(loaded, {}, str(tmp_path / "state"), said.append):
         pass
     assert said == []
 
@@ -110,6 +110,6 @@ def test_a_gate_goes_on_when_its_console_cannot(
     loaded = load_configuration(str(config(tmp_path)), {}, str(tmp_path))
     (tmp_path / "state").write_text("a file, not a directory")
     said: list[str] = []
-    with console_beside(loaded, {}, str(tmp_path / "state"), said.append):
+    with console_in_thread(loaded, {}, str(tmp_path / "state"), said.append):
         wait_for(lambda: said)
-    assert said[0].startswith("no console: ")
+    assert said[0].startswith("the console could not start: ")

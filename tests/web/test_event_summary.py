@@ -8,7 +8,7 @@ from tests.support.records import RUN
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import Record, frame_refused, message_seen
-from thoughtgate.web.happening import tell
+from thoughtgate.web.event_summary import summarize
 
 
 def event(record: Record) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def event(record: Record) -> dict[str, Any]:
 
 @pytest.mark.parametrize("record", sample_events(), ids=lambda record: record.type)
 def test_every_event_has_a_title_and_a_time(record: Record) -> None:
-    told = tell(event(record))
+    told = summarize(event(record))
 
     assert told.title
     assert told.at > 0
@@ -34,7 +34,7 @@ def test_a_verdict_tells_the_rule_and_the_reason() -> None:
         "enforced": False,
         "explain": {"summary": "no bulk"},
     }
-    told = tell(
+    told = summarize(
         {
             "type": "tool_call_decision",
             "call": {"tool_name": "big", "call_id": "r.1"},
@@ -55,7 +55,7 @@ def test_an_answer_tells_who_and_why() -> None:
     approval = {"outcome": "rejected", "decided_by": "console:ann", "reason": "not today"}
 
     assert (
-        tell({"type": "approval_decided", "approval": approval}).detail
+        summarize({"type": "approval_decided", "approval": approval}).detail
         == "by console:ann: not today"
     )
 
@@ -69,11 +69,11 @@ def test_an_end_tells_how_long_and_what_went_wrong() -> None:
         "is_error": True,
     }
 
-    assert tell(ended).detail == "7 ms, rate_limited, the tool reports an error"
+    assert summarize(ended).detail == "7 ms, rate_limited, the tool reports an error"
 
 
 def test_a_message_tells_its_direction() -> None:
-    told = tell(event(message_seen(1.0, "s", "1", "agent_to_server", "request", "ping", 40)))
+    told = summarize(event(message_seen(1.0, "s", "1", "agent_to_server", "request", "ping", 40)))
 
     assert told.detail == "→ request ping, 40 bytes"
 
@@ -83,11 +83,11 @@ def test_a_refused_frame_tells_the_check() -> None:
         1.0, "s", "1", direction="agent_to_server", check="raw_cr", kind="parse_error", size=9
     )
 
-    assert tell(event(record)).detail == "raw_cr, 9 bytes"
+    assert summarize(event(record)).detail == "raw_cr, 9 bytes"
 
 
 def test_a_console_attack_tells_what_was_tried() -> None:
-    told = tell(
+    told = summarize(
         {"type": "agent_auth_rejected", "agent": {"method": "console", "reason": "wrong host at /"}}
     )
 
@@ -104,7 +104,7 @@ def test_a_list_names_what_is_hidden() -> None:
     }
 
     assert (
-        tell({"type": "tools_list", "list": listed}).detail
+        summarize({"type": "tools_list", "list": listed}).detail
         == "tools/list: 2 of 3 shown; hidden: env"
     )
 
@@ -119,4 +119,4 @@ def test_a_list_names_what_is_hidden() -> None:
     ],
 )
 def test_an_odd_event_is_told_all_the_same(odd: dict[str, Any]) -> None:
-    assert tell(odd).detail is not None
+    assert summarize(odd).detail is not None

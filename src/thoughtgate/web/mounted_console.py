@@ -1,7 +1,7 @@
-"""The console on the listener of a gate that runs anyway.
+"""A console that shares the listener of a running gate.
 
-Light on purpose: an agent waits for the gate to start, and most of the console is loaded
-only when a browser asks for it.
+This module imports little, because an agent waits for the gate to start. Most of the console is
+imported when a browser first requests a page.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
-from thoughtgate.web.sessions import Sessions, sign_in_link
+from thoughtgate.web.console_sessions import ConsoleSessions, sign_in_link
 
 Message = MutableMapping[str, Any]
 App = Callable[
@@ -20,28 +20,28 @@ App = Callable[
 ]
 
 MAX_PATH = 100
-"""Characters of a path that the record keeps; paths are the browser's to choose."""
+"""Maximum characters of a path in the record; the client chooses the path."""
 
 
-class Notes(Protocol):
-    """Where refusals go on record: a governor."""
+class RecordSink(Protocol):
+    """Writes refusals to the record; a governor implements it."""
 
     def note(self, record: Record) -> None:
         """Queue a record."""
 
     def flush_quietly(self) -> None:
-        """Write what is queued."""
+        """Write the queued records."""
 
 
 class MountedConsole:
-    """A console that is made when it is first asked for. Lives on the gate's event loop."""
+    """A console that is created on the first request. Runs on the gate's event loop."""
 
     def __init__(
         self,
         loaded: Loaded,
         environ: Mapping[str, str],
         state: str,
-        notes: Notes,
+        notes: RecordSink,
         port: int,
         *,
         record: str = "",
@@ -52,13 +52,13 @@ class MountedConsole:
         self._record = record
         self._notes = notes
         self._port = port
-        self._sessions = Sessions(port, now)
+        self._sessions = ConsoleSessions(port, now)
         self._app: App | None = None
         self._making = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
 
     def new_link(self) -> str:
-        """Return a link that signs one browser in, once."""
+        """Return a sign-in link that works once."""
         return sign_in_link(self._sessions, self._port)
 
     async def __call__(
@@ -74,7 +74,7 @@ class MountedConsole:
         await self._app(scope, receive, send)
 
     def _make(self) -> App:
-        from thoughtgate.web.console_server import make_console  # some 200 ms, once somebody looks
+        from thoughtgate.web.console_server import make_console  # takes about 200 ms
 
         console = make_console(
             self._loaded,
@@ -82,13 +82,13 @@ class MountedConsole:
             self._state,
             self._port,
             record=self._record,
-            refused=self._tell,
+            refused=self._report,
             sessions=self._sessions,
         )
         return console.app
 
-    def _tell(self, reason: str, path: str) -> None:
-        """Pages run in threads; a gate's record is written on its loop alone."""
+    def _report(self, reason: str, path: str) -> None:
+        """Record a refusal. Pages run in threads, but the record is written on the loop."""
         self._loop.call_soon_threadsafe(self._note, reason, path)
 
     def _note(self, reason: str, path: str) -> None:

@@ -1,0 +1,136 @@
+"""Authentication of the console: one-time sign-in codes, sessions and form tokens.
+
+All of this is kept in memory, so a restarted console has no sessions. Browsers share cookies
+between ports, so the cookie's name contains the port. A form token is bound to the session, the
+action and its object, and works once: an altered, replayed or forged form is rejected.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+CODE_BYTES: Final = 32
+
+SESSION_S: Final = 12 * 3600.0
+"""A working day; after that, the user needs a new link."""
+
+MAX_SESSIONS: Final = 16
+"""Maximum number of sessions; a new one ends the oldest."""
+
+FORM_S: Final = 3600.0
+"""How long a form is valid; after that, the page must be loaded again."""
+
+MAX_SPENT: Final = 10_000
+"""Maximum number of used form tokens remembered per session, more than a person ever submits."""
+
+_NONCE_BYTES: Final = 16
+
+
+class ConsoleSession(NamedTuple):
+    """The session of one signed-in browser."""
+
+    id: str
+    """Digest of the cookie's value; the value itself is not stored."""
+    key: bytes
+    expires_at: float
+    spent: dict[bytes, float]
+    """Nonces of used forms, each with its expiry time."""
+
+
+class ConsoleSessions:
+    """All sessions of one console."""
+
+    def __init__(self, port: int, clock: Callable[[], float]) -> None:
+        self.cookie = f"thoughtgate_{port}"
+        self._clock = clock
+        self._codes: set[str] = set()
+        self._sessions: dict[str, ConsoleSession] = {}
+
+    def new_code(self) -> str:
+        """Return a sign-in code that works once."""
+        code = secrets.token_urlsafe(CODE_BYTES)
+        self._codes.add(_digest(code))
+        return code
+
+    def sign_in(self, code: str) -> str | None:
+        """Use a code and return the cookie's value; None if the code is unknown or was used."""
+        given = _digest(code)
+        if given not in self._codes:
+            return None
+        self._codes.discard(given)
+        value = secrets.token_urlsafe(CODE_BYTES)
+        ident = _digest(value)
+        while len(self._sessions) >= MAX_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        key = secrets.token_bytes(CODE_BYTES)
+        self._sessions[ident] = ConsoleSession(ident, key, self._clock() + SESSION_S, {})
+        return value
+
+    def find(self, value: str) -> ConsoleSession | None:
+        """Return the session of a cookie, or None."""
+        # Looking up a digest instead of the value itself gives no timing information about it.
+        session = self._sessions.get(_digest(value))
+        if session is None:
+            return None
+        if self._clock() >= session.expires_at:
+            del self._sessions[session.id]
+            return None
+        return session
+
+    def holds(self, session: ConsoleSession) -> bool:
+        """Tell whether a session still exists: neither signed out nor replaced by a newer one."""
+        return session.id in self._sessions
+
+    def sign_out(self, session: ConsoleSession) -> None:
+        """End a session."""
+        self._sessions.pop(session.id, None)
+
+    def form_token(self, session: ConsoleSession, *about: str) -> str:
+        """Return a token for one form; ``about`` is the form's action and object."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        until = int(self._clock() + FORM_S)
+        return f"{until}.{nonce.hex()}.{_signature(session, until, nonce, about)}"
+
+    def spend(self, session: ConsoleSession, token: str, *about: str) -> bool:
+        """Use a form's token; True once, for the form that it was made for."""
+        until, nonce, signature = _parts(token)
+        # Computed even for a malformed token, so that timing does not reveal what is wrong with it.
+        expected = _signature(session, until, nonce, about)
+        is_genuine = hmac.compare_digest(signature, expected)
+        now = self._clock()
+        if not is_genuine or now >= until or nonce in session.spent:
+            return False
+        for old in [old for old, end in session.spent.items() if end <= now]:
+            del session.spent[old]
+        if len(session.spent) >= MAX_SPENT:
+            return False
+        session.spent[nonce] = until
+        return True
+
+
+def sign_in_link(sessions: ConsoleSessions, port: int) -> str:
+    """Return a sign-in link that works once."""
+    return f"http://127.0.0.1:{port}/login/{sessions.new_code()}"
+
+
+def _parts(token: str) -> tuple[int, bytes, str]:
+    until, _, rest = token.partition(".")
+    nonce, _, signature = rest.partition(".")
+    try:
+        return int(until[:12]), bytes.fromhex(nonce[: 2 * _NONCE_BYTES]), ascii(signature)[1:-1]
+    except ValueError:
+        return 0, b"", ""
+
+
+def _signature(session: ConsoleSession, until: int, nonce: bytes, about: tuple[str, ...]) -> str:
+    total = hmac.new(session.key, b"thoughtgate form 1", hashlib.sha256)
+    for part in (str(until).encode(), nonce, *(text.encode("utf-8", "replace") for text in about)):
+        total.update(len(part).to_bytes(8, "big"))
+        total.update(part)
+    return total.hexdigest()
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
