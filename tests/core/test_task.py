@@ -18,6 +18,7 @@ from thoughtgate.core.task import (
     has_extension,
     move,
     poll_interval,
+    refusal_kind,
     requested_ttl,
     wants_task,
     without_task,
@@ -107,3 +108,19 @@ def test_the_server_does_not_see_the_wish_for_a_task() -> None:
 def test_a_config_may_bound_a_tasks_life() -> None:
     assert clamp_ttl(None, 7200.0, 3600.0) == 3600.0
     assert clamp_ttl(90.0, 7200.0, 3600.0) == 90.0
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (None, ""),
+        ({"result": {}}, ""),
+        ({"error": "odd"}, ""),
+        ({"error": {"code": -32601}}, "method_not_found"),
+        ({"error": {"code": -32602}}, "invalid_params"),
+        ({"error": {"code": -32021}}, "invalid_request"),
+        ({"error": {"code": -31013}}, ""),
+    ],
+)
+def test_refusals_about_tasks_are_of_the_kinds_that_statuses_go_by(body: Any, kind: str) -> None:
+    assert refusal_kind(body) == kind

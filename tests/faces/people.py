@@ -7,12 +7,8 @@ from typing import Final
 from tests.faces.face import Gate
 
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
-<<<<<<< HEAD
 from thoughtgate.gate.approvals.queue import open_store
-=======
-from thoughtgate.runtime.approvals import open_store
 from thoughtgate.stores.approvals import ApprovalStore
->>>>>>> faces
 
 PERSON: Final = "terminal:ann"
 REASON: Final = "as the scenario says"

@@ -20,6 +20,8 @@ from tests.support.http_gate import (
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
 from tests.support.waiting import wait_for
 
+from thoughtgate.front import batch as front_batch
+
 RULES = """rules:
   - {tool: 'delete_*', action: deny}
   - {tool: 'pay*', action: approve}
@@ -252,3 +254,24 @@ def test_a_streamed_answer_is_known_by_what_it_is_not_by_the_words_in_it(
     note, replies = gate.post([call_of("one", ident=1)]).events
     assert note["method"] == "notifications/x"
     assert replies == [{"jsonrpc": "2.0", "id": 1, "result": {"method": "odd"}}]
+
+
+def test_a_batch_that_a_server_is_slow_to_answer_is_kept_alive(
+    gate: Gate, upstream: HttpUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def slow(received: Received) -> Reply:
+        reply = _script(received)
+        reply.wait = go
+        return reply
+
+    monkeypatch.setattr(front_batch, "KEEP_ALIVE_S", 0.1)
+    upstream.script = slow
+    with gate.raw() as connection:
+        connection.sendall(http_post([call_of("one")], headers={"connection": "close"}))
+        said = read_until(connection, b": still here")
+        go.set()
+        said += read_until(connection, b"\r\n0\r\n\r\n")
+    assert b"text/event-stream" in said
+    assert b'"text": "one"' in said

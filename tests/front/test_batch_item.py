@@ -1,6 +1,6 @@
 """One message of a batch hands its answer to the batch."""
 
-from thoughtgate.front.batch_item import Part
+from thoughtgate.front.batch_item import BatchItem
 
 
 class _Batch:
@@ -19,11 +19,11 @@ class _Batch:
 
 def test_answers_and_what_comes_before_them_are_told_apart() -> None:
     batch = _Batch()
-    part = Part(batch, 5)  # type: ignore[arg-type]  # a stand-in that listens
+    part = BatchItem(batch, 5)  # type: ignore[arg-type]  # a stand-in that listens
     part.stream_started(200, b"")
     part.stream_wrote(b": comment\n\n")
     part.stream_wrote(b'data: {"method":"notifications/x"}\n\n')
-    part.stream_answered(b'data: {"id":5,"result":{"method":"odd"}}\n\n')
+    part.stream_answered(b'data: {"id":5,"result":{"method":"odd"}}\n\n', 5)
     part.told(b"note")
     part.stream_ended()
     part.passed(202, b"", b"")

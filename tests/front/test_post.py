@@ -1,5 +1,6 @@
 """Held calls over HTTP: they wait, run once approved, and never without their caller."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.support.waiting import wait_for
 
 from thoughtgate.front import post as gateway_post
 
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
 RULES = "rules:\n  - {tool: 'pay*', action: approve}\n"
 
 
@@ -151,6 +153,99 @@ def test_a_held_call_keeps_its_stream_alive_with_comments(
         assert b": waiting for approval" in read_until(connection, b": waiting")
         decide(gate, approve=True)
         assert b"event: message" in read_until(connection, b'"done"')
+
+
+def _child_config() -> str:
+    args = '["-m", "thoughtgate.testing.sample_server"]'
+    server = f'command: "{sys.executable}", args: {args}'
+    return f"schema: 1\ndefault: forward\nservers:\n  kid: {{{server}}}\n"
+
+
+def test_a_call_that_a_stdio_server_is_slow_to_answer_is_kept_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_post, "KEEP_ALIVE_S", 0.1)
+    with Gate(tmp_path, _child_config()) as gate, gate.raw() as connection:
+        opened = gate.post({**INITIALIZE, "params": {"protocolVersion": "2025-06-18"}})
+        session = {"mcp-session-id": opened.headers["mcp-session-id"]}
+        slow = call_of("slow", {"seconds": 3})
+        connection.sendall(http_post(slow, headers={**session, "connection": "close"}))
+        told = read_until(connection, b"slept")
+        plain = gate.call("slow", {"seconds": 2}, headers={**session, "accept": "application/json"})
+
+    assert b": still here\n\n" in told
+    assert told.count(b"mcp-session-id") == 0
+    assert b"event: message" in told
+    assert plain.headers["content-type"] == "application/json"
+
+
+def test_a_stream_that_the_server_owns_is_left_to_the_server(
+    upstream: HttpUpstream, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_post, "KEEP_ALIVE_S", 0.1)
+    ticked, go = threading.Event(), threading.Event()
+    ticks = gateway_post.Post.keep_alive
+
+    def keep_alive(post: gateway_post.Post, at: float) -> None:
+        ticks(post, at)
+        ticked.set()
+
+    def slow(received: Received) -> Reply:
+        reply = _script(received)
+        reply.wait = go
+        return reply
+
+    monkeypatch.setattr(gateway_post.Post, "keep_alive", keep_alive)
+    upstream.script = slow
+    call = _Call(gate, call_of("echo"))
+    assert ticked.wait(10)
+    go.set()
+    assert call.answer.headers["content-type"] == "application/json"
+
+
+def test_only_the_answer_to_initialize_names_the_session(
+    upstream: HttpUpstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_session(received: Received) -> Reply:
+        reply = _script(received)
+        if received.message.get("method") == "initialize":
+            reply.headers = {"mcp-session-id": "s"}
+        return reply
+
+    monkeypatch.setattr(gateway_post, "KEEP_ALIVE_S", 0.1)
+    upstream.script = with_session
+    with Gate(tmp_path, config_for(upstream.url, RULES)) as gate:
+        session = {"mcp-session-id": gate.post(INITIALIZE).headers["mcp-session-id"]}
+        with gate.raw() as connection:
+            connection.sendall(http_post(call_of("pay"), headers=session))
+            head = read_until(connection, b": waiting")
+            decide(gate, approve=True)
+            read_until(connection, b'"done"')
+        denied = gate.post({"jsonrpc": "2.0", "id": 7, "method": "tools/call"}, session)
+
+    assert b"text/event-stream" in head
+    assert b"mcp-session-id" not in head
+    assert denied.error["code"] == -32602
+    assert "mcp-session-id" not in denied.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "status", "code"),
+    [
+        ("tasks/get", {"taskId": "tg_nobody"}, 400, -32602),
+        ("tasks/result", {"taskId": "tg_nobody"}, 404, -32601),
+        ("tools/call", {}, 400, -32602),
+        ("ping", {}, 404, -32601),
+    ],
+)
+def test_refusals_of_the_newest_revision_have_statuses_of_their_own(
+    gate: Gate, method: str, params: dict[str, Any], status: int, code: int
+) -> None:
+    able: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {**MODERN_META, "io.modelcontextprotocol/clientCapabilities": able}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    answer = gate.post(message, modern_headers(params.get("taskId", ""), method))
+    assert (answer.status, answer.error["code"]) == (status, code)
 
 
 def test_an_agent_that_reads_json_only_is_answered_in_json(gate: Gate) -> None:

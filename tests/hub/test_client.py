@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from tests.support.hub_parts import connect
 from tests.support.waiting import run_async
 
+from thoughtgate.gate.outbox import Outbox
 from thoughtgate.hub.client import MAX_OPEN, Client, Listen
 
 
 def client() -> Client:
-    return Client("1", "local", "mcp_stdio", lambda *_: None)
+    return connect(Outbox(lambda: True, lambda _: None))[0]
 
 
 def test_ids_are_taken_while_anything_of_them_is_open() -> None:
@@ -17,7 +19,7 @@ def test_ids_are_taken_while_anything_of_them_is_open() -> None:
     one.routes[1] = object()
     one.listens["l"] = Listen({}, {})
 
-    assert [one.is_taken(ident) for ident in ("a", 1, "l", "1", "b")] == [
+    assert [one.is_open(ident) for ident in ("a", 1, "l", "1", "b")] == [
         True,
         True,
         True,
@@ -52,9 +54,9 @@ def test_an_introduction_is_kept_as_far_as_it_is_sound() -> None:
 
 
 def test_replies_and_notices_are_told_apart() -> None:
-    seen: list[tuple[bytes, Any, bool]] = []
-    one = Client("1", "local", "mcp_http", lambda *frame: seen.append(frame))
+    one, frames = connect(Outbox(lambda: True, lambda _: None))
     one.reply(b"a", 1)
     one.tell(b"b", None)
 
-    assert seen == [(b"a", 1, True), (b"b", None, False)]
+    assert frames.replies == [(b"a", 1)]
+    assert frames.told_frames == [(b"b", None)]

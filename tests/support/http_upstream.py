@@ -79,6 +79,25 @@ def event(body: Any, head: str = "") -> bytes:
     return f"{head}event: message\ndata: {json.dumps(body)}\n\n".encode()
 
 
+SMALL_TOOLS: Final = [
+    {"name": name, "inputSchema": {"type": "object"}} for name in ("echo", "secret", "slow")
+]
+
+
+def small_server(received: Received) -> Reply:
+    """Answer like a small MCP server without sessions."""
+    message = received.message
+    if received.method != "POST" or not isinstance(message, dict):
+        return Reply(405)
+    if "id" not in message or "method" not in message:
+        return Reply(202)
+    if message["method"] == "tools/list":
+        return result(received, {"tools": SMALL_TOOLS, "cacheScope": "public", "ttlMs": 5})
+    if message["method"] == "tools/call":
+        return text_result(received, json.dumps(message["params"].get("arguments")))
+    return result(received, {"method": message["method"]})
+
+
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address = True
     daemon_threads = True

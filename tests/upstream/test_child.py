@@ -299,36 +299,31 @@ def test_each_session_has_a_process_of_its_own(alone: Gate, log: Path) -> None:
 def test_a_request_without_a_session_is_refused(alone: Gate, log: Path) -> None:
     answer = alone.call("echo")
     assert (answer.status, answer.error["code"]) == (400, -32600)
+    assert answer.error["message"].startswith("this needs a session")
+    assert answer.json["id"] == 1
     assert _lines(log) == []
 
 
-def test_a_call_without_a_session_ends_on_the_record_before_its_caller_is_told(
-    alone: Gate,
+@pytest.mark.parametrize("tool", ["echo", "delete_note", "transfer"])
+def test_a_call_without_a_session_is_refused_before_it_is_judged(
+    alone: Gate, log: Path, tool: str
 ) -> None:
-    answer = alone.call("echo")
-    assert answer.error["message"].startswith("this server needs a session")
-    (started,) = alone.records("tool_call_start")
-    (ended,) = alone.records("tool_call_end")
-    assert ended["call"]["call_id"] == started["call"]["call_id"]
-    assert (ended["status"], ended["error"]["kind"]) == ("ERROR", "invalid_request")
+    assert alone.call(tool).status == 400
+    assert pending(alone) == 0
+    assert alone.records("tool_call_start") == []
+    (refused,) = alone.records("frame_refused")
+    assert refused["frame"]["check"] == "missing_session"
+    assert refused["frame"]["direction"] == "agent_to_server"
     assert "thoughtgate_calls_in_flight 0" in alone.request("GET", "/metrics").body.decode()
-
-
-def test_a_held_call_without_a_session_ends_when_it_is_approved(alone: Gate, log: Path) -> None:
-    answers: list[Any] = []
-    caller = threading.Thread(target=lambda: answers.append(alone.call("transfer", {"amount": 1})))
-    caller.start()
-    decide(alone, approve=True)
-    caller.join(10)
-    assert b"this server needs a session" in answers[0].body
-    assert [one["status"] for one in alone.records("tool_call_end")] == ["ERROR"]
     assert _lines(log) == []
 
 
 def test_nothing_without_a_session_starts_a_process(alone: Gate, log: Path) -> None:
     assert alone.post(INITIALIZED).status == 400
-    (refused,) = alone.post([call_of("echo"), INITIALIZED]).json
-    assert refused["error"]["data"]["kind"] == "invalid_request"
+    refused = alone.post([call_of("echo"), INITIALIZED])
+    assert (refused.status, refused.error["data"]["kind"]) == (400, "invalid_request")
+    checks = [one["frame"]["check"] for one in alone.records("frame_refused")]
+    assert checks == ["missing_session", "missing_session"]
     assert _children(log) == 0
     assert _lines(log) == []
 

@@ -18,6 +18,8 @@ from tests.support.http_gate import (
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event
 from tests.support.waiting import wait_for
 
+from thoughtgate.upstream.http_answer import downstream_headers
+
 
 def _done(received: Received) -> dict[str, object]:
     ident = received.message.get("id") if received.message else None
@@ -236,3 +238,25 @@ def test_a_comment_hides_no_message_from_the_record(gate: Gate, upstream: HttpUp
 
     upstream.script = script
     assert len(gate.call("echo").events) == 1
+
+
+def test_the_servers_session_id_and_cookies_do_not_come_back() -> None:
+    rendered = downstream_headers(
+        [(b"content-type", b"x"), (b"mcp-session-id", b"theirs"), (b"set-cookie", b"c")]
+    )
+    assert rendered == b"content-type: x\r\n"
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        (b"text/event-stream", b"text/event-stream"),
+        (b'application/json; charset="UTF-8"', b'application/json; charset="UTF-8"'),
+        (b"text/event-stream; charset=utf-7", b"text/event-stream"),
+        (b"application/json;a=b;charset=utf-16", b"application/json"),
+    ],
+)
+def test_an_agent_reads_an_answer_in_the_charset_it_was_judged_in(
+    stated: bytes, told: bytes
+) -> None:
+    assert downstream_headers([(b"content-type", stated)]) == b"content-type: %b\r\n" % told

@@ -14,6 +14,7 @@ from thoughtgate.core.record_events import (
     frame_refused,
     message_seen,
 )
+from thoughtgate.core.task import refusal_kind
 from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
@@ -126,11 +127,8 @@ def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
 
 def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
     """Return the answer to a request, as the table of tasks words it."""
-    error = body.get("error")
-    data = error.get("data") if type(error) is dict else None
-    kind = data.get("kind") if type(data) is dict else None
     reply = render({"jsonrpc": "2.0", "id": key, **body})
-    return ToAgent(reply, key, ANSWER, kind if type(kind) is str else "")
+    return ToAgent(reply, key, ANSWER, refusal_kind(body))
 
 
 def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:

@@ -43,6 +43,14 @@ TASK_METHOD: Final = "tools/call"
 """The one method that may become a task."""
 
 
+_REFUSAL_KINDS: Final[dict[Any, str]] = {
+    -32601: "method_not_found",
+    -32602: "invalid_params",
+    -32021: "invalid_request",
+}
+"""Kinds of refusals that 2026-07-28 gives an HTTP status of their own, by their codes."""
+
+
 class Task(NamedTuple):
     """One call that its caller does not wait for."""
 
@@ -143,3 +151,9 @@ def names_our_task(method: str, params: dict[str, Any]) -> bool:
     task_id = params.get("taskId")
     ours = type(task_id) is str and task_id.startswith(ID_PREFIX)
     return ours and method in TASK_METHODS
+
+
+def refusal_kind(body: Mapping[str, Any] | None) -> str:
+    """Return the kind of error that an answer about a task is, as far as a status depends on it."""
+    error = body.get("error") if body is not None else None
+    return _REFUSAL_KINDS.get(error.get("code"), "") if type(error) is dict else ""

@@ -61,6 +61,7 @@ class Batch:
 
     def feed(self, messages: Sequence[Message | Fault], at: float) -> None:
         """Have every message judged; what may go on goes once all may."""
+        self._spoke_at = at
         for message in messages:
             if isinstance(message, Message) and message.shape == REQUEST:
                 ident = message.id
@@ -119,16 +120,18 @@ class Batch:
         self._go_on()
 
     def keep_alive(self, at: float) -> None:
-        """Show the agent that the batch still waits."""
-        if self._held and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
+        """Show the agent that the batch is not lost."""
+        is_over = self._is_closed or self.exchange.is_gone
+        if self.accepts_stream and not is_over and at - self._spoke_at > KEEP_ALIVE_S:
             self._spoke_at = at
-            self._tell(b": waiting for approval\n\n")
+            self._tell(b": waiting for approval\n\n" if self._held else b": still here\n\n")
 
     # What the server's side brings.
 
     def part_said(self, data: bytes) -> None:
         """The server sent something that is no answer."""
         if self.accepts_stream:
+            self._spoke_at = now()
             self._tell(render_event(data))
 
     def part_answered(self, data: bytes, key: RequestId | None) -> None:

@@ -43,6 +43,7 @@ from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.headers import ParamHeader
 from thoughtgate.wire.message import REQUEST, Fault, Message
+from thoughtgate.wire.methods import LISTEN
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import META, version_in
 from thoughtgate.wire.unchecked import unchecked
@@ -162,7 +163,7 @@ class Endpoint:
         """Peers with POSTs under way, and how many."""
         self._orphans: set[Peer] = set()
         """Peers that nobody waits for, with requests that the server may still work on."""
-        self._streams: set[OpenStream] = set()
+        self._streams: dict[OpenStream, Entry] = {}
         self._opened = 0
         self._ticks = 0
         self._loop = asyncio.get_running_loop()
@@ -220,18 +221,20 @@ class Endpoint:
         self.note_refusal("missing_session", "invalid_request", len(exchange.body), at)
         ident = message.id if message is not None else None
         error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
-        exchange.respond(400, JSON, error)
+        self._outbox.later(exchange.respond, 400, JSON, error)
 
     def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
         """Refuse what contradicts its own headers, or its own revision."""
         mismatch = self._mismatch(exchange, message)
         if mismatch is not None and self._options.enforce:
             self.note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
-            exchange.respond(400, JSON, render_mismatch(message.id, mismatch))
+            refusal = render_mismatch(message.id, mismatch)
+            self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
         if message.method in REMOVED and version_in(message.body.get("params")) is not None:
             self.note_refusal("removed_method", "method_not_found", len(exchange.body), at)
-            exchange.respond(404, JSON, render_error(message.id, "method_not_found", modern=True))
+            refusal = render_error(message.id, "method_not_found", modern=True)
+            self._outbox.later(exchange.respond, 404, JSON, refusal)
             return True
         return False
 
@@ -331,8 +334,19 @@ class Endpoint:
         elif not accepts_stream(exchange.headers):
             refuse(exchange, 406)
         else:
-            self._streams = {one for one in self._streams if not _is_over(one.exchange)}
-            self._streams.add(self._backend.open_stream(exchange, entry))
+            self._drop_ended_streams()
+            self._streams[self._backend.open_stream(exchange, entry)] = entry
+
+    def _drop_ended_streams(self) -> None:
+        streams = self._streams.items()
+        self._streams = {one: entry for one, entry in streams if not _is_over(one.exchange)}
+
+    def _end_streams(self, ended: Entry) -> None:
+        """No stream outlives its session."""
+        for stream in [one for one, entry in self._streams.items() if entry is ended]:
+            del self._streams[stream]
+            if not _is_over(stream.exchange):
+                stream.close()
 
     # Sessions.
 
@@ -364,7 +378,7 @@ class Endpoint:
         entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
         if entry is None:
             self.note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
-            refuse(exchange, 404)
+            self._outbox.later(refuse, exchange, 404)
             return None
         if entry.peer not in self._entries:
             self._enter(entry.peer, entry)
@@ -374,6 +388,7 @@ class Endpoint:
     def _close_session(self, entry: Entry) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.peer, None)
+        self._end_streams(entry)
         self._authority.held.withdraw_all("the session has ended", entry.peer)
 
     def _session_peer(self, who: Identity) -> Peer:
@@ -462,10 +477,14 @@ class Endpoint:
         for entry in self._sessions.entries():
             if entry.peer not in self._peers and entry.peer.is_busy:
                 entry.peer.tick(at)
+        self._drop_ended_streams()
+        for entry in self._streams.values():
+            self._sessions.touch(entry.ident)  # An agent that listens is there.
         self._sessions.expire()
 
     def _dropped(self, entry: Entry) -> None:
         self._entries.pop(entry.peer, None)
+        self._end_streams(entry)
         self._backend.forget(entry.peer)
 
     def drain(self) -> None:
@@ -474,6 +493,10 @@ class Endpoint:
             if not _is_over(stream.exchange):
                 stream.close()
         self._streams.clear()
+        for peer in list(self._peers):
+            for caller in list(peer.callers.values()):
+                if isinstance(caller, Post) and caller.method == LISTEN:
+                    caller.gone()  # A standing wish is no call: no answer is under way.
 
     def close(self, reason: str) -> None:
         """Nothing more will come."""

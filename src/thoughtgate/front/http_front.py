@@ -3,6 +3,8 @@
 ``proxy`` and ``serve`` differ only in the endpoints that they add.
 """
 
+import hashlib
+import hmac
 import os
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -93,17 +95,18 @@ class HttpFront:
         pages.prevented = lambda: authority.held.prevented
 
     def add(self, paths: Iterable[bytes], backend: Backend) -> Endpoint:
-        """Offer what a backend has at these paths."""
+        """Offer what a backend has at these paths; at none, ``find_endpoint`` finds it."""
         listen = self._listen
         options = EndpointOptions(
             self.auth_method,
             enforce=self._authority.governor.policy.profile == PRODUCTION,
             max_batch=listen.max_batch,
         )
-        sessions = SessionTable(
-            load_key(self._state), limit=listen.max_sessions, idle_s=listen.session_idle_s
-        )
+        # A session of one server opens nothing at another.
+        key = hmac.digest(load_key(self._state), backend.server.encode(), hashlib.sha256)
+        sessions = SessionTable(key, limit=listen.max_sessions, idle_s=listen.session_idle_s)
         endpoint = Endpoint(options, backend, sessions, on_batch=self._pages.batch_came)
+        self.listener.include(endpoint)
         for path in paths:
             self.listener.add(path, endpoint)
         return endpoint

@@ -66,8 +66,20 @@ class Listener:
     def add(self, path: bytes, endpoint: Endpoint) -> None:
         """Serve an endpoint at a path; it may have several."""
         self._endpoints[path] = endpoint
+        self.include(endpoint)
+
+    def include(self, endpoint: Endpoint) -> None:
+        """Count an endpoint's calls, and end it with the listener, however its path is found."""
         if endpoint not in self._served:
             self._served.append(endpoint)
+
+    def remove(self, endpoint: Endpoint, reason: str) -> None:
+        """End an endpoint whose path is found no more; whoever still waits there is told."""
+        if endpoint in self._served:
+            self._served.remove(endpoint)
+        endpoint.drain()
+        endpoint.close(reason)
+        self._outbox.schedule()
 
     # The server's callbacks.
 

@@ -24,7 +24,7 @@ STREAM: Final = (
 UNBUFFERED: Final = b"x-accel-buffering: no\r\n"
 
 KEEP_ALIVE_S: Final = 15.0
-"""Between comments on the stream of a held call; proxies cut silent streams after a minute."""
+"""Between comments on the stream of a call without an answer; proxies cut silent streams."""
 
 ORPHAN_S: Final = 5.0
 """How long a server may keep a stream open after the request was answered or cancelled."""
@@ -51,6 +51,10 @@ class Leg(Protocol):
     @property
     def is_resumable(self) -> bool:
         """Whether the rest of the answer can be asked for later."""
+
+    @property
+    def passes_stream(self) -> bool:
+        """Whether the server's own stream, with its comments, goes on to the agent."""
 
     def abort(self) -> None:
         """Nobody waits any more."""
@@ -127,7 +131,7 @@ class Post:
         self.is_touched = False
         """Whether anything became of the message."""
         self._held_at = 0.0
-        self._spoke_at = 0.0
+        self._spoke_at = at
         self._is_closed = False
         self._orphaned_at = 0.0
         exchange.on_gone = self.gone
@@ -169,16 +173,26 @@ class Post:
         asyncio.get_running_loop().call_soon(self._close)
 
     def keep_alive(self, at: float) -> None:
-        """Show the agent that a held call still waits; end an exchange that nothing will answer."""
+        """Show the agent that its call is not lost; end an exchange that nothing will answer."""
         if self.key is not None and not self.peer.is_open(self.key):
             self._orphaned_at = self._orphaned_at or at
             if at - self._orphaned_at > ORPHAN_S:
                 self._close()
             return
-        if self._held_at and self.accepts_stream and at - self._spoke_at > KEEP_ALIVE_S:
+        if at - self._spoke_at > KEEP_ALIVE_S and self._may_comment():
             self._spoke_at = at
             self._open_stream()
-            self.exchange.write(b": waiting for approval\n\n")
+            said = b": waiting for approval\n\n" if self._held_at else b": still here\n\n"
+            self.exchange.write(said)
+
+    def _may_comment(self) -> bool:
+        """Whether a stream of the gate's own can be, or is, open."""
+        exchange = self.exchange
+        if not self.accepts_stream or exchange.is_gone or exchange.is_answered:
+            return False
+        if self.method == "initialize":
+            return False  # The head of its answer names the session, which is not known yet.
+        return bool(self._held_at) or self.leg is None or not self.leg.passes_stream
 
     # What the server's side brings.
 
@@ -217,6 +231,7 @@ class Post:
         """The server sent something that is not the answer yet."""
         if self.exchange.is_gone or self.exchange.is_answered or not self.accepts_stream:
             return
+        self._spoke_at = now()
         self._open_stream()
         self.stream_wrote(render_event(data))
 
@@ -281,8 +296,7 @@ class Post:
 
     def _open_stream(self) -> None:
         if not self.exchange.is_streaming:
-            session = b"mcp-session-id: %b\r\n" % self.session.encode() if self.session else b""
-            self.exchange.start(200, STREAM + session)
+            self.exchange.start(200, STREAM + self._session_header())
 
     def _close(self) -> None:
         if self._is_closed:

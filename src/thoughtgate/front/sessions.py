@@ -85,9 +85,15 @@ class SessionTable:
             entry = self.open(upstream, principal, make_peer())
         elif entry.principal != principal:
             return None
-        entry.last_used = monotonic()
-        self._entries.move_to_end(entry.ident)
+        self.touch(entry.ident)
         return entry
+
+    def touch(self, ident: str) -> None:
+        """A session is in use."""
+        entry = self._entries.get(ident)
+        if entry is not None:
+            entry.last_used = monotonic()
+            self._entries.move_to_end(ident)
 
     def open(self, upstream: str, principal: str, peer: "Peer") -> Entry:
         """Enter a session that a server opened; the longest idle one makes room if need be."""

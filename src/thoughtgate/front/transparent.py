@@ -62,6 +62,11 @@ class TransparentBackend:
             on_list=self._tools.learn,
         )
 
+    def adopt(self, setup: Setup) -> None:
+        """Give sessions that begin from now on other timeouts and limits."""
+        self._setup = setup
+        self._spares = SpareDrivers()
+
     @property
     def on_refused(self) -> Callable[[bytes, str], None]:
         """Told of frames of the server that no session can take."""

@@ -54,11 +54,17 @@ class HubAuthority(LocalAuthority):
         nowhere = question.server == NOWHERE
         ruling = self._refuse(question) if nowhere else self.governor.rule(question)
         verdict = ruling.verdict
-        wanted = not command.modern and wants_task(command.method, command.params, modern=False)
-        if wanted and verdict.action == FORWARD:
+        if verdict.action == FORWARD and self._offers_task(driver, command):
             self._granted[ruling.call_id] = verdict
             verdict = verdict._replace(action=APPROVE)
         return CallJudged(command.key, verdict, ruling.call_id, command.at)
+
+    @staticmethod
+    def _offers_task(driver: SessionDriver, command: JudgeCall) -> bool:
+        """Whether the caller asks for a task of the hub; a server by itself offers its own."""
+        if not isinstance(driver, ServerSession) or command.modern:
+            return False
+        return wants_task(command.method, command.params, modern=False)
 
     def _refuse(self, question: Question) -> Any:
         """Judge what no server offers: nobody is there to forward it to, in whatever profile."""

@@ -234,7 +234,7 @@ async def _serve_http(
         return await stopped
     finally:
         await front.drain()
-        await single.close()
+        await single.close(listen.drain_s)
         front.close()
 
 

@@ -5,6 +5,9 @@ handshake, the server's own names, the same rules. A server is connected when it
 asked for here, apart from the connection that the catalogue shares.
 """
 
+import asyncio
+from dataclasses import dataclass
+
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.front.endpoint import Endpoint
@@ -16,6 +19,18 @@ from thoughtgate.hub.hub import Hub
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.http import HttpUpstream
+from thoughtgate.upstream.supervisor import Supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """One server that was asked for by itself."""
+
+    supervisor: Supervisor
+    """Of the catalogue's own connection: another one means that the config has changed."""
+    upstream: HttpUpstream | ChildUpstream
+    backend: TransparentBackend
+    endpoint: Endpoint
 
 
 class SingleServers:
@@ -24,41 +39,61 @@ class SingleServers:
     def __init__(self, hub: Hub, front: HttpFront) -> None:
         self._hub = hub
         self._front = front
-        self._made: dict[str, tuple[ServerSettings, HttpUpstream | ChildUpstream, Endpoint]] = {}
+        self._made: dict[str, _Single] = {}
+        hub.on_applied = self.update
 
     def find(self, path: bytes) -> Endpoint | None:
         """Return the endpoint of a path; None when no enabled server of the namespace has it."""
         matched = SERVER_PATH.fullmatch(path)
         ident = matched[1].decode("ascii", "replace") if matched is not None else ""
-        supervisor = next((one for one in self._hub.supervisors if one.id == ident), None)
-        if supervisor is None or not supervisor.settings.enabled:
+        supervisor = self._offered().get(ident)
+        if supervisor is None:
             return None
         made = self._made.get(ident)
-        if made is not None and made[0] is supervisor.settings:
-            return made[2]
-        if made is not None:
-            # The config has changed: whoever is connected finishes with the old one.
-            made[2].close("the server's config has changed")
-            spawn(made[1].close())
-        return self._make(supervisor.settings)
+        if made is None or made.supervisor is not supervisor:
+            self._end(ident)
+            made = self._made[ident] = self._make(supervisor)
+        return made.endpoint
 
-    def _make(self, server: ServerSettings) -> Endpoint:
-        hub, gate = self._hub, self._hub.gate
-        upstream = hub.servers.open_upstream(server)
-        setup = Setup(
+    def update(self) -> None:
+        """A new config is in force: end what it no longer has, or reaches in another way."""
+        offered = self._offered()
+        for ident, made in list(self._made.items()):
+            if offered.get(ident) is made.supervisor:
+                made.backend.adopt(self._setup(made.supervisor.settings))
+            else:
+                self._end(ident)
+
+    async def close(self, seconds: float) -> None:
+        """Disconnect from every server, once the calls that nobody waits for are done."""
+        made = list(self._made.values())
+        await asyncio.gather(*(one.backend.detached.finish(seconds) for one in made))
+        await asyncio.gather(*(one.upstream.close() for one in made))
+
+    def _offered(self) -> dict[str, Supervisor]:
+        return {one.id: one for one in self._hub.supervisors if one.settings.enabled}
+
+    def _end(self, ident: str) -> None:
+        made = self._made.pop(ident, None)
+        if made is not None:
+            self._front.listener.remove(made.endpoint, "the config of the server has changed")
+            spawn(made.upstream.close())
+
+    def _make(self, supervisor: Supervisor) -> _Single:
+        gate = self._hub.gate
+        upstream = self._hub.servers.open_upstream(supervisor.settings)
+        if isinstance(upstream, HttpUpstream):
+            spawn(upstream.start())  # Idle connections are closed from then on.
+        setup = self._setup(supervisor.settings)
+        backend = TransparentBackend(setup, upstream, gate.authority, gate.outbox)
+        return _Single(supervisor, upstream, backend, self._front.add((), backend))
+
+    def _setup(self, server: ServerSettings) -> Setup:
+        settings = self._hub.settings
+        return Setup(
             server.id,
             "",
-            enforce=gate.governor.policy.profile == PRODUCTION,
-            timeout_s=min(hub.settings.listen.request_timeout_s, server.timeout_s),
-            max_held=hub.settings.holds.connection,
+            enforce=self._hub.gate.governor.policy.profile == PRODUCTION,
+            timeout_s=min(settings.listen.request_timeout_s, server.timeout_s),
+            max_held=settings.holds.connection,
         )
-        backend = TransparentBackend(setup, upstream, gate.authority, gate.outbox)
-        endpoint = self._front.add((), backend)
-        self._made[server.id] = (server, upstream, endpoint)
-        return endpoint
-
-    async def close(self) -> None:
-        """Disconnect from every server."""
-        for _, upstream, endpoint in self._made.values():
-            endpoint.close("the gate is stopping")
-            await upstream.close()

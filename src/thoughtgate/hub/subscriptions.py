@@ -31,7 +31,7 @@ class HubListens:
             problem = "too many listens are open"
         if problem or isinstance(named, str):
             reply = render_error(ident, "invalid_params", modern=True, message=problem)
-            client.reply(reply, ident)
+            client.reply(reply, ident, "invalid_params")
             return
         asked = params.get("notifications") or {}
         wanted: dict[str, Any] = {key: True for key in CHANGES if asked.get(key) is True}
@@ -52,10 +52,11 @@ class HubListens:
     async def _follow(self, client: Client, named: list[Named]) -> dict[str, str]:
         """Follow the resources that the gate lets this client follow."""
         hub = self._hub
-        await hub.routes.collect_resources(hub.supervisors)
+        supervisors = hub.supervisors_for(client)
+        await hub.routes.collect_resources(supervisors)
         followed: dict[str, str] = {}
         for one in named:
-            server = hub.routes.owned(one.name, {}, hub.supervisors).server
+            server = hub.routes.owned(one.name, {}, supervisors).server
             if server and one.name not in followed and await self._may(client, server, one):
                 followed[one.name] = server
         return followed

@@ -34,6 +34,7 @@ INFO: Final = "info"
 WARN: Final = "warn"
 ERROR: Final = "error"
 LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
+_DEBUG: Final = LEVELS.index(DEBUG)
 SPELLED: Final = {"warning": WARN}
 """Levels whose names in the config are different."""
 
@@ -94,8 +95,12 @@ class Log:
             return
         when = render_time(time.time() if at is None else at)
         kept = {name: value for name, value in fields.items() if value is not None}
-        kept = {name: _cut(value) for name, value in self._redactor.mask_value(kept).items()}
-        text = _cut(self._redactor.mask_text(message))
+        text = message
+        if self._may_hold_secret(message, kept):
+            kept = self._redactor.mask_value(kept)
+            text = self._redactor.mask_text(message)
+        kept = {name: _cut(value) for name, value in kept.items()}
+        text = _cut(text)
         line = (
             self._as_json(when, level, text, kept)
             if self._json
@@ -103,8 +108,18 @@ class Log:
         )
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
+    def _may_hold_secret(self, message: str, fields: dict[str, Any]) -> bool:
+        """Look once at everything that a line says: nearly no line needs masking field by field."""
+        if any(type(value) in {dict, list} for value in fields.values()):
+            return True
+        said = "\n".join([message, *(value for value in fields.values() if type(value) is str)])
+        return self._redactor.mask_text(said) != said
+
     def record(self, record: Record) -> None:
         """Log a recorded event, if an operator wants to see it as it happens."""
+        if record.type == CALL_END and self._threshold > _DEBUG:
+            self._methods.pop(record.body["call"]["call_id"], None)
+            return
         if record.type == CALL_START:
             self._remember(record.body["call"])
         elif record.type == RUN_START:
@@ -160,6 +175,8 @@ def _shown(value: Any) -> str:
 
 def _printable(text: str) -> str:
     """Escape line breaks and characters that would control a terminal."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "�" for char in text)
 
 

@@ -224,6 +224,8 @@ class HttpLeg(HttpAnswer):
 
     __slots__ = ("_event", "driver", "owner")
 
+    passes_stream = True
+
     def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
         self.owner = owner
         self.driver = driver

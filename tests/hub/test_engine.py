@@ -1,13 +1,17 @@
-"""The hub's own tasks: offered to every client, made of any call, and the client's alone."""
+"""The engine of the hub: its own tasks, and nothing sent on that is not on record."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.frames import call, request
 from tests.support.http_agent import HttpAgent
 from tests.support.hub import Served, modern, sample, serving
 from tests.support.stages import EXTENSION, TOKEN, ServeHttpStage, envelope
 from tests.support.waiting import wait_for
+
+prlimit = getattr(resource, "prlimit", None)
 
 
 def wish(ident: int, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -110,3 +114,29 @@ def test_over_http_a_task_outlives_its_session_and_is_nobody_elses(tmp_path: Pat
         assert (stage.ran(ident), stage.ran(modern_ident)) == (1, 1)
     finally:
         stage.close()
+
+
+@pytest.mark.skipif(prlimit is None, reason="this system cannot limit another process")
+def test_nothing_is_sent_on_while_the_record_cannot_be_written(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with serving(tmp_path, {"one": sample("--log", str(log))}) as hub:
+        hub.open()
+        hub.text(1, "one.echo", {"text": "before"})
+        assert prlimit is not None
+        free = prlimit(hub.pid, resource.RLIMIT_FSIZE)
+        # From now on no file of the hub may grow, as on a full disk.
+        prlimit(hub.pid, resource.RLIMIT_FSIZE, (1, free[1]))
+        refused = hub.ask(call(2, "one.echo", {"text": "unrecorded"}))
+        pong = hub.ask(request(3, "ping"))
+        prlimit(hub.pid, resource.RLIMIT_FSIZE, free)
+        after = hub.text(4, "one.echo", {"text": "after"})
+        hub.close_stdin()
+        hub.wait()
+        run_end = hub.records()[-1]
+
+    assert refused["error"]["data"]["kind"] == "service_unavailable"
+    assert refused["error"]["data"]["server"] == "one"
+    assert "unrecorded" not in log.read_text()
+    assert pong["result"] == {}
+    assert after == "after"
+    assert run_end["run"]["summary"]["calls_allowed"] == 2

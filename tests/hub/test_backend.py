@@ -4,19 +4,27 @@ import http.client
 import json
 import re
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.support.commands import thoughtgate
-from tests.support.frames import call, initialize, notification, request, result
+from tests.support.frames import call, envelope, initialize, notification, request, result
 from tests.support.http_gate import Gate
-from tests.support.http_hub import ACCEPT, serving_http
+from tests.support.http_hub import ACCEPT, HttpHub, serving_http
 from tests.support.http_upstream import free_port
 from tests.support.hub import odd, sample, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
+
+from thoughtgate.core.commands import NOTICE, ToAgent
+from thoughtgate.hub.backend import MAX_WAITING, MAX_WAITING_BYTES, ClientStream, with_companions
+from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Message
 
 ONE = {"one": sample("--tools", "echo,add,slow,roots,env")}
 
@@ -193,12 +201,28 @@ def test_changes_come_on_the_get_stream(tmp_path: Path) -> None:
             headers = {"Accept": "text/event-stream", "Mcp-Session-Id": named["Mcp_Session_Id"]}
             link.request("GET", "/mcp", headers=headers)
             stream = link.getresponse()
-            second = hub.send("GET", Accept="text/event-stream", **named)
             hub.post(call(2, "one.grow", {"name": "new"}), **named)
             told = _next_message(stream)
 
-    assert second.status == 409
     assert told["method"] == "notifications/tools/list_changed"
+
+
+def test_a_second_get_stream_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    with serving_http(tmp_path, {"one": sample()}) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        headers = {"Accept": "text/event-stream", "Mcp-Session-Id": named["Mcp_Session_Id"]}
+        hub.post(request(1, "tools/list"), **named)
+        with hub.connection() as first, hub.connection() as second:
+            first.request("GET", "/mcp", headers=headers)
+            ended = first.getresponse()
+            second.request("GET", "/mcp", headers=headers)
+            stream = second.getresponse()
+            hub.post(call(2, "one.grow", {"name": "new"}), **named)
+            told = _next_message(stream)
+            rest = ended.read()
+
+    assert told["method"] == "notifications/tools/list_changed"
+    assert b"data:" not in rest
 
 
 def test_a_modern_client_that_leaves_cancels_its_call(tmp_path: Path) -> None:
@@ -407,3 +431,135 @@ def test_calls_that_a_stopping_hub_leaves_end_on_the_record_before_the_run(tmp_p
     assert kinds.count("tool_call_end") == 1
     assert kinds[-1] == "run_end"
     assert events[-1]["run"]["summary"]["calls_total"] == 1
+
+
+def test_what_is_said_before_a_stream_is_open_waits_within_bounds() -> None:
+    stream = ClientStream()
+    for number in range(2000):
+        stream.take(ToAgent(b"%d" % number, None, NOTICE))
+    assert stream.waiting == (MAX_WAITING, 4 * MAX_WAITING)
+    for _ in range(5):
+        stream.take(ToAgent(b"x" * (MAX_WAITING_BYTES // 2), None, NOTICE))
+    assert stream.waiting == (2, MAX_WAITING_BYTES)
+    stream.keep_alive()
+    stream.close()
+
+    assert stream.waiting == (2, MAX_WAITING_BYTES)
+
+
+def _carried(params: str, *headers: tuple[bytes, bytes]) -> Any:
+    message = read_frame(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params.encode())
+    assert isinstance(message, Message)
+    exchange = cast("Exchange", SimpleNamespace(wire_headers=list(headers)))
+    return with_companions(message, exchange).body["params"]
+
+
+def test_what_the_head_says_beside_the_trace_is_carried_in_the_message() -> None:
+    state, more = (b"tracestate", b"a=1"), (b"tracestate", b"b=2")
+    said = _carried('{"_meta":{"tracestate":"old","kept":1}}', state, more, (b"baggage", b"u=x"))
+
+    assert said == {"_meta": {"tracestate": "a=1,b=2", "baggage": "u=x", "kept": 1}}
+
+
+@pytest.mark.parametrize(
+    ("params", "header"), [("{}", b"\xe9"), ("{}", b""), ('{"_meta":7}', b"u=x")]
+)
+def test_what_cannot_be_carried_changes_nothing(params: str, header: bytes) -> None:
+    assert _carried(params, (b"baggage", header)) == _carried(params)
+
+
+QUICK = """
+import runpy
+from thoughtgate.front import post
+from thoughtgate.hub import backend
+post.KEEP_ALIVE_S = backend.SILENCE_S = 0.1
+runpy.run_module("thoughtgate", run_name="__main__")
+"""
+
+
+def _until(stream: http.client.HTTPResponse, wanted: bytes) -> bytes:
+    said = b""
+    while wanted not in said:
+        line = stream.readline()
+        assert line, f"the stream has ended after {said!r}"
+        said += line
+    return said
+
+
+def test_calls_listens_and_streams_that_are_silent_are_kept_alive(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"one": sample()}, listen={"drain": "0s"})
+    words = ["serve", "--http", "127.0.0.1:0", "-c", str(config)]
+    environ = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    with StdioPeer([sys.executable, "-c", QUICK, *words], env=environ) as peer:
+        hub = HttpHub(peer, tmp_path / "state", config)
+        session = {"Mcp-Session-Id": hub.open_session()}
+        modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+        wanted = {"notifications": {"toolsListChanged": True}, "_meta": envelope()}
+        with hub.connection() as calling, hub.connection() as listening, hub.connection() as open_:
+            slow = json.dumps(call(1, "one.slow", {"seconds": 60}))
+            calling.request("POST", "/mcp", slow, {**ACCEPT, **session})
+            ear = json.dumps(request(2, "subscriptions/listen", wanted))
+            listening.request("POST", "/mcp", ear, {**ACCEPT, **modern})
+            open_.request("GET", "/mcp", headers={"Accept": "text/event-stream", **session})
+            streams = [one.getresponse() for one in (calling, listening, open_)]
+            said = [_until(stream, b": still here") for stream in streams]
+            headers = [stream.getheader("mcp-session-id") for stream in streams]
+        peer.signal(15)
+        assert peer.wait() == 0
+
+    assert headers == [None, None, None]
+    assert b"notifications/subscriptions/acknowledged" in said[1]
+
+
+def test_refusals_have_the_statuses_of_the_newest_revision(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        listen = {"notifications": {"resourceSubscriptions": 1}}
+        found = {
+            "wrong listen": hub.modern(1, "subscriptions/listen", listen).status,
+            "no extension": hub.modern(2, "tasks/get", {"taskId": "tg_nobody"}).status,
+            "removed": hub.modern(3, "tasks/result", {"taskId": "tg_nobody"}).status,
+            "no name": hub.modern(4, "tools/call", {}).status,
+            "cursor": hub.modern(5, "tools/list", {"cursor": "odd"}).status,
+            "hidden": hub.modern(6, "tools/call", {"name": "one.nothing"}).status,
+        }
+
+    assert found == {
+        "wrong listen": 400,
+        "no extension": 400,
+        "removed": 404,
+        "no name": 400,
+        "cursor": 400,
+        "hidden": 200,
+    }
+
+
+def test_only_the_answer_to_initialize_names_the_session(tmp_path: Path) -> None:
+    with serving_http(tmp_path, ONE) as hub:
+        opened = hub.post(initialize(0))
+        named = {"Mcp_Session_Id": opened.headers["mcp-session-id"]}
+        slow = call(1, "one.slow", {"seconds": 0.2})
+        slow["params"]["_meta"] = {"progressToken": "t"}
+        others = [
+            hub.post(request(2, "tools/list"), **named),
+            hub.post(slow, **named),
+            hub.post(request(3, "no/such"), **named),
+        ]
+
+    assert ["mcp-session-id" in one.headers for one in others] == [False, False, False]
+    assert others[1].headers["content-type"] == "text/event-stream"
+
+
+def test_a_client_that_listens_does_not_hold_a_stop_up(tmp_path: Path) -> None:
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
+    wanted = {"notifications": {"toolsListChanged": True}, "_meta": envelope()}
+    with (
+        serving_http(tmp_path, ONE, listen={"drain": "300s"}) as hub,
+        hub.connection() as link,
+    ):
+        body = json.dumps(request(1, "subscriptions/listen", wanted))
+        link.request("POST", "/mcp", body, {**ACCEPT, **headers})
+        stream = link.getresponse()
+        assert _next_message(stream)["method"] == "notifications/subscriptions/acknowledged"
+        hub.peer.signal(15)
+        assert hub.peer.wait() == 0
+        assert stream.read().strip() == b""

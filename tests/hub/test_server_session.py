@@ -9,15 +9,16 @@ import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, notification, request
 from tests.support.hub import Served, modern, sample, serving
-from tests.support.hub_parts import Frames, governed, load
+from tests.support.hub_parts import connect, governed, load
 from tests.support.waiting import run_async, wait_for
 
+from thoughtgate.core.commands import ToAgent
+from thoughtgate.core.session_replies import Setup
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.governor import Governor
-from thoughtgate.hub.channel import HIDDEN, Carried, Channel
-from thoughtgate.hub.client import Client
-from thoughtgate.hub.gate import HubGate
-from thoughtgate.wire.message import REQUEST, Message
+from thoughtgate.hub.engine import HubEngine
+from thoughtgate.hub.server_session import HIDDEN, Carried, RelayLeg, ServerSession
+from thoughtgate.wire.message import REQUEST, RESPONSE, Message
 from thoughtgate.wire.replies import render
 
 APPROVE = [{"tool": "transfer", "action": "approve"}]
@@ -91,30 +92,33 @@ def test_a_hidden_an_unknown_and_a_foreign_tool_look_the_same(tmp_path: Path) ->
 class Vanished:
     """A way to a server that has just ceased to offer the tool."""
 
-    async def relay(self, channel: Channel, call: Carried) -> Message:
+    async def relay(self, session: ServerSession, call: Carried) -> Message:
         """Say so."""
-        del channel, call
+        del session, call
         raise PeerError(HIDDEN, "")
 
 
 def test_a_tool_that_disappears_after_its_verdict_was_not_called(tmp_path: Path) -> None:
     loaded = load(tmp_path, {"one": sample()})
-    frames, params = Frames(), {"name": "echo", "arguments": {}}
+    params = {"name": "echo", "arguments": {}}
     body = request(1, "tools/call", params)
 
-    async def ask(governor: Governor) -> None:
-        client = Client("1", "tester", "mcp_stdio", frames.send)
-        channel = Channel(HubGate(governor, 5), client, "one", Vanished(), 5.0)
+    async def ask(governor: Governor) -> list[tuple[bytes, Any]]:
+        engine = HubEngine(governor, 5)
+        client, frames = connect(engine.outbox)
+        session = ServerSession(engine.driven, engine, client, Setup("one", "1"), Vanished())
         message = Message(REQUEST, 1, "tools/call", body, render(body))
-        channel.ask(message, 1, params, "one.echo", modern=False)
-        carried = channel.calls[1].task
+        session.ask(message, params, "one.echo", frames, "")
+        engine.outbox.flush()
+        carried = session.calls[1].task
         assert carried is not None
         await carried
+        engine.close()
+        return frames.replies
 
     with governed(loaded, tmp_path / "state") as governor:
-        run_async(ask(governor))
+        [(reply, _)] = run_async(ask(governor))
 
-    [(reply, _)] = frames.replies
     lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines()
     [ended] = [one for one in map(json.loads, lines) if one["type"] == "tool_call_end"]
     assert json.loads(reply)["error"]["data"]["kind"] == "not_exposed"
@@ -258,3 +262,52 @@ def test_in_the_development_profile_nothing_is_refused_by_policy(tmp_path: Path)
         assert hub.text(1, "one.echo", {"text": "x"}) == "x"
         assert hub.kind(2, "nowhere.echo") == "not_exposed"
         assert hub.ask(request(3, "ping"))["result"] == {}
+
+
+class Status:
+    """An owner that only looks at the status."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+
+    def answered(self, data: bytes, status: int, headers: bytes) -> None:
+        """Take the answer."""
+        del data, headers
+        self.statuses.append(status)
+
+    def told(self, data: bytes) -> None:
+        """Nothing comes before it."""
+
+
+@pytest.mark.parametrize("modern", [True, False])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"result": {}}, 200),
+        ({"result": {"text": '"error"'}}, 200),
+        ({"error": {"code": -32601, "message": ""}}, 404),
+        ({"error": {"code": -32602, "message": ""}}, 400),
+        ({"error": {"code": -32022, "message": ""}}, 400),
+        ({"error": {"code": -31003, "message": ""}}, 200),
+        ({"error": "odd"}, 200),
+    ],
+)
+def test_the_status_of_an_answer_follows_from_the_servers_error_since_2026(
+    tmp_path: Path, body: dict[str, Any], status: int, modern: bool
+) -> None:
+    loaded = load(tmp_path, {"one": sample()})
+    data = render({"jsonrpc": "2.0", "id": 1, **body})
+
+    async def answer(governor: Governor) -> list[int]:
+        engine, owner = HubEngine(governor, 5), Status()
+        client, _ = connect(engine.outbox)
+        session = ServerSession(engine.driven, engine, client, Setup("one", "1"), Vanished())
+        leg = RelayLeg(owner, session, Carried(1, "tools/call", {}, modern))
+        leg.reply = Message(RESPONSE, 1, "", {"id": 1, **body}, data)
+        leg.take(ToAgent(data, 1))
+        engine.outbox.flush()
+        engine.close()
+        return owner.statuses
+
+    with governed(loaded, tmp_path / "state") as governor:
+        assert run_async(answer(governor)) == [status if modern else 200]
