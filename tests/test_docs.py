@@ -6,25 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
+from tests.support.doc_blocks import FENCE, Block, runnable_blocks
 from tools.docs import ROOT, pages
 
 from thoughtgate.cli.app import COMMANDS
 
 MAX_README: Final = 150
+INTERPRETERS: Final = {"sh": ["/bin/sh", "-eu"], "python": [sys.executable, "-W", "error"]}
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
-
-
-class Block(NamedTuple):
-    """One runnable block of a page."""
-
-    page: Path
-    number: int
-    script: str
 
 
 def _pages() -> list[Path]:
@@ -32,12 +25,12 @@ def _pages() -> list[Path]:
 
 
 def _without_code(text: str) -> str:
-    return re.sub(r"`[^`\n]*`", "", _FENCE.sub("", text))
+    return re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
 
 
 def _anchors(page: Path) -> set[str]:
     """Return the anchors a page offers, made as the usual renderers make them."""
-    headings = _HEADING.findall(_FENCE.sub("", page.read_text("utf-8")))
+    headings = _HEADING.findall(FENCE.sub("", page.read_text("utf-8")))
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.replace(" ", "-") for heading in kept}
 
@@ -56,10 +49,7 @@ def _broken_links(page: Path) -> Iterator[str]:
 
 def _blocks() -> Iterator[Block]:
     for page in _pages():
-        found = _FENCE.finditer(page.read_text("utf-8"))
-        runnable = [one["body"] for one in found if one["info"].split() == ["sh", "run"]]
-        for number, script in enumerate(runnable, 1):
-            yield Block(page, number, script)
+        yield from runnable_blocks(page)
 
 
 def test_the_readme_is_short() -> None:
@@ -99,7 +89,7 @@ def test_a_runnable_block_runs(block: Block, tmp_path: Path) -> None:
     folder = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     run = subprocess.run(
-        ["/bin/sh", "-eu", "-c", block.script],
+        [*INTERPRETERS[block.language], "-c", block.script],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -60,10 +60,11 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "status": (*_PRODUCTS_BELOW, "agents"),
     "web": (*_PRODUCTS_BELOW, "agents", "status"),
     "cli": (*_PRODUCTS_BELOW, "agents", "status", "web", *_PRODUCTS),
-    "testing": (*_LOWER, "config", "core"),
+    "testing": (*_LOWER, "config", "core", "channels"),
+    "embed": _SIDES_BELOW,
     "__main__": ("cli",),
 }
-"""Room -> rooms of ours it may import. ``testing`` is nobody's to import."""
+"""Room -> rooms of ours it may import. Nobody imports ``testing``, and only the root ``embed``."""
 
 PURE: Final = ("errors", "wire", "policy", "config", "core", "analysis")
 
@@ -283,6 +284,17 @@ def test_a_breach_of_the_table_is_found() -> None:
     sample = MODULES[0]._replace(room="wire", tree=ast.parse(text))
 
     assert list(_breaches(sample))
+
+
+def test_the_root_package_offers_what_lies_below_the_products() -> None:
+    (root,) = [module for module in MODULES if not module.room]
+    reached = {room_of(imported) for imported in imports_of(root)} - {None}
+
+    assert reached <= {"embed", *ROOMS["embed"]}
+
+
+def test_importing_the_root_package_imports_nothing_else() -> None:
+    assert _loaded_by("import thoughtgate") - _loaded_by("") == {"thoughtgate"}
 
 
 def _loaded_by(statement: str) -> set[str]:

@@ -151,3 +151,14 @@ def test_headers_are_told_by_their_names_only() -> None:
         "servers.a.headers.X-Key": ("there", "other value"),
         "servers.a.headers.X-New": ("-", "there"),
     }
+
+
+def test_options_of_a_channel_are_compared_without_their_values() -> None:
+    one = WorkflowSettings("a", channel="pigeon", options={"coop": "x", "ring": "secret"})
+    other = WorkflowSettings("a", channel="pigeon", options={"coop": "x", "ring": "other"})
+    (change,) = compare_settings(
+        Settings("deny", approval={"a": one}), Settings("deny", approval={"a": other})
+    )
+
+    assert (change.effect, change.subject) == (UNTOLD, "approval.a.options.ring")
+    assert "secret" not in str(change)

@@ -231,3 +231,29 @@ def test_where_a_password_in_an_address_belongs_is_said(
     data: dict[str, Any], key: str, instead: str
 ) -> None:
     assert found(data)[key] == f"must not contain a user name or password{instead}"
+
+
+def test_a_channel_is_built_in_or_installed() -> None:
+    data = {"approval": {"a": {"channel": "pigeon"}, "b": {"channel": "raven", "options": {}}}}
+    wrong = {dotted(path): words for path, words in check(data, lambda: ["raven", "crow"])}
+
+    assert wrong == {
+        "approval.a.channel": "no channel 'pigeon'; built in: console, terminal, slack, webhook,"
+        " elicitation; from installed packages: crow, raven"
+    }
+    assert found(data)["approval.b.channel"].endswith("from installed packages: none")
+
+
+def test_the_installed_channels_are_not_looked_for_without_need() -> None:
+    def look() -> list[str]:
+        raise AssertionError
+
+    data = {"approval": {"a": SLACK, "b": {}, "c": {"channel": 5}, "d": {"channel": ""}, "e": 1}}
+    assert [*check(data, look)] == []
+
+
+def test_options_are_for_installed_channels() -> None:
+    assert found({"approval": {"a": {"options": {}}, "b": {**SLACK, "options": {"x": 1}}}}) == {
+        "approval.a.options": "only for channels that a package provides; console is built in",
+        "approval.b.options": "only for channels that a package provides; slack is built in",
+    }

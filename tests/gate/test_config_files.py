@@ -7,7 +7,13 @@ import pytest
 
 from thoughtgate.config.document import MAX_BYTES
 from thoughtgate.errors import ConfigError, UsageError, exit_code
-from thoughtgate.gate.config_files import Loaded, find_config, load_configuration, load_document
+from thoughtgate.gate.config_files import (
+    Loaded,
+    find_config,
+    load_configuration,
+    load_document,
+    load_text,
+)
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import evaluate
 
@@ -219,3 +225,15 @@ def test_a_policy_file_that_is_a_pipe_too_large_or_no_name_is_refused(
     assert "cedar.policies[0]: cannot read pipe: not a regular file" in told
     assert "cedar.policies[1]: cannot read large: larger than" in told
     assert "cedar.policies[2]: cannot read" in told
+
+
+def test_a_text_is_loaded_like_a_file_that_nobody_watches(tmp_path: Path) -> None:
+    (tmp_path / "p.cedar").write_text("permit(principal, action, resource);")
+    text = "{schema: 1, default: policy, cedar: {policies: [p.cedar]}}"
+    loaded = load_text(text, {}, str(tmp_path), profile="development")
+
+    assert (loaded.path, loaded.policy.starter) == (None, False)
+    assert loaded.policy.profile == "development"
+    assert loaded.policy.cedar is not None
+    with pytest.raises(ConfigError, match="config text"):
+        load_text("{schema: 1}", {}, str(tmp_path))

@@ -20,7 +20,7 @@ Judge: TypeAlias = Callable[[Any, Any], str]
 JUDGED_ELSEWHERE: Final = frozenset({"profile", "default", "rules", "limits", "servers.expose"})
 """Settings that ``analysis.comparison`` compares by their effect."""
 
-_HIDDEN: Final = frozenset({"env", "headers", "resource"})
+_HIDDEN: Final = frozenset({"env", "headers", "options", "resource"})
 """Settings whose values may be secrets: only their names are reported."""
 
 _THERE: Final = "there"
@@ -237,7 +237,7 @@ EFFECTS: Final[dict[str, Judge]] = {
             *(f"servers.{name}" for name in ("command", "args", "env", "cwd", "url")),
             *(f"servers.{name}" for name in ("headers", "auth", "auth.type", "auth.token_env")),
             # It is unknown which reviewers approve more readily.
-            *(f"approval.{name}" for name in ("channel", "slack", "webhook")),
+            *(f"approval.{name}" for name in ("channel", "slack", "webhook", "options")),
             *(f"approval.slack.{name}" for name in ("channel", "token_env", "api_url")),
             *(f"approval.slack.{name}_reaction" for name in ("approve", "deny")),
             *(f"approval.webhook.{name}" for name in ("url", "secret_env")),

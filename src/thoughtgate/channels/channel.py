@@ -16,7 +16,8 @@ class Channel(Protocol):
     """
 
     name: str
-    """``terminal``, ``console``, ``slack``, ``webhook``: the first part of an identity."""
+    """``terminal``, ``console``, ``slack``, ``webhook`` or the name that a package gives: the first
+    part of an identity."""
 
     def show_request(self, approval: Approval) -> None:
         """Show a new approval request, if its workflow uses this channel."""

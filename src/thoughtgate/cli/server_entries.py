@@ -20,6 +20,7 @@ from ruamel.yaml.error import YAMLError
 
 from thoughtgate.config.load import load_settings
 from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
+from thoughtgate.gate.approvals.installed_channels import installed_channels
 
 ID_LETTERS: Final = string.ascii_lowercase + string.digits
 ID_LENGTH: Final = 4
@@ -169,7 +170,11 @@ class ServerFile:
         self._yaml.dump(self._data, stream)
         text = stream.getvalue()
         load_settings(
-            text, file=str(self.path), env=self._environ, read_text=_reader(self.path.parent)
+            text,
+            file=str(self.path),
+            env=self._environ,
+            read_text=_reader(self.path.parent),
+            channels=installed_channels,
         )
         _replace(self.path, text)
 

@@ -6,13 +6,14 @@ They therefore assume nothing about types.
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from thoughtgate.config.complaints import EMPTY
 from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration
+from thoughtgate.config.key_types import BUILT_IN_CHANNELS
 from thoughtgate.policy.globs import is_glob
 
 Found: TypeAlias = Iterator[tuple[Path, str]]
@@ -40,8 +41,11 @@ _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _URL: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
-def check(data: dict[str, Any]) -> Found:
-    """Yield the path and a message for everything that does not fit together."""
+def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple) -> Found:
+    """Yield the path and a message for everything that does not fit together.
+
+    ``channels`` returns the names of the approval channels that packages provide.
+    """
     yield from _empty(data, ())
     yield from _servers(_map(data, "servers"))
     yield from _told_apart(_map(data, "servers"), data.get("separator", "."))
@@ -49,6 +53,7 @@ def check(data: dict[str, Any]) -> Found:
     yield from _limits(data)
     for name, workflow in _map(data, "approval").items():
         yield from _workflow(("approval", name), workflow)
+        yield from _channel(("approval", name), workflow, channels)
     yield from _listen(_map(data, "listen"))
     yield from _namespaces(data)
     yield from _places(data)
@@ -294,6 +299,30 @@ def _workflow(path: Path, workflow: Any) -> Found:
         url = _map(workflow, section).get(key)
         if isinstance(url, str) and url:
             yield from _address((*path, section, key), url, secure=True)
+
+
+def _channel(path: Path, workflow: Any, channels: Callable[[], Collection[str]]) -> Found:
+    """Check that a workflow's channel exists, and that it is one that takes options."""
+    if not isinstance(workflow, dict):
+        return
+    channel = workflow.get("channel", "console")
+    if not isinstance(channel, str) or not channel:
+        return
+    if channel in BUILT_IN_CHANNELS:
+        if "options" in workflow:
+            yield (
+                (*path, "options"),
+                f"only for channels that a package provides; {channel} is built in",
+            )
+        return
+    installed = sorted(channels())
+    if channel not in installed:
+        added = ", ".join(installed) or "none"
+        built_in = ", ".join(BUILT_IN_CHANNELS)
+        yield (
+            (*path, "channel"),
+            f"no channel {channel!r}; built in: {built_in}; from installed packages: {added}",
+        )
 
 
 def _listen(listen: dict[str, Any]) -> Found:

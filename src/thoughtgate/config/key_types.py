@@ -14,6 +14,9 @@ from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.regexes import Pattern
 from thoughtgate.policy.words import split_words
 
+BUILT_IN_CHANNELS: Final = ("console", "terminal", "slack", "webhook", "elicitation")
+"""The approval channels that ThoughtGate itself provides; packages can add others."""
+
 
 class Parsed:
     """Marks a type whose values are written in another form, and parses that form.
@@ -144,4 +147,13 @@ When = Annotated[Mapping[str, Any], Checked(parse_conditions)]
 Port = Annotated[int, between(1, 65_535, "must be a valid port number, 1 to 65535")]
 PortOrZero = Annotated[int, between(0, 65_535, "must be 0 or a valid port number, 1 to 65535")]
 Count = Annotated[int, between(1)]
+ChannelName = Annotated[
+    str,
+    Checked(not_empty),
+    # Any name, since packages can add channels; ``checks`` knows which there are.
+    Parsed(
+        lambda value: value,
+        {"anyOf": [{"enum": list(BUILT_IN_CHANNELS)}, {"type": "string", "minLength": 1}]},
+    ),
+]
 Action = Annotated[str, one_of("forward", "deny", "approve", "policy")]

@@ -5,7 +5,7 @@ config; this module opens nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,11 +33,13 @@ def load_settings(
     env: Mapping[str, str],
     read_text: Callable[[str], str],
     format_: str | None = None,
+    channels: Callable[[], Collection[str]] = tuple,
 ) -> Settings:
     """Return the settings a config text describes.
 
     ``read_text`` gets the path of a Cedar file as it is written in the config, and raises
-    OSError or UnicodeError when it cannot be read.
+    OSError or UnicodeError when it cannot be read. ``channels`` returns the names of the channels
+    that packages provide; it is only called if a workflow names a channel that is not built in.
 
     Raises:
         ConfigError: with every problem, each with its key and, where known, its line.
@@ -52,7 +54,7 @@ def load_settings(
     report.problems += wrong
     settings, unread = read_settings(data)
     report.add(unread)
-    report.add(check(data))
+    report.add(check(data, channels))
     cedar = _read_cedar(data, read_text, report)
     if report.problems or settings is None:
         raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))

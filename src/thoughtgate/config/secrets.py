@@ -1,5 +1,8 @@
 """Which environment variables hold the gate's own secrets."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from thoughtgate.config.settings import Settings
 
 
@@ -16,4 +19,14 @@ def secret_names(settings: Settings) -> frozenset[str]:
             names.add(workflow.slack.token_env)
         if workflow.webhook is not None:
             names.add(workflow.webhook.secret_env)
+        names.update(variables_in(workflow.options).values())
     return frozenset(names - {""})
+
+
+def variables_in(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a channel that end in ``_env``, with the variables that they name."""
+    return {
+        key: value
+        for key, value in options.items()
+        if key.endswith("_env") and isinstance(value, str)
+    }

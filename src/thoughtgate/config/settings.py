@@ -18,6 +18,7 @@ from thoughtgate.config.durations import parse_rate
 from thoughtgate.config.key_types import (
     NOT_A_KEY,
     Action,
+    ChannelName,
     Checked,
     Count,
     Duration,
@@ -311,10 +312,10 @@ class WorkflowSettings(Section):
     """One approval workflow; the key is its name."""
 
     name: Annotated[str, NOT_A_KEY]
-    channel: Annotated[str, one_of("console", "terminal", "slack", "webhook", "elicitation")] = (
-        "console"
-    )
-    """Where reviewers are asked."""
+    channel: ChannelName = "console"
+    """Where reviewers are asked: a built-in channel, or one that an installed package provides."""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Settings of a channel that an installed package provides; the package documents them."""
     slack: SlackSettings | None = None
     """Required for the channel ``slack``."""
     webhook: WebhookSettings | None = None

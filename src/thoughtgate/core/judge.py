@@ -184,6 +184,11 @@ class Judge:
         )
         return unchecked(Ruling, (shown, call_id, records))
 
+    def predict(self, call: Call, at: float) -> Verdict:
+        """Return the verdict that a call would get, without counting it for limits."""
+        verdict = self._evaluate(call, at)
+        return verdict if verdict.action == FORWARD else self._unless_observing(verdict)
+
     def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
         """A person has decided on a held call: judge it again and say what happens now."""
         held = self._open.get(call_id)

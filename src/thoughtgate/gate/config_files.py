@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +16,14 @@ from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
 
 STARTER_FILE: Final = "built-in starter policy"
+TEXT_FILE: Final = "config text"
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
 
@@ -49,7 +51,7 @@ class Loaded:
     settings: Settings
     policy: Policy
     path: str | None
-    """The file it came from; None for the built-in starter policy."""
+    """The file it came from; None for the built-in starter policy and for ``load_text``."""
     warnings: tuple[str, ...] = ()
     """What the operator should know, one line each."""
 
@@ -65,8 +67,7 @@ def load_configuration(
         UsageError: there is no such profile.
         ConfigError: the file that was named is missing, or a file is unreadable or wrong.
     """
-    if profile and profile not in PROFILES:
-        raise UsageError(f"--profile {profile!r}: it is production or development")
+    _check_profile(profile)
     path = find_config(flag, environ, cwd)
     if path is None:
         settings = load_settings(STARTER_TEXT, file=STARTER_FILE, env=environ, read_text=_no_files)
@@ -77,16 +78,57 @@ def load_configuration(
         text, warnings = _read_config(path)
         parent = Path(path).parent
         settings = load_settings(
-            text, file=path, env=environ, read_text=lambda name: _read(parent / name)
+            text,
+            file=path,
+            env=environ,
+            read_text=lambda name: _read(parent / name),
+            channels=installed_channels,
         )
+    return _build(settings, environ, path, warnings, profile=profile, starter=path is None)
+
+
+def _check_profile(profile: str | None) -> None:
+    if profile and profile not in PROFILES:
+        raise UsageError(f"--profile {profile!r}: it is production or development")
+
+
+def _build(
+    settings: Settings,
+    environ: Mapping[str, str],
+    path: str | None,
+    warnings: Sequence[str],
+    *,
+    profile: str | None,
+    starter: bool = False,
+) -> Loaded:
     if settings.store != "sqlite":
         # Taken for SQLite, each replica would count and ask by itself.
         message = "a store that several gates share is not there yet; use sqlite"
         raise ConfigError([Problem("store", message, path or "")])
     if profile:
         settings = replace(settings, profile=profile)
-    policy = build_policy(settings, starter=path is None, secrets=secret_values(settings, environ))
+    policy = build_policy(settings, starter=starter, secrets=secret_values(settings, environ))
     return Loaded(settings, policy, path, tuple(warnings))
+
+
+def load_text(
+    text: str, environ: Mapping[str, str], directory: str, *, profile: str | None = None
+) -> Loaded:
+    """Check a config that is not in a file; the files it names are relative to ``directory``.
+
+    Raises:
+        UsageError: there is no such profile.
+        ConfigError: the text is wrong.
+    """
+    _check_profile(profile)
+    settings = load_settings(
+        text,
+        file=TEXT_FILE,
+        env=environ,
+        read_text=lambda name: _read(Path(directory, name)),
+        channels=installed_channels,
+    )
+    return _build(settings, environ, None, (), profile=profile)
 
 
 def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:

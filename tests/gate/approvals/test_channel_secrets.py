@@ -49,3 +49,13 @@ def test_a_missing_library_is_named_before_anybody_is_asked(
 
 def test_nothing_is_missing_when_all_are_set() -> None:
     require_secrets(SETTINGS, {"OPS_TOKEN": "t", "HOOK_KEY": "k"})
+
+
+def test_variables_that_options_name_must_be_set() -> None:
+    workflow = WorkflowSettings("post", channel="pigeon", options={"ring_env": "RING", "n": 1})
+    settings = Settings("deny", approval={"post": workflow})
+    with pytest.raises(ConfigError) as caught:
+        require_secrets(settings, {})
+
+    assert [problem.key for problem in caught.value.problems] == ["approval.post.options.ring_env"]
+    require_secrets(settings, {"RING": "r"})

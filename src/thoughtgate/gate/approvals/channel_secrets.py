@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Mapping
 
+from thoughtgate.config.secrets import variables_in
 from thoughtgate.config.settings import Settings, WorkflowSettings
 from thoughtgate.errors import ConfigError, Problem
 
@@ -52,4 +53,4 @@ def secret_variables(workflow: WorkflowSettings) -> list[tuple[str, str]]:
         return [("slack.token_env", workflow.slack.token_env)]
     if workflow.channel == "webhook" and workflow.webhook is not None:
         return [("webhook.secret_env", workflow.webhook.secret_env)]
-    return []
+    return [(f"options.{key}", name) for key, name in variables_in(workflow.options).items()]

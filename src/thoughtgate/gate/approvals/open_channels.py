@@ -8,11 +8,14 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from thoughtgate.channels.channel import Channel
+from thoughtgate.channels.channel_context import ChannelContext
 from thoughtgate.channels.delivery import DeliveryChannel, DeliveryClient
 from thoughtgate.channels.slack import SlackClient, SlackTarget
+from thoughtgate.config.key_types import BUILT_IN_CHANNELS
 from thoughtgate.config.settings import Settings, SlackSettings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.approvals.channel_secrets import require_secrets
+from thoughtgate.gate.approvals.installed_channels import open_installed_channel
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore
@@ -55,7 +58,8 @@ def open_channels(
     ``reports`` is told of answers that are not what they say they are.
 
     Raises:
-        ConfigError: a token or key that a workflow needs is not set.
+        ConfigError: a token or key that a workflow needs is not set, or a channel that a package
+            provides cannot be made.
     """
     require_secrets(settings, environ, file)
     say = say or complain
@@ -65,11 +69,22 @@ def open_channels(
         WEBHOOK: webhook_clients(settings, environ, reports),
     }
     # No terminal here: under wrap and over stdio it is the agent's; other gates bring their own.
-    return [
+    made: list[Channel] = [
         DeliveryChannel(name, clients, lambda: _open_store(state), say)
         for name, clients in places.items()
         if clients
     ]
+    made += [
+        open_installed_channel(
+            ChannelContext(
+                each.channel, name, each.options, environ, lambda: _open_store(state), say
+            ),
+            file,
+        )
+        for name, each in settings.approval.items()
+        if each.channel not in BUILT_IN_CHANNELS
+    ]
+    return made
 
 
 def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:

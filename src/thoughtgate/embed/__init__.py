@@ -1,0 +1,1 @@
+"""ThoughtGate inside another Python program: what ``import thoughtgate`` offers."""
