@@ -129,7 +129,7 @@ def test_the_end_of_a_call_is_recorded_with_its_latency_and_size() -> None:
     session.receive(judged(1, YES, at=10.0))
     (ended,) = records(session, server(result(1, {"isError": True}), at=10.25))
 
-    assert ended.body["status"] == "OK"
+    assert ended.body["status"] == "ERROR"
     assert ended.body["is_error"] is True
     assert ended.body["latency_ms"] == 250
     assert ended.body["bytes_out"] == len(frame(result(1, {"isError": True})))
