@@ -97,7 +97,7 @@ fuzz: $(READY) ## Push FRAMES (100000) generated frames through the frame reader
 requirements: $(READY) ## Each requirement id with its tests and result; ISSUE=2 restricts
 	@$(RUN) tools/requirements.py $(if $(ISSUE),--issue $(ISSUE))
 
-coverage: $(READY) ## Branch coverage of the policy room by its own tests: must be whole
+coverage: $(READY) ## Branch coverage of the policy package by its own tests: must be whole
 	@$(BIN)/coverage run --branch --source src/thoughtgate/policy -m pytest -q tests/policy
 	@$(BIN)/coverage report --fail-under 100 --show-missing
 
