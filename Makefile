@@ -47,7 +47,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
+	mutations audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -84,6 +84,9 @@ test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is py
 test-long: $(READY) $(PEERS) ## What takes long: 50,000 calls, 200 kills, real agents, new examples
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
+
+mutations: $(READY) ## Change lines that decide verdicts, one at a time: each must fail a test
+	@$(RUN) tools/mutate_verdicts.py
 
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
