@@ -25,6 +25,8 @@ from thoughtgate.transports.http_server import Exchange, HttpServer
 
 HOST: Final = "127.0.0.1"
 WORKERS: Final = 32
+RUN_S: Final = 6 * 3600.0
+"""A million calls take an hour or two."""
 HEADERS: Final = [
     (b"content-type", b"application/json"),
     (b"accept", b"application/json, text/event-stream"),
@@ -222,7 +224,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=1_000_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        return asyncio.run(soak(Path(name), options.calls))
+        return asyncio.run(asyncio.wait_for(soak(Path(name), options.calls), RUN_S))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Run the public MCP conformance suite directly and through the gateway, and compare.
+"""Run the public MCP conformance suite directly and through the gate, and compare.
 
 The suite and the Node that it needs come from npm into ``.node/conformance``. The server
-under test is ``tests/fixtures/conformance_server.py``; the gateway before it allows all.
-Every check must end alike in both columns, on every revision.
+under test is ``tests/fixtures/conformance_server.py``. It is tested by itself, behind
+``proxy``, and behind ``serve`` at ``/servers/ID/mcp``, with a policy that allows everything.
+Every check must have the same result in all three columns, on every revision.
 """
 
 import argparse
@@ -28,30 +29,40 @@ FIXTURE: Final = "tests.fixtures.conformance_server"
 PATIENCE_S: Final = 30.0
 SUITE_S: Final = 300
 INSTALL_S: Final = 600
+DIRECT: Final = "direct"
 
 
 def main() -> int:
-    """Print both columns; exit 0 when they are equal."""
+    """Print the columns; exit 0 when they are equal."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--revision", action="append", choices=REVISIONS)
     options = parser.parse_args()
     if not install():
         print("conformance: skipped: npm cannot install the suite here")
         return 0
-    with tempfile.TemporaryDirectory() as place, serving(Path(place)) as (direct, gated):
+    with tempfile.TemporaryDirectory() as place, serving(Path(place)) as addresses:
         equal = True
-        print(f"{'revision':12} {'direct':>20} {'through the gate':>20}")
+        print(f"{'revision':12}" + "".join(f" {name:>20}" for name in addresses))
         for revision in options.revision or REVISIONS:
-            left = run_suite(direct, revision, Path(place, "direct", revision))
-            right = run_suite(gated, revision, Path(place, "gated", revision))
-            same = left == right
-            equal = equal and same and bool(left)
-            mark = "equal" if same else "DIFFERENT"
-            print(f"{revision:12} {summary(left):>20} {summary(right):>20}  {mark}")
-            for name in sorted(left.keys() | right.keys()):
-                if left.get(name) != right.get(name):
-                    print(f"    {name}: {left.get(name)} directly, {right.get(name)} gated")
+            equal &= compare(addresses, revision, Path(place))
     return 0 if equal else 1
+
+
+def compare(addresses: dict[str, str], revision: str, place: Path) -> bool:
+    """Print the results on one revision; return whether all columns are the same."""
+    results = {
+        name: run_suite(url, revision, place / name.replace("/", "-") / revision)
+        for name, url in addresses.items()
+    }
+    direct = results[DIRECT]
+    same = bool(direct) and all(found == direct for found in results.values())
+    columns = "".join(f" {summary(found):>20}" for found in results.values())
+    print(f"{revision:12}{columns}  {'equal' if same else 'DIFFERENT'}", flush=True)
+    for name, found in results.items():
+        for check in sorted(direct.keys() | found.keys()):
+            if direct.get(check) != found.get(check):
+                print(f"    {check}: {direct.get(check)} directly, {found.get(check)} by {name}")
+    return same
 
 
 def install() -> bool:
@@ -85,28 +96,32 @@ def suite() -> Path:
 
 
 @contextlib.contextmanager
-def serving(place: Path) -> Iterator[tuple[str, str]]:
-    """Run the fixture and a gateway before it; give both addresses."""
-    port = free_port()
+def serving(place: Path) -> Iterator[dict[str, str]]:
+    """Run the fixture, and a proxy and a hub before it; give their addresses."""
+    port, proxy_port, hub_port = free_port(), free_port(), free_port()
     config = place / "thoughtgate.yaml"
     config.write_text(
         "schema: 1\ndefault: forward\n"
         f"servers:\n  fixture: {{url: 'http://127.0.0.1:{port}/mcp', timeout: 60s}}\n"
     )
     environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(place / "state")}
-    gate_port = free_port()
-    listen = ["--listen", f"127.0.0.1:{gate_port}"]
-    gate = [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", "-c", str(config), *listen]
+    gate = [sys.executable, "-m", "thoughtgate.cli.entry"]
+    proxy = [*gate, "proxy", "-c", str(config), "--listen", f"127.0.0.1:{proxy_port}"]
+    hub = [*gate, "serve", "-c", str(config), "--http", f"127.0.0.1:{hub_port}"]
+    fixture = [sys.executable, "-m", FIXTURE, "--port", str(port)]
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", FIXTURE, "--port", str(port)], env=environ, cwd=ROOT
-        ),
-        subprocess.Popen(gate, env=environ, stderr=subprocess.DEVNULL),
+        subprocess.Popen(fixture, env=environ, cwd=ROOT),
+        subprocess.Popen(proxy, env=environ, stderr=subprocess.DEVNULL),
+        subprocess.Popen(hub, env=environ, stderr=subprocess.DEVNULL),
     ]
     try:
-        wait_for(port)
-        wait_for(gate_port)
-        yield f"http://127.0.0.1:{port}/mcp", f"http://127.0.0.1:{gate_port}/mcp"
+        for one in (port, proxy_port, hub_port):
+            wait_for(one)
+        yield {
+            DIRECT: f"http://127.0.0.1:{port}/mcp",
+            "proxy": f"http://127.0.0.1:{proxy_port}/mcp",
+            "serve /servers/ID": f"http://127.0.0.1:{hub_port}/servers/fixture/mcp",
+        }
     finally:
         for process in processes:
             process.terminate()

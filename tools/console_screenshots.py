@@ -109,7 +109,8 @@ def console(place: Path, environ: dict[str, str]) -> Iterator[str]:
     try:
         if not select.select([process.stdout], [], [], PATIENCE_S)[0]:
             raise TimeoutError(f"the console has not started within {PATIENCE_S:.0f} s")
-        yield json.loads(process.stdout.readline())["url"]
+        line = process.stdout.readline()  # no deadline: it has begun to come
+        yield json.loads(line)["url"]
     finally:
         process.terminate()
         process.stdout.close()

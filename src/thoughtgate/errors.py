@@ -116,6 +116,13 @@ class PeerGone(ThoughtGateError):  # noqa: N818 - a peer that left is a fact, no
     """The other end is not there, or left."""
 
 
+class ServerExited(PeerGone):
+    """The server's process ended."""
+
+    before_answer: Final = "the server exited before it answered"
+    """What the callers of its open requests are told."""
+
+
 class RecordError(ThoughtGateError):
     """The record could not be written, so nothing may be forwarded."""
 

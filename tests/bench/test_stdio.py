@@ -6,6 +6,7 @@ from bench.stdio import Size, measure_sized
 _TINY = Size(rounds=1, messages=50, calls=50, starts=1, warm_up=2)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("S000-NFR-001")
 def test_latency_and_messages_a_second_have_bars_and_no_call_is_lost() -> None:
     figures = {figure.name: figure for figure in measure_sized(_TINY)}

@@ -6,6 +6,7 @@ from bench.wrap import Size, measure_sized
 _TINY = Size(rounds=1, starts=1, runs=1)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("S000-NFR-001")
 def test_latency_memory_start_and_rewrite_have_bars() -> None:
     figures = {figure.name: figure for figure in measure_sized(_TINY)}

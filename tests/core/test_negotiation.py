@@ -10,7 +10,9 @@ from thoughtgate.core.negotiation import (
     completed,
     discover_result,
     info,
+    initialize_params,
     initialize_result,
+    initialized_by,
     input_requests,
     is_at_least,
     merge_capabilities,
@@ -48,6 +50,33 @@ def test_initialize_tells_version_capabilities_and_name() -> None:
         "instructions": "hello",
     }
     assert "instructions" not in initialize_result("2025-06-18", {}, "1", "")
+
+
+def test_the_gate_opens_a_connection_in_the_latest_legacy_revision() -> None:
+    params = initialize_params("1.2", {"roots": {}})
+
+    assert params == {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"roots": {}},
+        "clientInfo": info("1.2"),
+    }
+    assert initialize_params("1", {}, "2025-06-18")["protocolVersion"] == "2025-06-18"
+
+
+@pytest.mark.parametrize(
+    ("answer", "opens"),
+    [
+        ({"result": {"protocolVersion": "2025-06-18"}}, True),
+        ({"result": {"protocolVersion": "2026-07-28"}}, False),
+        ({"result": {}}, False),
+        ({"result": "2025-06-18"}, False),
+        ({"error": {"code": -32602, "message": "no"}}, False),
+    ],
+)
+def test_only_a_result_in_a_legacy_revision_opens_a_connection(
+    answer: dict[str, Any], *, opens: bool
+) -> None:
+    assert initialized_by(answer) == (answer["result"] if opens else None)
 
 
 def test_discover_tells_modern_revisions_and_no_logging() -> None:

@@ -1,5 +1,9 @@
 """The events of the record as values."""
 
+from typing import Any
+
+import pytest
+
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     CALL_END,
@@ -10,8 +14,11 @@ from thoughtgate.core.record_events import (
     OK,
     SERVER_TO_AGENT,
     call_ended,
+    describe_exit,
     frame_refused,
     message_seen,
+    server_exited,
+    server_started,
 )
 
 
@@ -91,3 +98,40 @@ def test_the_end_of_a_call_has_what_is_known_and_nothing_else() -> None:
     }
     assert failed.body["error"] == {"class": "transport"}
     assert failed.body["is_error"] is True
+
+
+def test_a_started_server_is_known_by_its_process() -> None:
+    record = server_started(1.0, "srv", "1", 7)
+
+    assert (record.type, record.at, record.server, record.session) == (
+        "server_started",
+        1.0,
+        "srv",
+        "1",
+    )
+    assert record.body == {"server": {"pid": 7}}
+
+
+@pytest.mark.parametrize(
+    ("code", "was_up", "facts"),
+    [
+        (3, True, {"state": "exited", "exit_code": 3}),
+        (-9, True, {"state": "exited", "exit_code": 137}),
+        (3, False, {"state": "exited", "exit_code": 3}),
+        (None, True, {"state": "lost"}),
+        (None, False, {"state": "failed_to_start"}),
+    ],
+)
+def test_an_ended_server_says_how_it_ended(
+    code: int | None, facts: dict[str, Any], *, was_up: bool
+) -> None:
+    record = server_exited(1.0, "srv", "1", "why", exit_code=code, was_up=was_up)
+
+    assert record.type == "server_exited"
+    assert record.body == {"server": {**facts, "reason": "why"}}
+
+
+def test_exits_are_told_in_words() -> None:
+    assert describe_exit(3) == "the server exited with code 3"
+    assert describe_exit(-9) == "the server was ended by signal 9"
+    assert describe_exit(137) == "the server was ended by signal 9"

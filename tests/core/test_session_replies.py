@@ -125,10 +125,10 @@ def test_what_the_gate_did_not_send_on_is_no_failure_of_the_way(kind: str, blame
     ("body", "kind"),
     [
         ({"result": {}}, ""),
-        ({"error": {"code": -32602, "data": {"kind": "task_not_found"}}}, "task_not_found"),
-        ({"error": {"code": -32602, "data": {"kind": 5}}}, ""),
-        ({"error": {"code": -32602, "data": "task_not_found"}}, ""),
-        ({"error": {"code": -32021}}, ""),
+        ({"error": {"code": -32602, "data": {"kind": "task_not_found"}}}, "invalid_params"),
+        ({"error": {"code": -32602, "data": {"kind": 5}}}, "invalid_params"),
+        ({"error": {"code": -32021}}, "invalid_request"),
+        ({"error": {"code": -31005}}, ""),
         ({"error": "odd"}, ""),
     ],
 )

@@ -13,8 +13,8 @@ from thoughtgate.front.sessions import MAX_ID, SessionTable
 KEY = b"k" * 32
 
 
-class _Flow:
-    """As much of a flow as the table looks at."""
+class _Driver:
+    """As much of a driver as the table looks at."""
 
     def __init__(self, *, busy: bool = False) -> None:
         self.is_busy = busy
@@ -26,8 +26,8 @@ def _table(**settings: Any) -> SessionTable:
 
 def test_a_session_is_found_by_the_agent_that_opened_it() -> None:
     table = _table()
-    entry = table.open("up-1", "alice", _Flow())  # type: ignore[arg-type]  # a stand-in
-    assert table.find(entry.ident, "alice", _Flow) is entry  # type: ignore[arg-type]  # as above
+    entry = table.open("up-1", "alice", _Driver())  # type: ignore[arg-type]  # a stand-in
+    assert table.find(entry.ident, "alice", _Driver) is entry  # type: ignore[arg-type]  # as above
     assert entry.upstream == "up-1"
     assert entry.ident != "up-1"
     assert len(table) == 1
@@ -35,39 +35,39 @@ def test_a_session_is_found_by_the_agent_that_opened_it() -> None:
 
 def test_nobody_else_finds_it_even_with_its_id() -> None:
     table = _table()
-    entry = table.open("up-1", "alice", _Flow())  # type: ignore[arg-type]  # a stand-in
-    assert table.find(entry.ident, "mallory", _Flow) is None  # type: ignore[arg-type]  # as above
+    entry = table.open("up-1", "alice", _Driver())  # type: ignore[arg-type]  # a stand-in
+    assert table.find(entry.ident, "mallory", _Driver) is None  # type: ignore[arg-type]  # as above
 
 
 def test_another_worker_knows_a_session_by_its_seal_alone() -> None:
     ident = _table().seal("up.with.dots", "alice")
     other = _table()
-    found = other.find(ident, "alice", _Flow)  # type: ignore[arg-type]  # a stand-in
+    found = other.find(ident, "alice", _Driver)  # type: ignore[arg-type]  # a stand-in
     assert found is not None
     assert found.upstream == "up.with.dots"
-    assert _table().find(ident, "mallory", _Flow) is None  # type: ignore[arg-type]  # as above
+    assert _table().find(ident, "mallory", _Driver) is None  # type: ignore[arg-type]  # as above
     forged = SessionTable(b"x" * 32, limit=3, idle_s=1.0)
-    assert forged.find(ident, "alice", _Flow) is None  # type: ignore[arg-type]  # as above
+    assert forged.find(ident, "alice", _Driver) is None  # type: ignore[arg-type]  # as above
 
 
 @pytest.mark.parametrize("ident", ["", "x", "x.y", "x" * MAX_ID + ".y", ".", "é.ü"])
 def test_an_id_that_was_never_given_is_unknown(ident: str) -> None:
-    assert _table().find(ident, "alice", _Flow) is None  # type: ignore[arg-type]  # a stand-in
+    assert _table().find(ident, "alice", _Driver) is None  # type: ignore[arg-type]  # a stand-in
 
 
 def test_the_longest_idle_session_makes_room() -> None:
     table = _table(limit=2)
-    first = table.open("1", "a", _Flow(busy=True))  # type: ignore[arg-type]  # a stand-in
-    second = table.open("2", "a", _Flow())  # type: ignore[arg-type]  # as above
-    third = table.open("3", "a", _Flow())  # type: ignore[arg-type]  # as above
+    first = table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    second = table.open("2", "a", _Driver())  # type: ignore[arg-type]  # as above
+    third = table.open("3", "a", _Driver())  # type: ignore[arg-type]  # as above
     assert table.entries() == [first, third]
     assert table.forget(second.ident) is None
 
 
 def test_sessions_that_nobody_uses_expire_unless_something_is_open() -> None:
     table = _table(idle_s=-1.0)
-    busy = table.open("1", "a", _Flow(busy=True))  # type: ignore[arg-type]  # a stand-in
-    idle = table.open("2", "a", _Flow())  # type: ignore[arg-type]  # as above
+    busy = table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    idle = table.open("2", "a", _Driver())  # type: ignore[arg-type]  # as above
     assert table.expire() == [idle]
     assert table.entries() == [busy]
 

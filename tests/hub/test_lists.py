@@ -7,6 +7,7 @@ from tests.support.frames import request
 from tests.support.hub import modern, odd, sample, serving
 
 
+@pytest.mark.long
 @pytest.mark.requirement("S002-56", "S002-16")
 def test_fifty_servers_with_a_hundred_tools_each(tmp_path: Path) -> None:
     servers = {f"s{number:02}": sample("--tools", "echo", "--count", "99") for number in range(50)}

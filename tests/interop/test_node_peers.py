@@ -36,14 +36,23 @@ def _inspect(tmp_path: Path, server: list[str], era: str, *question: str) -> tup
         "THOUGHTGATE_STATE_DIR": str(tmp_path / "state"),
         "HIDDEN_TRACE": str(tmp_path / "trace"),
     }
-    options = ["--cli", "--protocol-era", era, "--format", "json", "-q"]
+    options = [
+        "--cli",
+        "--connect-timeout",
+        "60000",
+        "--protocol-era",
+        era,
+        "--format",
+        "json",
+        "-q",
+    ]
     done = subprocess.run(
         [str(BIN / "mcp-inspector"), *options, *question, "--", *server],
         capture_output=True,
         env=env,
         cwd=tmp_path,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     out = done.stdout.decode().strip()
     complaint = done.stderr.decode().strip().splitlines()

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.support.commands import shim
 from tests.support.shim_peer import ALLOW_ALL
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, run_async
 
 MODES = ["legacy", "auto"]
 
@@ -39,8 +39,8 @@ def _both(tmp_path: Path, command: list[str], mode: str, calls: list[tuple[str, 
                     found[name] = outcome.model_dump(mode="json")
                 return found
 
-    direct = anyio.run(use, _parameters(command, tmp_path))
-    assert anyio.run(use, _parameters(behind, tmp_path)) == direct
+    direct = run_async(use(_parameters(command, tmp_path)))
+    assert run_async(use(_parameters(behind, tmp_path))) == direct
     return direct
 
 

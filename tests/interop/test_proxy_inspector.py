@@ -42,12 +42,12 @@ def _inspect(directory: Path, *words: str) -> tuple[int, Any]:
         "PATH": f"{INSPECTOR.parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = subprocess.run(
-        [str(INSPECTOR), "--cli", "--format", "json", "-q", *words],
+        [str(INSPECTOR), "--cli", "--connect-timeout", "60000", "--format", "json", "-q", *words],
         capture_output=True,
         env=environment(directory, extra),
         cwd=directory,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     out = done.stdout.decode().strip()
     return done.returncode, json.loads(out) if out else None

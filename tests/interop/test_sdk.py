@@ -9,6 +9,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.support.commands import sample_server, shim
 from tests.support.shim_peer import ALLOW_ALL
+from tests.support.waiting import run_async
 
 SDK = [sys.executable, str(Path(__file__).with_name("sdk_server.py"))]
 MODES = ["legacy", "auto", "2026-07-28"]
@@ -68,8 +69,8 @@ async def _failure(client: Client) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_official_client_and_server_see_no_difference(tmp_path: Path, mode: str) -> None:
-    direct = anyio.run(_everything, _parameters(SDK, tmp_path), mode)
-    shimmed = anyio.run(_everything, _parameters(_behind_shim(tmp_path, SDK), tmp_path), mode)
+    direct = run_async(_everything(_parameters(SDK, tmp_path), mode))
+    shimmed = run_async(_everything(_parameters(_behind_shim(tmp_path, SDK), tmp_path), mode))
 
     assert shimmed == direct
     assert direct["version"] == ("2025-11-25" if mode == "legacy" else "2026-07-28")
@@ -93,7 +94,7 @@ def test_the_official_client_sees_only_what_the_policy_shows(tmp_path: Path, mod
                     return names, str(error)
                 return names, "no error"
 
-    names, said = anyio.run(look)
+    names, said = run_async(look())
 
     assert names == ["add"]
     assert "there is nothing by that name here" in said
@@ -126,7 +127,7 @@ def test_the_official_client_answers_the_servers_requests_through_the_shim(
                     found.append(str(outcome.content[0].text))  # type: ignore[union-attr]
                 return found
 
-    elicited, listed = anyio.run(ask)
+    elicited, listed = run_async(ask())
 
     assert '"42"' in elicited
     assert '"roots": []' in listed

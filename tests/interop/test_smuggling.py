@@ -52,7 +52,15 @@ def test_with_the_gate_it_is_refused_and_never_runs(tmp_path: Path, config: str)
 
 
 @pytest.mark.parametrize(
-    "separator", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1e"]
+    "separator",
+    [
+        "\u2028",
+        "\u0085",
+        *(
+            pytest.param(one, marks=pytest.mark.long)
+            for one in ("\u2029", "\x0b", "\x0c", "\x1c", "\x1e")
+        ),
+    ],
 )
 def test_no_other_line_separator_smuggles_either(tmp_path: Path, separator: str) -> None:
     """Escaped on the way where JSON allows them raw, refused where it does not."""

@@ -15,7 +15,7 @@ from typing import IO, Any, AnyStr, Final, TypeVar
 
 Answer = TypeVar("Answer")
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 60.0
 """Long enough for a loaded machine; a test that needs it all has failed."""
 
 _STEP_S: Final = 0.005
@@ -107,8 +107,4 @@ def ending(
 
 def run_async(main: Coroutine[Any, Any, Answer], timeout: float = PATIENCE_S) -> Answer:
     """Run a coroutine on an event loop of its own; fail the test when the time is up."""
-
-    async def limited() -> Answer:
-        return await asyncio.wait_for(main, timeout)
-
-    return asyncio.run(limited())
+    return asyncio.run(asyncio.wait_for(main, timeout))

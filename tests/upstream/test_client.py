@@ -34,8 +34,8 @@ class Listener:
     def server_said(self, message: Message) -> None:
         self.said.append(message)
 
-    def server_lost(self, reason: str) -> None:
-        self.lost.append(reason)
+    def server_lost(self, gone: PeerGone) -> None:
+        self.lost.append(str(gone))
 
     def server_refused(self, fault: Fault, size: int) -> None:
         assert size
@@ -162,6 +162,7 @@ def test_only_what_a_server_has_is_listened_for() -> None:
 def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
     class Still:
         pid = 0
+        exit_code: int | None = None
 
         async def open(self, upstream: Upstream) -> None:
             self.upstream = upstream

@@ -28,7 +28,7 @@ from tests.support.waiting import run_async, wait_for
 from thoughtgate.config.settings import ServerAuth, ServerSettings
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import Event, NotSent, ServerSent
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.proxy.stdio import HttpServer
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.upstream import http_carrier
@@ -351,8 +351,8 @@ def test_a_session_that_the_server_has_forgotten_is_reported() -> None:
         def failed(self, ident: Any, error: PeerError) -> None:
             reports.append((ident, error.kind))
 
-        def lost(self, reason: str) -> None:
-            reports.append(reason)
+        def lost(self, gone: PeerGone) -> None:
+            reports.append(str(gone))
 
     async def work(client: Client) -> None:
         carrier = HttpCarrier(HttpPool(client.upstream.url))

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from tests.support.waiting import run_async
 
+from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.events import Event, ServerSent
-from thoughtgate.errors import PeerGone
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import PeerError
 from thoughtgate.transports.child_process import ChildCommand
-from thoughtgate.upstream.multiplexer import MAX_RESTARTS, Mux
+from thoughtgate.upstream.multiplexer import Mux
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
 
@@ -35,7 +37,7 @@ for line in sys.stdin:
 """
 
 
-class _Flow:
+class _Driver:
     def __init__(self, *, is_modern: bool = True) -> None:
         self.is_modern = is_modern
         self.heard: list[Any] = []
@@ -48,20 +50,22 @@ class _Flow:
 
 
 class _Line:
-    def __init__(self, flow: _Flow, key: Any) -> None:
-        self.flow = flow
+    def __init__(self, driver: _Driver, key: Any) -> None:
+        self.driver = driver
         self.key = key
         self.is_over = False
         self.kinds: list[str] = []
+        self.texts: list[str] = []
 
     def expect_answer(self) -> None:
         self.is_over = True
 
-    def lost(self, kind: str) -> None:
+    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
         self.kinds.append(kind)
+        self.texts += [one for one in (reason, text) if one]
 
     def take(self, data: bytes, key: Any) -> None:
-        """Not called: the flow is a stand-in."""
+        """Not called: the driver is a stand-in."""
 
     def forward(self, data: bytes, key: Any) -> None:
         """As above."""
@@ -74,9 +78,19 @@ def _message(method: str, ident: Any, **params: Any) -> Message:
     return message
 
 
-def _mux(refused: list[str]) -> Mux:
-    command = ChildCommand(sys.executable, ("-c", _SERVER), dict(os.environ))
-    return Mux(command, is_shared=True, on_refused=lambda _line, check: refused.append(check))
+def _mux(
+    program: str = _SERVER,
+    *args: str,
+    command: str = sys.executable,
+    told: list[Record] | None = None,
+) -> Mux:
+    return Mux(
+        ServerSettings("kid"),
+        ChildCommand(command, ("-c", program, *args), dict(os.environ)),
+        is_shared=True,
+        note=(told if told is not None else []).append,
+        on_refused=lambda _line, _check: None,
+    )
 
 
 async def _until(heard: list[Any], count: int) -> None:
@@ -87,65 +101,71 @@ async def _until(heard: list[Any], count: int) -> None:
 
 def test_two_callers_with_one_id_get_their_own_answers() -> None:
     async def main() -> None:
-        refused: list[str] = []
-        mux = _mux(refused)
-        await mux.start()
-        one, two = _Flow(), _Flow()
+        mux = _mux()
+        await mux.ready()
+        one, two = _Driver(), _Driver()
         mux.send(_Line(one, 1), _message("a", 1))  # type: ignore[arg-type]  # stand-ins
         mux.send(_Line(two, 1), _message("b", 1))  # type: ignore[arg-type]  # as above
         await _until(one.heard, 1)
         await _until(two.heard, 1)
         assert one.heard == two.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
-        await mux.stop()
+        await mux.dispose()
 
     run_async(main())
 
 
 def test_a_subscription_is_known_by_the_callers_own_id() -> None:
     async def main() -> None:
-        mux = _mux([])
-        await mux.start()
-        flow = _Flow()
-        mux.send(_Line(flow, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
-        await _until(flow.heard, 2)
-        note, answer = flow.heard
+        mux = _mux()
+        await mux.ready()
+        driver = _Driver()
+        mux.send(_Line(driver, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
+        await _until(driver.heard, 2)
+        note, answer = driver.heard
         assert note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
         assert answer["id"] == "mine"
         assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
-        await mux.stop()
+        await mux.dispose()
 
     run_async(main())
 
 
 def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
     async def main() -> None:
-        mux = _mux([])
-        await mux.start()
-        flow = _Flow()
+        mux = _mux()
+        await mux.ready()
+        driver = _Driver()
         watch = _message("resources/subscribe", 1, uri="file:///a")
-        mux.send(_Line(flow, 1), watch)  # type: ignore[arg-type]  # a stand-in
-        await _until(flow.heard, 1)
-        mux.leave(flow)  # type: ignore[arg-type]  # as above
-        gone = weakref.ref(flow)
-        del flow
+        mux.send(_Line(driver, 1), watch)  # type: ignore[arg-type]  # a stand-in
+        await _until(driver.heard, 1)
+        mux.leave(driver)  # type: ignore[arg-type]  # as above
+        gone = weakref.ref(driver)
+        del driver
         gc.collect()
         assert gone() is None
-        await mux.stop()
+        await mux.dispose()
 
     run_async(main())
 
 
 def test_whoever_waits_is_told_when_the_server_ends() -> None:
     async def main() -> None:
-        command = ChildCommand(sys.executable, ("-c", "input()"), dict(os.environ))
-        mux = Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
-        await mux.start()
-        line = _Line(_Flow(), 1)
+        told: list[Record] = []
+        mux = _mux("input(); raise SystemExit(7)", told=told)
+        await mux.ready()
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         await _until(line.kinds, 1)
         assert line.kinds == ["upstream_connection_failed"]
+        exited = "the server exited with code 7"
+        assert line.texts == [exited, "the server exited before it answered"]
         assert not mux.is_up
-        await mux.stop()
+        await mux.dispose()
+        assert [(one.type, one.server) for one in told] == [
+            ("server_started", "kid"),
+            ("server_exited", "kid"),
+        ]
+        assert told[1].body["server"] == {"state": "exited", "exit_code": 7, "reason": exited}
 
     run_async(main())
 
@@ -153,15 +173,15 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
 @pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
 def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
     async def main() -> None:
-        mux = _mux([])
-        await mux.start()
-        flow = _Flow()
+        mux = _mux()
+        await mux.ready()
+        driver = _Driver()
         notice = _message("notifications/cancelled", None, requestId=ident)
-        mux.send_notice(flow, notice)  # type: ignore[arg-type]  # a stand-in
-        mux.send(_Line(flow, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
-        await _until(flow.heard, 1)
-        assert flow.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
-        await mux.stop()
+        mux.send_notice(driver, notice)  # type: ignore[arg-type]  # a stand-in
+        mux.send(_Line(driver, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
+        await _until(driver.heard, 1)
+        assert driver.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+        await mux.dispose()
 
     run_async(main())
 
@@ -177,22 +197,20 @@ pathlib.Path(sys.argv[1], str(os.getpid())).touch()
 def _counted(starts: Path, program: str) -> Mux:
     """Return a mux for a program of which every process leaves a file."""
     starts.mkdir()
-    command = ChildCommand(sys.executable, ("-c", _COUNTED + program, str(starts)), {**os.environ})
-    return Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
+    return _mux(_COUNTED + program, str(starts))
 
 
 def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path) -> None:
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _SERVER)
-        starts = (mux.start() for _ in range(2 * MAX_RESTARTS))
-        assert set(await asyncio.gather(*starts, return_exceptions=True)) == {None}
-        lines = [_Line(_Flow(), 1) for _ in range(3)]
+        assert len(set(await asyncio.gather(*(mux.ready() for _ in range(10))))) == 1
+        lines = [_Line(_Driver(), 1) for _ in range(3)]
         for line in lines:
             mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         for line in lines:
-            await _until(line.flow.heard, 1)
+            await _until(line.driver.heard, 1)
         assert len(list((tmp_path / "starts").iterdir())) == 1
-        await mux.stop()
+        await mux.dispose()
 
     run_async(main())
 
@@ -200,33 +218,34 @@ def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path)
 def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> None:
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _SERVER)
-        first = asyncio.get_running_loop().create_task(mux.start())
-        second = asyncio.get_running_loop().create_task(mux.start())
+        first = asyncio.get_running_loop().create_task(mux.ready())
+        second = asyncio.get_running_loop().create_task(mux.ready())
         await asyncio.sleep(0)
         first.cancel()
         await second
         assert first.cancelled()
         assert mux.is_up
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
-        await _until(line.flow.heard, 1)
+        await _until(line.driver.heard, 1)
         assert len(list((tmp_path / "starts").iterdir())) == 1
-        await mux.stop()
+        await mux.dispose()
 
     run_async(main())
 
 
 def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
     async def main() -> None:
-        command = ChildCommand("/nonexistent/server", (), {})
-        mux = Mux(command, is_shared=True, on_refused=lambda _line, _check: None)
-        for _ in range(MAX_RESTARTS):
-            told = await asyncio.gather(*(mux.start() for _ in range(3)), return_exceptions=True)
-            assert {str(one) for one in told} == {
-                "the server could not be started: No such file or directory"
-            }
-        with pytest.raises(PeerGone, match="too often"):
-            await mux.start()
+        told: list[Record] = []
+        mux = _mux(command="/nonexistent/server", told=told)
+        waiting = await asyncio.gather(*(mux.ready() for _ in range(3)), return_exceptions=True)
+        reason = "the server could not be started: No such file or directory"
+        assert {str(one) for one in waiting} == {reason}
+        assert mux.standing.failures == 1
+        assert [one.body["server"] for one in told] == [
+            {"state": "failed_to_start", "reason": reason}
+        ]
+        await mux.dispose()
 
     run_async(main())
 
@@ -234,12 +253,13 @@ def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
 def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _SERVER)
-        start = asyncio.get_running_loop().create_task(mux.start())
+        start = asyncio.get_running_loop().create_task(mux.ready())
         await asyncio.sleep(0)
-        await mux.stop(0)
-        await start
+        await mux.dispose()
+        with pytest.raises(PeerError, match="stopped"):
+            await start
         assert not mux.is_up
-        line = _Line(_Flow(), 1)
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
         assert line.kinds == ["server_not_running"]
 
@@ -262,34 +282,31 @@ for line in sys.stdin:
 def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> None:
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _LEAVES_ITS_OUTPUT)
-        await mux.start()
-        left = _Line(_Flow(), 1)
+        await mux.ready()
+        left = _Line(_Driver(), 1)
         mux.send(left, _message("leave", 1))  # type: ignore[arg-type]  # a stand-in
-        async with asyncio.timeout(10):
-            while mux.is_up:  # noqa: ASYNC110  what is waited for has no event
-                await asyncio.sleep(0.005)
-        assert left.kinds == []
-        await mux.start()
+        await _until(left.kinds, 1)
         assert left.kinds == ["upstream_connection_failed"]
-        line = _Line(_Flow(), 1)
+        await mux.ready()
+        line = _Line(_Driver(), 1)
         mux.send(line, _message("wait", 1))  # type: ignore[arg-type]  # as above
         (tmp_path / "go").touch()
         await asyncio.sleep(0.3)
         assert line.kinds == []
-        other = _Line(_Flow(), 2)
+        other = _Line(_Driver(), 2)
         mux.send(other, _message("a", 2))  # type: ignore[arg-type]  # as above
-        await _until(other.flow.heard, 1)
-        await mux.stop()
+        await _until(other.driver.heard, 1)
+        await mux.dispose()
 
     run_async(main())
 
 
 def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
     async def main() -> None:
-        mux = _mux([])
-        flow = _Flow(is_modern=False)
+        mux = _mux()
+        driver = _Driver(is_modern=False)
         for method in ("initialize", "a"):
-            line = _Line(flow, 1)
+            line = _Line(driver, 1)
             mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
             assert line.kinds == ["server_not_running"]
 

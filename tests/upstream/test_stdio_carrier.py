@@ -1,6 +1,7 @@
 """Carrying frames to a child process."""
 
 import os
+import signal
 from typing import Any
 
 import pytest
@@ -11,19 +12,14 @@ from thoughtgate.errors import PeerGone
 from thoughtgate.transports.child_process import ChildCommand
 from thoughtgate.upstream.client import Upstream
 from thoughtgate.upstream.server_log import ServerLog
-from thoughtgate.upstream.stdio_carrier import StdioCarrier, describe_exit
+from thoughtgate.upstream.stdio_carrier import StdioCarrier
 
 
 class Nobody:
     def server_asked(self, message: Any) -> None: ...
     def server_said(self, message: Any) -> None: ...
-    def server_lost(self, reason: str) -> None: ...
+    def server_lost(self, gone: PeerGone) -> None: ...
     def server_refused(self, fault: Any, size: int) -> None: ...
-
-
-def test_exits_are_told_in_words() -> None:
-    assert describe_exit(3) == "exited with code 3"
-    assert describe_exit(-9) == "was ended by signal 9"
 
 
 def test_a_command_that_does_not_exist_is_gone() -> None:
@@ -39,21 +35,21 @@ def test_a_command_that_does_not_exist_is_gone() -> None:
 
 def test_the_log_is_kept_and_nothing_is_left_after_closing() -> None:
     entry = sample("--stderr", "hello there", "--ignore-eof", "--ignore-sigterm")
-    codes: list[int] = []
 
-    async def main() -> tuple[list[str], int]:
+    async def main() -> tuple[list[str], int, int | None]:
         log = ServerLog()
         command = ChildCommand(entry["command"], tuple(entry["args"]), dict(os.environ))
-        carrier = StdioCarrier("x", command, log, grace_s=0.1, on_exit=codes.append)
+        carrier = StdioCarrier("x", command, log, grace_s=0.1)
         upstream = Upstream(carrier, Nobody())
         await upstream.open({})
         pid = upstream.pid
         assert not carrier.abandon(1)
         await upstream.close()
-        return log.tail(5), pid
+        return log.tail(5), pid, carrier.exit_code
 
-    lines, pid = run_async(main())
+    lines, pid, code = run_async(main())
 
+    assert code == -signal.SIGKILL
     assert lines == ["hello there"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -89,6 +89,8 @@ class NotSent(NamedTuple):
     at: float
     reason: str = ""
     """Why, in words for the caller; without URLs, paths and arguments."""
+    text: str = ""
+    """The error's message, where it is not the usual one of its kind."""
 
 
 class KeptAlive(NamedTuple):

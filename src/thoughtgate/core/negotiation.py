@@ -115,6 +115,25 @@ _OFFERED: Final[dict[str, dict[str, bool]]] = {
 }
 
 
+def initialize_params(
+    version: str, capabilities: dict[str, Json], revision: str = LATEST_LEGACY
+) -> dict[str, Json]:
+    """Return how the gate opens a connection to a legacy server."""
+    return {
+        "protocolVersion": revision,
+        "capabilities": capabilities,
+        "clientInfo": info(version),
+    }
+
+
+def initialized_by(answer: dict[str, Json]) -> dict[str, Json] | None:
+    """Return the result of a server's answer to ``initialize``; None unless it opens the connection."""
+    result = answer.get("result")
+    if type(result) is not dict or result.get("protocolVersion") not in LEGACY:
+        return None
+    return result
+
+
 def initialize_result(
     asked: Json, capabilities: dict[str, Json], version: str, instructions: str
 ) -> dict[str, Json]:

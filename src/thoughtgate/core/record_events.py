@@ -42,6 +42,9 @@ MAX_NAME: Final = 512
 UNREAD_HTTP: Final = "http"
 """The check that a request fails which is no HTTP, or none that can be taken; nobody knows whose."""
 
+_SIGNALLED: Final = 128
+"""Added to the number of the signal that ended a process, as shells do."""
+
 _DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
 """Checks whose refusal nobody is told of, because nobody asked."""
 
@@ -98,6 +101,35 @@ def frame_refused(
     if not enforced:
         frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
     return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
+
+
+def server_started(at: float, server: str, session: str, pid: int) -> Record:
+    """A server was started or reached; one without a process here has the pid 0."""
+    return Record(SERVER_STARTED, at, server, session, {"server": {"pid": pid}})
+
+
+def server_exited(
+    at: float,
+    server: str,
+    session: str,
+    reason: str,
+    *,
+    exit_code: int | None = None,
+    was_up: bool = True,
+) -> Record:
+    """A server ended, could not be started, or is lost; signal n is the exit code 128 + n."""
+    facts: dict[str, Any] = {"state": "lost" if was_up else "failed_to_start"}
+    if exit_code is not None:
+        code = exit_code if exit_code >= 0 else _SIGNALLED - exit_code
+        facts = {"state": "exited", "exit_code": code}
+    return Record(SERVER_EXITED, at, server, session, {"server": {**facts, "reason": reason}})
+
+
+def describe_exit(code: int) -> str:
+    """Return an exit code, of either convention for signals, in words."""
+    number = -code if code < 0 else code - _SIGNALLED
+    ended = f"was ended by signal {number}" if number > 0 else f"exited with code {code}"
+    return f"the server {ended}"
 
 
 def call_ended(

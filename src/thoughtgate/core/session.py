@@ -318,8 +318,7 @@ class Session:
         self, ident: RequestId, asked: Asked, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        failed = says_error(body)
-        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=failed)
+        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=says_error(body))
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
@@ -471,10 +470,12 @@ class Session:
         return [ToAgent(screened, event.key)]
 
     def _not_sent(self, event: NotSent) -> list[Command]:
-        key, kind, at, reason = event
+        key, kind, at, reason, text = event
         asked = self._close(key)
         details = {"reason": reason} if reason else None
-        return [] if asked is None else self._clerk.failed(key, asked, kind, at, details=details)
+        if asked is None:
+            return []
+        return self._clerk.failed(key, asked, kind, at, text=text, details=details)
 
     # Ends.
 

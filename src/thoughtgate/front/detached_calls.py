@@ -14,13 +14,13 @@ from typing import Final, Protocol
 from thoughtgate import __version__
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, NotSent
+from thoughtgate.core.negotiation import initialize_params, initialized_by
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
-from thoughtgate.wire.revisions import LATEST_LEGACY
 from thoughtgate.wire.sse import parse_event
 
 OPENING: Final = "tg-open"
@@ -90,8 +90,7 @@ class Handshake(DetachedCall):
 
     def start(self) -> None:
         """Say hello to the server."""
-        client = {"name": "thoughtgate", "version": __version__}
-        params = {"protocolVersion": LATEST_LEGACY, "capabilities": {}, "clientInfo": client}
+        params = initialize_params(__version__, {})
         self._say({"id": OPENING, "method": "initialize", "params": params})
 
     # As the sink of the session.
@@ -110,8 +109,7 @@ class Handshake(DetachedCall):
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
         """The answer, as an event."""
         del key
-        if "result" not in json.loads(parse_event(data).data or b"{}"):
-            self._error = "upstream_connection_failed"
+        self._check(parse_event(data).data or b"{}")
 
     def stream_ended(self) -> None:
         """The answer is complete."""
@@ -120,8 +118,7 @@ class Handshake(DetachedCall):
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
         """The server has answered."""
         del status, headers
-        if "result" not in json.loads(data):
-            self._error = "upstream_connection_failed"
+        self._check(data)
         self._welcomed()
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
@@ -140,6 +137,10 @@ class Handshake(DetachedCall):
         """The server named the session."""
         self.driver.upstream_session = upstream
         return ""
+
+    def _check(self, answer: bytes) -> None:
+        if initialized_by(json.loads(answer)) is None:
+            self._error = "upstream_connection_failed"
 
     def _welcomed(self) -> None:
         if self._error:

@@ -7,24 +7,19 @@ gate itself has to say alike, so that a collector need not guess.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
+from thoughtgate.core.record_events import (
+    CALL_DECISION,
+    FRAME_REFUSED,
+    SERVER_EXITED,
+    SERVER_STARTED,
+    Record,
+)
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.poll_loop import complain
-from thoughtgate.policy.call import DEVELOPMENT
+from thoughtgate.policy.call import PRODUCTION
 
 if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
-
-
-def operator_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
-    """Return what tells the operator of records: as JSON where the config asks for it, else in words.
-
-    In words only the development profile has something to say: what it did not refuse.
-    """
-    log = json_log(component, loaded)
-    if log is None and loaded.policy.profile == DEVELOPMENT:
-        return report_unenforced
-    return log
 
 
 def report_unenforced(record: Record) -> None:
@@ -36,6 +31,25 @@ def report_unenforced(record: Record) -> None:
     elif record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
         frame = record.body["frame"]
         complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
+
+
+def report_all(record: Record) -> None:
+    """Say on stderr what would have been refused, and when a server starts or ends."""
+    report_unenforced(record)
+    if record.type == SERVER_STARTED:
+        complain(f"server {record.server!r} is running (pid {record.body['server']['pid']})")
+    elif record.type == SERVER_EXITED:
+        complain(f"server {record.server!r} is down: {record.body['server']['reason']}")
+
+
+def operator_log(
+    component: str, loaded: Loaded, plain: Callable[[Record], None] = report_unenforced
+) -> Callable[[Record], None] | None:
+    """Return what tells the operator of records: as JSON where the config asks for it, else in words."""
+    log = json_log(component, loaded)
+    if log is None and plain is report_unenforced and loaded.policy.profile == PRODUCTION:
+        return None  # Production refuses, so there is nothing to say, and no call is slowed down.
+    return log or plain
 
 
 def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import (
@@ -22,8 +22,9 @@ from thoughtgate.core.events import (
     ServerSent,
     Ticked,
 )
-from thoughtgate.core.record_events import SERVER_EXITED, SERVER_STARTED, Record
+from thoughtgate.core.record_events import describe_exit, server_exited, server_started
 from thoughtgate.core.session_replies import Setup
+from thoughtgate.errors import ServerExited
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.outbox import Outbox
@@ -264,13 +265,17 @@ class Shim:
         except OSError as error:
             self._exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             complain(f"the server {self._command[0]!r} could not be started: {error.strerror}")
-            self._put_server_record(SERVER_EXITED, at, {"state": "failed_to_start"})
+            reason = f"the server could not be started: {error.strerror}"
+            self._authority.note(
+                server_exited(at, self._setup.server, self._setup.session, reason, was_up=False)
+            )
             self._feed(ServerGone("the server could not be started", at, "server_start_failed"))
             return
         self._server = server
         self._server_open = True
         self._to_server = NonblockingWriter(server.stdin, shared=False)
-        self._put_server_record(SERVER_STARTED, at, {"pid": server.pid})
+        setup = self._setup
+        self._authority.note(server_started(at, setup.server, setup.session, server.pid))
         if self._signals:
             # It came while there was nothing to stop yet.
             self._terminate(server, TERM_GRACE_S)
@@ -293,12 +298,15 @@ class Shim:
         at = now()
         if not self._stopping or self._stopping.startswith(BY_SERVER):
             self._exit_code = code
-            complain(f"the server exited with code {code}")
+            complain(describe_exit(code))
             self._stopping = BY_SERVER
         elif self._stopping == "eof" and self._step == "eof":
             self._exit_code = code
-        self._put_server_record(SERVER_EXITED, at, {"state": "exited", "exit_code": code})
-        self._feed(ServerGone("the server exited before it answered", at))
+        setup = self._setup
+        self._authority.note(
+            server_exited(at, setup.server, setup.session, describe_exit(code), exit_code=code)
+        )
+        self._feed(ServerGone(ServerExited.before_answer, at))
         self._flush()
         server.sweep()
         self._step = "over"
@@ -315,10 +323,6 @@ class Shim:
             self._flush()
         for line in self._from_server.close():
             self._feed(ServerSent(line, now()))
-
-    def _put_server_record(self, kind: str, at: float, facts: dict[str, Any]) -> None:
-        setup = self._setup
-        self._authority.note(Record(kind, at, setup.server, setup.session, {"server": facts}))
 
     # Stopping.
 

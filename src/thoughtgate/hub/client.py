@@ -78,6 +78,11 @@ class Client:
     asked: int = 0
     is_gone: bool = False
 
+    @property
+    def owner(self) -> tuple[bool, str]:
+        """Whose process of its own it uses: the session's or, without one, its principal's."""
+        return (True, self.principal) if self.is_modern else (False, self.id)
+
     # As a peer of the front.
 
     @property

@@ -19,14 +19,12 @@ from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record_events import (
     NOWHERE,
-    SERVER_EXITED,
-    SERVER_STARTED,
     SERVER_TO_AGENT,
     Record,
     frame_refused,
 )
 from thoughtgate.core.routing import split
-from thoughtgate.core.server_lifecycle import BROKE, CAME_UP, ENDED, RUNNING, STARTING
+from thoughtgate.core.server_lifecycle import CAME_UP, RUNNING, STARTING
 from thoughtgate.core.session_replies import Setup
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
@@ -79,7 +77,7 @@ class Hub:
             governor, settings.holds.connection, is_authenticated=settings.listen.auth is not None
         )
         self.servers = Servers(settings, around, self)
-        self.lists = HubLists(self.gate, self._announce)
+        self.lists = HubLists(self.gate, self.lists_changed)
         self.routes = HubRoutes(self.gate, self.lists)
         self.notices = HubNotices(self.clients, self.session, lambda: self.settings.separator)
         self.manager = ManagerTools(self)
@@ -90,8 +88,9 @@ class Hub:
         self._applying: asyncio.Task[list[str]] | None = None
         self._asked_namespace = namespace
         self.selection: Selection | NoSelection = self._select(settings)
-        self._announcing: set[str] = set()
-        self._private: dict[tuple[str, str], ServerRelay] = {}
+        self._announcing: set[tuple[str, tuple[bool, str] | None]] = set()
+        self._private: dict[tuple[tuple[bool, str], str], ServerRelay] = {}
+        """The servers whose config asks for one process per session, by session and server."""
         self._sessions = 0
 
     # What is served.
@@ -112,6 +111,16 @@ class Hub:
             return []
         return [self.servers[ident] for ident in selection.servers if ident in self.servers]
 
+    def supervisor_for(self, client: Client, server: str) -> Supervisor | None:
+        """Return a server as a client sees it: its own process once it has one."""
+        own = self._private.get((client.owner, server))
+        return own.supervisor if own is not None else self.servers.get(server)
+
+    def supervisors_for(self, client: Client) -> list[Supervisor]:
+        """Return the servers of the namespace, in its order, as a client sees them."""
+        found = (self.supervisor_for(client, one.id) for one in self.supervisors)
+        return [one for one in found if one is not None]
+
     @property
     def server_ids(self) -> list[str]:
         """The ids that a composed name may begin with."""
@@ -123,12 +132,12 @@ class Hub:
         """The manager tools, unless the config switches them off."""
         return Own(NAME, ENTRIES) if self.settings.manager_tools else None
 
-    def offer_of(self, target: Target) -> Offer | None:
+    def offer_of(self, client: Client, target: Target) -> Offer | None:
         """Return the list that must name what a request is about; None where none is known."""
         if target.server == NAME:
             return OFFER if target.kind == TOOL else NOTHING
         method = LIST_OF.get(target.kind)
-        supervisor = self.servers.get(target.server)
+        supervisor = self.supervisor_for(client, target.server)
         return supervisor.known(method) if supervisor is not None and method else None
 
     def find_tool(self, exposed: str) -> dict[str, Any] | None:
@@ -172,8 +181,10 @@ class Hub:
         for listen in client.listens.values():
             for uri, server in listen.uris.items():
                 self.unfollow(client, server, uri)
-        private = [place for place in self._private if place[0] == client.id]
-        for place in private:
+        await self._drop_private(lambda owner, _: owner == (False, client.id))
+
+    async def _drop_private(self, is_over: Callable[[tuple[bool, str], str], bool]) -> None:
+        for place in [place for place in self._private if is_over(*place)]:
             relay = self._private.pop(place)
             self.servers.forget(relay)
             await relay.supervisor.dispose()
@@ -227,14 +238,14 @@ class Hub:
             session.ask(message, json.loads(task.request), task.tool, None, "")
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
-        """Return the way to a server: shared, or this client's own when the config says so."""
+        """Return the way to a server: shared, or this session's own when the config says so."""
         shared = self.servers.relays.get(server)
         if shared is None or client.sole or shared.supervisor.settings.isolation != "session":
             return shared
-        key = (client.id, server)
+        key = (client.owner, server)
         if key not in self._private:
             own = self.servers.relay_for(shared.supervisor.settings)
-            own.owner = client
+            own.owner = client.owner
             own.supervisor.declare(carried_capabilities(client.capabilities))
             self._private[key] = own
         return self._private[key]
@@ -267,19 +278,14 @@ class Hub:
             )
         )
 
+    def note(self, record: Record) -> None:
+        """Put an event on the record."""
+        self.gate.note(record)
+
     def server_changed(self, supervisor: Supervisor, event: str) -> None:
-        """A server came into another state: on record, and to clients whose lists it changes."""
-        facts: dict[str, Any] = {}
+        """A server came into another state: clients are told when that changes their lists."""
         if event == CAME_UP:
-            upstream = supervisor.upstream
-            facts = {"pid": upstream.pid if upstream is not None else 0}
             self._pass_log_level(supervisor)
-        elif event in {BROKE, ENDED}:
-            standing = supervisor.standing
-            facts = {"state": standing.state, "reason": standing.reason or "stopped"}
-        if facts:
-            kind = SERVER_STARTED if event == CAME_UP else SERVER_EXITED
-            self.gate.note(Record(kind, now(), supervisor.id, "0", {"server": facts}))
         was_listed, supervisor.was_listed = supervisor.was_listed, supervisor.is_listed
         if was_listed != supervisor.is_listed and supervisor.standing.state != STARTING:
             for capability in ("tools", "prompts", "resources"):
@@ -287,19 +293,21 @@ class Hub:
 
     def lists_changed(self, supervisor: Supervisor, capability: str) -> None:
         """What a server offers is not what it was."""
-        if supervisor in self.supervisors:
-            self._announce(capability)
+        relay = self.servers.way_of(supervisor)
+        if relay is not None and supervisor.id in self.server_ids:
+            self._announce(capability, relay.owner)
 
-    def _announce(self, capability: str) -> None:
+    def _announce(self, capability: str, owner: tuple[bool, str] | None = None) -> None:
         self.lists.forget()
         if not self._announcing:
             asyncio.get_running_loop().call_later(ANNOUNCE_S, self._announce_all)
-        self._announcing.add(capability)
+        self._announcing.add((capability, owner))
 
     def _announce_all(self) -> None:
         changed, self._announcing = self._announcing, set()
-        for capability in sorted(changed):
-            self.notices.lists_changed(capability)
+        for capability, owner in changed:
+            if owner is None or (capability, None) not in changed:
+                self.notices.lists_changed(capability, owner)
 
     # Logs.
 
@@ -425,6 +433,7 @@ class Hub:
         """Take over a new config; only what changed restarts. Return what did."""
         self.settings = settings
         changed = await self.servers.apply(settings)
+        await self._drop_private(lambda _, server: server in changed)
         self.selection = self._select(settings)
         self.on_applied()
         self.gate.authority.max_held = settings.holds.connection

@@ -53,14 +53,14 @@ class Own(NamedTuple):
 class HubLists:
     """Makes the hub's lists."""
 
-    def __init__(self, gate: HubEngine, changed: Callable[[str], None]) -> None:
+    def __init__(self, gate: HubEngine, changed: Callable[[Supervisor, str], None]) -> None:
         self.generation = 0
         """Grows whenever a list may have changed; cursors bind to it."""
         self._gate = gate
         self._changed = changed
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._rendered: dict[tuple[str, str, bool], tuple[Offer, str, list[Shown]]] = {}
-        self._late: set[tuple[str, str]] = set()
+        self._late: set[tuple[Supervisor, str]] = set()
 
     def forget(self) -> None:
         """Something changed: cursors that were given out no longer hold."""
@@ -95,19 +95,19 @@ class HubLists:
                 _log.warning("no list: %s", error, extra={"server": supervisor.id})
 
     def _await_late(self, method: str, supervisor: Supervisor) -> None:
-        key = (supervisor.id, method)
+        key = (supervisor, method)
         if key not in self._late:
             self._late.add(key)
-            spawn(self._take_late(method, supervisor, key))
+            spawn(self._take_late(method, supervisor))
 
-    async def _take_late(self, method: str, supervisor: Supervisor, key: tuple[str, str]) -> None:
+    async def _take_late(self, method: str, supervisor: Supervisor) -> None:
         try:
             await supervisor.offer(method)
         except (PeerError, PeerGone):
             return
         finally:
-            self._late.discard(key)
-        self._changed(LISTED_BY[method])
+            self._late.discard((supervisor, method))
+        self._changed(supervisor, LISTED_BY[method])
 
     def show(
         self,

@@ -44,19 +44,19 @@ class HubNotices:
 
     # Changes.
 
-    def lists_changed(self, capability: str) -> None:
-        """Tell everybody that a list is not what it was."""
+    def lists_changed(self, capability: str, owner: tuple[bool, str] | None = None) -> None:
+        """Tell everybody, or those for whom a server is run, that a list is not what it was."""
         method = f"notifications/{capability}/list_changed"
-        for client in list(self._clients.values()):
+        for client in self._audience(owner):
             if not client.is_modern and client.introduced.is_set():
                 client.tell(render({"jsonrpc": "2.0", "method": method}), None)
             for ident, listen in list(client.listens.items()):
                 if listen.wanted.get(f"{capability}ListChanged"):
                     client.tell(_tagged(method, {}, ident), ident)
 
-    def _audience(self, relay: ServerRelay) -> list[Client]:
-        """Return who may hear of a server: everybody, or the one client it is run for."""
-        return [relay.owner] if relay.owner is not None else list(self._clients.values())
+    def _audience(self, owner: tuple[bool, str] | None) -> list[Client]:
+        """Return who may hear of a server: everybody, or those it is run for."""
+        return [one for one in self._clients.values() if owner is None or one.owner == owner]
 
     def resource_changed(self, relay: ServerRelay, message: Message) -> None:
         """Tell those who follow a resource that it has changed."""
@@ -66,7 +66,7 @@ class HubNotices:
         if type(uri) is not str or type(params) is not dict:
             return
         plain = {key: value for key, value in params.items() if key != META}
-        for client in self._audience(relay):
+        for client in self._audience(relay.owner):
             if client.followed.get(uri) == server:
                 session = self._session(client, server)
                 session.notify_client(UPDATED, plain, None)
@@ -84,7 +84,7 @@ class HubNotices:
         named = f"{server}{self._separator()}{logger}" if type(logger) is str and logger else server
         told = {**params, "logger": named}
         told.pop(META, None)
-        for client in self._audience(relay):
+        for client in self._audience(relay.owner):
             if client.is_modern:
                 self._log_to_modern(relay, client, level, told)
             elif is_at_least(level, client.log_level or "debug"):
@@ -168,8 +168,8 @@ class HubNotices:
             return None
         alone = [
             client
-            for client in self._audience(relay)
-            if (client.sole or client is relay.owner) and not client.is_modern
+            for client in self._audience(relay.owner)
+            if (client.sole or relay.owner is not None) and not client.is_modern
         ]
         if len(alone) != 1:
             return None

@@ -19,7 +19,6 @@ from thoughtgate.core.negotiation import (
     plain,
 )
 from thoughtgate.errors import PeerError
-from thoughtgate.hub.client import Client
 from thoughtgate.hub.parked_calls import Inflight, Parking, binding
 from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
 from thoughtgate.upstream.client import Upstream
@@ -43,8 +42,8 @@ class ServerRelay:
 
     def __init__(self, supervisor: Supervisor, parking: Parking) -> None:
         self.supervisor = supervisor
-        self.owner: Client | None = None
-        """The only client that may hear of this server; None for one that all share."""
+        self.owner: tuple[bool, str] | None = None
+        """Whose process it is, see ``Client.owner``; None for one that all share."""
         self.inflight: list[Inflight] = []
         self._parking = parking
 

@@ -34,6 +34,7 @@ from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
+from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
@@ -242,7 +243,7 @@ class HubRequests:
     ) -> None:
         hub = self._hub
         cursor = params.get("cursor")
-        supervisors = hub.supervisors
+        supervisors = hub.supervisors_for(client)
         await hub.lists.collect(method, supervisors)
         own = hub.own_tools if method == "tools/list" else None
         entries = hub.lists.show(client, method, supervisors, hub.settings.separator, own)
@@ -275,7 +276,7 @@ class HubRequests:
         """Find the server of a call, and have the call judged there."""
         hub, asked = self._hub, _Asked(message, named.name, client.trace, modern)
         if named.kind == "resource":
-            target = hub.routes.owned(named.name, params, hub.supervisors)
+            target = hub.routes.owned(named.name, params, hub.supervisors_for(client))
             if not target.server and any(one.settings.enabled for one in hub.supervisors):
                 self._learn(client, ident, self._find_owner(client, asked))
                 return
@@ -283,9 +284,9 @@ class HubRequests:
             target = hub.routes.named(
                 message.method, named, params, hub.server_ids, hub.settings.separator
             )
-        supervisor = hub.servers.get(target.server)
+        supervisor = hub.supervisor_for(client, target.server)
         if supervisor is not None and hub.routes.needs_list(target, supervisor):
-            self._learn(client, ident, self._learn_first(client, asked, target))
+            self._learn(client, ident, self._learn_first(client, asked, target, supervisor))
             return
         if supervisor is not None:
             hub.routes.teach(supervisor)
@@ -296,16 +297,18 @@ class HubRequests:
         self._work(client, ident, work)
         client.work[ident].add_done_callback(lambda _: client.learning.discard(ident))
 
-    async def _learn_first(self, client: Client, asked: "_Asked", target: Target) -> None:
-        hub = self._hub
-        await hub.routes.learn(target, hub.servers[target.server])
+    async def _learn_first(
+        self, client: Client, asked: "_Asked", target: Target, supervisor: Supervisor
+    ) -> None:
+        await self._hub.routes.learn(target, supervisor)
         self._carry(client, asked, target)
 
     async def _find_owner(self, client: Client, asked: "_Asked") -> None:
         hub = self._hub
-        await hub.routes.collect_resources(hub.supervisors)
+        supervisors = hub.supervisors_for(client)
+        await hub.routes.collect_resources(supervisors)
         params = asked.message.body.get("params") or {}
-        self._carry(client, asked, hub.routes.owned(asked.shown, params, hub.supervisors))
+        self._carry(client, asked, hub.routes.owned(asked.shown, params, supervisors))
 
     def _carry(self, client: Client, asked: "_Asked", target: Target) -> None:
         message = asked.message
@@ -315,7 +318,9 @@ class HubRequests:
         client.work.pop(message.id, None)
         client.learning.discard(message.id)
         params = message.body.get("params") or {}
-        target = hub.routes.unless_unknown(target, asked.shown, params, hub.offer_of(target))
+        target = hub.routes.unless_unknown(
+            target, asked.shown, params, hub.offer_of(client, target)
+        )
         carrier = hub.gate.carrier_of(client, message, modern=asked.modern)
         session = hub.session(carrier, target.server)
         caller = client.callers.get(message.id, client.line)
@@ -339,7 +344,7 @@ class HubRequests:
         if method == CANCELLED:
             self._cancelled(client, message)
         elif method == "notifications/roots/list_changed":
-            for supervisor in self._hub.supervisors:
+            for supervisor in self._hub.supervisors_for(client):
                 upstream = supervisor.upstream
                 if upstream is not None and upstream.is_open and not upstream.modern:
                     upstream.notify(method)

@@ -22,7 +22,7 @@ from thoughtgate.core.events import (
 )
 from thoughtgate.core.session_replies import CALLER_GONE, Setup
 from thoughtgate.core.task import without_task
-from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.errors import PeerError, PeerGone, ServerExited
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import Caller, Engine, SessionDriver, Sink
 from thoughtgate.hub.client import Client
@@ -200,15 +200,16 @@ class ServerSession(SessionDriver):
         except PeerError as error:
             self._fail(call, error.kind, str(error))
         except PeerGone as gone:
-            self._fail(call, "upstream_connection_failed", str(gone))
+            text = gone.before_answer if isinstance(gone, ServerExited) else ""
+            self._fail(call, "upstream_connection_failed", str(gone), text)
         except Exception:  # noqa: BLE001  a fault of ours in one call must not leave its caller hanging
             self._fail(call, "internal_error")
         else:
             leg.reply = reply
             self.feed(ServerSent(reply.raw, now(), reply), leg)
 
-    def _fail(self, call: Carried, kind: str, reason: str = "") -> None:
-        self.feed(NotSent(call.key, kind, now(), "" if kind == HIDDEN else reason), None)
+    def _fail(self, call: Carried, kind: str, reason: str = "", text: str = "") -> None:
+        self.feed(NotSent(call.key, kind, now(), "" if kind == HIDDEN else reason, text), None)
 
     def notified(self, frame: ToServer) -> None:
         """Take a frame for the server that no caller carries: a cancellation, or an answer."""

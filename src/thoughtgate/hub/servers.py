@@ -126,7 +126,11 @@ class Servers:
             traces = self._settings.telemetry.otlp is not None
             return HttpUpstream(open_pool(server, self._around.environ), traces=traces)
         return ChildUpstream(
-            self._command(server), isolation=server.isolation, watcher=self._around.watcher
+            server,
+            self._command(server),
+            self._owner.note,
+            watcher=self._around.watcher,
+            log=self[server.id].log,
         )
 
     def _param_headers(self, server: str) -> ParamHeaders:

@@ -52,10 +52,11 @@ class HubListens:
     async def _follow(self, client: Client, named: list[Named]) -> dict[str, str]:
         """Follow the resources that the gate lets this client follow."""
         hub = self._hub
-        await hub.routes.collect_resources(hub.supervisors)
+        supervisors = hub.supervisors_for(client)
+        await hub.routes.collect_resources(supervisors)
         followed: dict[str, str] = {}
         for one in named:
-            server = hub.routes.owned(one.name, {}, hub.supervisors).server
+            server = hub.routes.owned(one.name, {}, supervisors).server
             if server and one.name not in followed and await self._may(client, server, one):
                 followed[one.name] = server
         return followed

@@ -16,8 +16,9 @@ from typing import Any, Final
 from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
+from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import Setup
-from thoughtgate.errors import ConfigError, PeerGone, Problem, ThoughtGateError, UsageError
+from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.front.http_front import HttpFront, check_address
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
@@ -29,7 +30,7 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, open_tasks
-from thoughtgate.gate.operator_log import operator_log, voice
+from thoughtgate.gate.operator_log import operator_log, report_all, report_unenforced, voice
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
@@ -186,12 +187,16 @@ class HttpProxy:
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
+        # Only a stdio server has a life of its own to tell of.
+        told = report_all if plan.server.command else report_unenforced
         governor = open_governor(
             plan.loaded,
             plan.environ,
             plan.state,
             audit=plan.audit,
-            observe=both(operator_log("proxy", plan.loaded), meter.observe if meter else None),
+            observe=both(
+                operator_log("proxy", plan.loaded, told), meter.observe if meter else None
+            ),
             # Without authentication nobody could show after a restart that a task is his.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
@@ -223,9 +228,14 @@ class HttpProxy:
         reuse_port: bool,
     ) -> None:
         plan, listen = self.plan, self.plan.listen
-        upstream = self._upstream()
         authority = LocalAuthority(governor, is_authenticated=listen.auth is not None)
         timer, outbox = HeldCallTimer(authority), open_outbox(authority)
+
+        def note(record: Record) -> None:
+            authority.note(record)
+            outbox.schedule()
+
+        upstream = self._upstream(note)
         front = HttpFront(
             listen,
             authority,
@@ -241,7 +251,7 @@ class HttpProxy:
         front.add(PATHS, backend)
         pages.is_up = lambda: upstream.is_up
         try:
-            await _start(upstream)
+            await upstream.start()
             await front.open(reuse_port=reuse_port)
             self.port, self.admin_port = front.port, front.admin_port
             backend.resume_tasks(front.auth_method)
@@ -254,14 +264,12 @@ class HttpProxy:
             front.close()
             timer.close()
 
-    def _upstream(self) -> HttpUpstream | ChildUpstream:
+    def _upstream(self, note: Callable[[Record], None]) -> HttpUpstream | ChildUpstream:
         plan = self.plan
         if plan.server.url:
             traces = plan.settings.telemetry.otlp is not None
             return HttpUpstream(open_pool(plan.server, plan.environ), traces=traces)
-        return ChildUpstream(
-            server_command(plan), isolation=plan.server.isolation, watcher=self._watcher
-        )
+        return ChildUpstream(plan.server, server_command(plan), note, watcher=self._watcher)
 
     def _setup(self) -> Setup:
         plan = self.plan
@@ -272,13 +280,6 @@ class HttpProxy:
             timeout_s=min(plan.listen.request_timeout_s, plan.server.timeout_s),
             max_held=plan.settings.holds.connection,
         )
-
-
-async def _start(upstream: HttpUpstream | ChildUpstream) -> None:
-    try:
-        await upstream.start()
-    except PeerGone as error:
-        raise ThoughtGateError(str(error)) from None
 
 
 def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentGone, NotSent, ServerSent
 from thoughtgate.core.session_replies import Setup
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
@@ -115,9 +115,9 @@ class HttpServer:
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
         """A request will not be answered."""
-        self._driver.feed(NotSent(ident, error.kind, now()), self._agent)
+        self._driver.feed(NotSent(ident, error.kind, now(), str(error)), self._agent)
 
-    def lost(self, reason: str) -> None:
+    def lost(self, gone: PeerGone) -> None:
         """The agent learns it from the request that failed."""
 
     def _cancel(self, message: Message) -> bool:

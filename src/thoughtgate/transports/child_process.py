@@ -21,6 +21,9 @@ GRACE_S: Final = 5.0
 TERM_S: Final = 2.0
 """How long a server may take to exit after SIGTERM."""
 
+OUTPUT_S: Final = 1.0
+"""How long the output of an ended server is waited for: what the server started may hold it open."""
+
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for a server that does not read; beyond it, sending fails."""
 
@@ -87,6 +90,7 @@ class Child:
         self._stdout_open = True
         self._code: int | None = None
         self._told = False
+        self._last_wait: asyncio.TimerHandle | None = None
         self._naming = -1
         self.pid = 0
 
@@ -210,6 +214,8 @@ class Child:
             self._on_line(line)
 
     def _stdout_ended(self) -> None:
+        if not self._stdout_open:
+            return
         self._stdout_open = False
         for line in self._splitter.close():
             self._on_line(line)
@@ -218,16 +224,21 @@ class Child:
     def _ended(self, code: int) -> None:
         self._code = code
         self._exited.set()
-        # Processes that the server left behind may keep its stdout open forever.
+        # Processes that the server left behind may keep its stdout open forever, in its group or outside.
         self.signal_group(signal.SIGKILL)
         if self._watcher is not None:
             self._watcher.forget(self.pid)
         self._tell_end()
+        if self._stdout_open:
+            loop = asyncio.get_running_loop()
+            self._last_wait = loop.call_later(OUTPUT_S, self._stdout_ended)
 
     def _tell_end(self) -> None:
         """Report the end once both the process and its output have ended."""
         if self._code is not None and not self._stdout_open and not self._told:
             self._told = True
+            if self._last_wait is not None:
+                self._last_wait.cancel()
             if self._transport is not None:
                 self._transport.close()
             self._on_exit(self._code)

@@ -11,13 +11,19 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
-from thoughtgate.errors import PeerGone
+from thoughtgate.core.events import NotSent
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import PeerError
+from thoughtgate.gate.background import spawn
+from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.http_answer import Owner
-from thoughtgate.upstream.multiplexer import Listener, Mux, lose
+from thoughtgate.upstream.multiplexer import Listener, Mux
+from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import REQUEST, Message, RequestId
 
@@ -36,14 +42,20 @@ class ChildUpstream:
 
     def __init__(
         self,
+        server: ServerSettings,
         command: ChildCommand,
+        note: Callable[[Record], None],
         *,
-        isolation: str = SHARED,
         watcher: Watcher | None = None,
+        log: ServerLog | None = None,
     ) -> None:
+        """``note`` puts events on the record; without a log, the server writes to our stderr."""
+        self._server = server
         self._command = command
+        self._note = note
         self._watcher = watcher
-        self._is_shared = isolation == SHARED
+        self._log = log
+        self._is_shared = server.isolation == SHARED
         self._muxes: dict[object, Mux] = {}
         self._spare: Mux | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,13 +83,14 @@ class ChildUpstream:
         """Start the shared process, or see that one could be started.
 
         Raises:
-            PeerGone: it cannot be started.
+            PeerError: it cannot be started.
         """
         if self._is_shared:
             self._spare = self._new_mux()
-            await self._spare.start()
+            await self._spare.ready()
         elif shutil.which(self._command.command, path=self._command.env.get("PATH")) is None:
-            raise PeerGone("the server could not be started: No such file or directory")
+            reason = "the server could not be started: No such file or directory"
+            raise PeerError("server_start_failed", reason)
 
     async def close(self) -> None:
         """Stop every process."""
@@ -87,7 +100,7 @@ class ChildUpstream:
             for task in late:
                 task.cancel()
         muxes = [*self._muxes.values()] + ([self._spare] if self._spare is not None else [])
-        await asyncio.gather(*(mux.stop() for mux in muxes), return_exceptions=True)
+        await asyncio.gather(*(mux.dispose() for mux in muxes), return_exceptions=True)
 
     # Sending.
 
@@ -127,7 +140,7 @@ class ChildUpstream:
             return
         mux = self._muxes.pop(driver, None)
         if mux is not None:
-            self._spawn(mux.stop())
+            self._spawn(mux.dispose())
 
     def unlisten(self, listener: Listener) -> None:
         """An agent hears no more."""
@@ -155,9 +168,9 @@ class ChildUpstream:
 
     async def _start_and_put(self, mux: Mux, line: "ChildLine", message: Message) -> None:
         try:
-            await mux.start()
-        except PeerGone:
-            line.lost("server_start_failed")
+            await mux.ready()
+        except PeerError as error:
+            line.lost(error.kind, str(error))
             return
         _put(mux, line, message)
 
@@ -176,17 +189,20 @@ class ChildUpstream:
 
     def _new_mux(self) -> Mux:
         return Mux(
+            self._server,
             self._command,
             is_shared=self._is_shared,
+            note=self._note,
             on_refused=self._refused,
             watcher=self._watcher,
+            log=self._log,
         )
 
     def _refused(self, line: bytes, check: str) -> None:
         self.on_refused(line, check)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = spawn(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -234,11 +250,10 @@ class ChildLine:
         """The session answers the server in the agent's place."""
         self.driver.notify(frame)
 
-    def lost(self, kind: str) -> None:
+    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
         """The server gave no answer."""
-        if self.key is None or self.is_over:
-            return
-        lose(self, kind)
+        if self.key is not None and not self.is_over:
+            self.driver.feed(NotSent(self.key, kind, now(), reason, text), self)
 
     def abort(self) -> None:
         """Nobody waits any more."""

@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol
 from thoughtgate import __version__
 from thoughtgate.core.negotiation import (
     UNSUPPORTED_VERSION,
-    info,
+    initialize_params,
+    initialized_by,
     params_for_legacy,
     params_for_modern,
 )
@@ -21,7 +22,7 @@ from thoughtgate.gate.background import finish, spawn
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, PROGRESS
-from thoughtgate.wire.revisions import LATEST, LATEST_LEGACY, LEGACY, META, SERVER_KEY
+from thoughtgate.wire.revisions import LATEST, LEGACY, META, SERVER_KEY
 
 DISCOVER_S: Final = 2.0
 """How long ``server/discover`` may go unanswered before ``initialize`` is sent beside it."""
@@ -36,6 +37,8 @@ class Carrier(Protocol):
     """Brings frames to a server and back."""
 
     pid: int
+    exit_code: int | None
+    """Of its process, once that has ended; a negative number is a signal."""
 
     async def open(self, upstream: "Upstream") -> None:
         """Connect, or start the process; frames go to ``upstream.took``."""
@@ -59,7 +62,7 @@ class Audience(Protocol):
     def server_said(self, message: Message) -> None:
         """The server sent a notification."""
 
-    def server_lost(self, reason: str) -> None:
+    def server_lost(self, gone: PeerGone) -> None:
         """The connection is gone, and was not closed from here."""
 
     def server_refused(self, fault: Fault, size: int) -> None:
@@ -93,6 +96,11 @@ class Upstream:
         return self._carrier.pid
 
     @property
+    def exit_code(self) -> int | None:
+        """The exit code of the server's process, once that has ended."""
+        return self._carrier.exit_code
+
+    @property
     def open_requests(self) -> int:
         """Requests whose answer somebody waits for."""
         return len(self._pending) - len(self._standing)
@@ -120,7 +128,7 @@ class Upstream:
         self._closing = True
         self.is_open = False
         await finish(self._listening)
-        self._fail_all("the connection was closed")
+        self._fail_all(PeerGone("the connection was closed"))
         await self._carrier.close()
 
     async def _negotiate(self) -> None:
@@ -133,7 +141,7 @@ class Upstream:
             if discover.done():
                 discover.exception()
             initialize = asyncio.ensure_future(
-                self.ask("initialize", self._opening(), modern=False)
+                self.ask("initialize", initialize_params(__version__, self._declared), modern=False)
             )
             while not initialize.done():
                 await asyncio.wait(
@@ -150,13 +158,6 @@ class Upstream:
             self._initialized(reply)
         finally:
             await finish(discover, initialize)
-
-    def _opening(self) -> dict[str, Any]:
-        return {
-            "protocolVersion": LATEST_LEGACY,
-            "capabilities": self._declared,
-            "clientInfo": info(__version__),
-        }
 
     def _discovered(self, discover: asyncio.Task[Message]) -> bool:
         """Tell whether the server has shown itself to be modern.
@@ -192,8 +193,8 @@ class Upstream:
         return True
 
     def _initialized(self, reply: Message) -> None:
-        result = reply.body.get("result")
-        if type(result) is not dict or result.get("protocolVersion") not in LEGACY:
+        result = initialized_by(reply.body)
+        if result is None:
             raise PeerError("server_start_failed", "the server did not answer initialize properly")
         self.modern = False
         self.version = result["protocolVersion"]
@@ -329,12 +330,12 @@ class Upstream:
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
-    def lost(self, reason: str) -> None:
+    def lost(self, gone: PeerGone) -> None:
         """The server is gone."""
         self.is_open = False
-        self._fail_all(reason)
+        self._fail_all(gone)
         if not self._closing:
-            self._audience.server_lost(reason)
+            self._audience.server_lost(gone)
 
     def _notified(self, message: Message) -> None:
         params = message.body.get("params")
@@ -357,10 +358,10 @@ class Upstream:
     def _fail(self, ident: RequestId, reason: str) -> None:
         self.failed(ident, PeerError("internal_error", reason))
 
-    def _fail_all(self, reason: str) -> None:
+    def _fail_all(self, gone: PeerGone) -> None:
         for waiting in self._pending.values():
             if not waiting.done():
-                waiting.set_exception(PeerGone(reason))
+                waiting.set_exception(type(gone)(str(gone)))
 
 
 def wanted_changes(capabilities: dict[str, Any], uris: list[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeGuard
 
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.upstream.http_answer import NO_HEAD, HttpAnswer
@@ -66,7 +66,7 @@ class FrameReceiver(Protocol):
     def failed(self, ident: RequestId, error: PeerError) -> None:
         """A request will not be answered."""
 
-    def lost(self, reason: str) -> None:
+    def lost(self, gone: PeerGone) -> None:
         """The session is gone; the request that showed it is reported as well."""
 
 
@@ -74,6 +74,7 @@ class HttpCarrier:
     """One HTTP endpoint."""
 
     pid = 0
+    exit_code: int | None = None
 
     def __init__(self, pool: HttpPool, param_headers: ParamHeaders = lambda _tool: ()) -> None:
         self._pool = pool
@@ -142,7 +143,7 @@ class HttpCarrier:
         """The server answered 404: to a request of a session this says that the session is gone."""
         if self._session and self._is_open(answer):
             self._session = b""
-            self._receiver.lost("the server ended the session")
+            self._receiver.lost(PeerGone("the server ended the session"))
 
     def over(self, answer: "_Answer", error: PeerError) -> None:
         """An exchange has ended; ``error`` says why a request that still waits has no answer."""

@@ -5,21 +5,25 @@ that two agents that both ask with id 1 cannot read each other's answers. The ha
 of the older revisions is made once for the process and told to every agent after that.
 """
 
-import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thoughtgate import __version__
-from thoughtgate.core.events import NotSent, ServerSent
-from thoughtgate.errors import PeerGone
+from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.events import ServerSent
+from thoughtgate.core.negotiation import initialize_params, initialized_by
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver, Sink
-from thoughtgate.transports.child_process import Child, ChildCommand, Watcher
+from thoughtgate.transports.child_process import ChildCommand, Watcher
+from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.server_runner import ServerRunner
+from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.wire.frame import find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
-from thoughtgate.wire.replies import render, render_error
+from thoughtgate.wire.replies import error_object, render
 from thoughtgate.wire.revisions import LATEST_LEGACY, META
 
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
@@ -31,8 +35,8 @@ MAX_WATCHED: Final = 1000
 MAX_URI: Final = 8192
 """Resources that one agent may watch, and how long their names may be: both are kept."""
 
-MAX_RESTARTS: Final = 5
-"""Starts without a single answer, after which the server is left alone."""
+STOP_GRACE_S: Final = 2.0
+"""From a closed stdin to SIGTERM: agents over HTTP do not wait for the server to end."""
 
 
 class Line(Sink, Protocol):
@@ -42,8 +46,8 @@ class Line(Sink, Protocol):
     key: RequestId | None
     is_over: bool
 
-    def lost(self, kind: str) -> None:
-        """The server is gone."""
+    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
+        """There is no answer, and why; see ``events.NotSent``."""
 
 
 class Listener(Sink, Protocol):
@@ -52,24 +56,25 @@ class Listener(Sink, Protocol):
     driver: SessionDriver
 
 
-class Mux:
+class Mux(ServerRunner[StdioCarrier]):
     """One child and everybody who talks to it."""
 
     def __init__(
         self,
+        settings: ServerSettings,
         command: ChildCommand,
         *,
         is_shared: bool,
+        note: Callable[[Record], None],
         on_refused: Callable[[bytes, str], None],
         watcher: Watcher | None = None,
+        log: ServerLog | None = None,
     ) -> None:
+        super().__init__(settings, note, log)
         self._command = command
         self._watcher = watcher
         self._is_shared = is_shared
         self._on_refused = on_refused
-        self._child: Child | None = None
-        self._starting: asyncio.Task[None] | None = None
-        """The start under way; there is never more than one."""
         self._count = 0
         self._lines: dict[int, Line] = {}
         self._numbers: dict[tuple[SessionDriver, RequestId], int] = {}
@@ -82,58 +87,23 @@ class Mux:
         self._welcome: dict[str, Any] | None = None
         """What the server answered to the handshake."""
         self._waiting: list[Callable[[], object]] = []
-        self._failures = 0
-        self.is_modern: bool | None = None
-        """The era of the process; None before its first request."""
 
-    @property
-    def is_up(self) -> bool:
-        """Whether the process runs."""
-        return self._child is not None and self._child.is_running
+    # Its life.
 
-    async def start(self) -> None:
-        """Start the process, or wait until it is started for somebody else.
+    def _connect(self) -> StdioCarrier:
+        return StdioCarrier(self.id, self._command, self.log, self._watcher, grace_s=STOP_GRACE_S)
 
-        Raises:
-            PeerGone: it cannot be started.
-        """
-        if self.is_up:
-            return
-        if self._starting is None:
-            self._starting = asyncio.get_running_loop().create_task(self._start())
-        # Others may wait for the same start: it goes on when one of them does not.
-        await asyncio.shield(self._starting)
+    async def _open(self, connection: StdioCarrier) -> None:
+        await connection.open(self)
 
-    async def _start(self) -> None:
-        try:
-            if self._failures >= MAX_RESTARTS:
-                raise PeerGone("the server ended too often")
-            self._failures += 1
-            if self._child is not None:
-                await self._give_up(self._child)
-            child = Child(
-                self._command,
-                on_line=self._took,
-                on_exit=lambda _code: self._ended(child),
-                watcher=self._watcher,
-            )
-            await child.start()
-            self._child = child
-        finally:
-            self._starting = None
-
-    async def _give_up(self, child: Child) -> None:
-        """Hear no more of a process that has exited but whose output somebody holds open."""
-        await child.stop(0)
-        self._ended(child)
-
-    async def stop(self, grace_s: float = 2.0) -> None:
-        """Stop the process, also one that is being started."""
-        if self._starting is not None:
-            await asyncio.wait({self._starting})
-        child, self._child = self._child, None
-        if child is not None:
-            await child.stop(grace_s)
+    def _went_down(self, gone: PeerGone) -> None:
+        self._welcome = None
+        self._greeting = 0
+        waiting, self._waiting = self._waiting, []
+        for number in list(self._lines):
+            self._lose(number, "upstream_connection_failed", gone)
+        for action in waiting:
+            action()
 
     # Towards the server.
 
@@ -220,10 +190,10 @@ class Mux:
             watched.add(uri)
 
     def _write(self, body: dict[str, Any]) -> bool:
-        if self._child is None:
+        if self._connection is None:
             return False
         try:
-            self._child.send(render(body))
+            self._connection.send(body)
         except PeerGone:
             return False
         return True
@@ -236,11 +206,7 @@ class Mux:
         self._count += 1
         self._greeting = self._count
         # The gate cannot tell which agent a question of a shared server is for: it offers nothing.
-        params = {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": {"name": "thoughtgate", "version": __version__},
-        }
+        params = initialize_params(__version__, {}, version)
         if not self._write(
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
         ):
@@ -264,7 +230,7 @@ class Mux:
     def _welcomed(self, message: Message) -> None:
         self._greeting = 0
         answer = {key: value for key, value in message.body.items() if key in {"result", "error"}}
-        if "result" in answer:
+        if initialized_by(answer) is not None:
             self._welcome = answer
             self._write({"jsonrpc": "2.0", "method": INITIALIZED})
         waiting, self._waiting = self._waiting, []
@@ -273,12 +239,13 @@ class Mux:
 
     # From the server.
 
-    def _took(self, line: bytes) -> None:
+    def took(self, line: bytes) -> None:
+        """The server wrote a line."""
         if not line.strip():
             return
         message = read_frame(line)
         if not isinstance(message, Message):
-            self._on_refused(line, message.check)
+            self._refuse(line, message.check)
             number = find_id(line)
             if type(number) is int and number in self._lines:
                 self._lose(number, "internal_error")
@@ -289,15 +256,18 @@ class Mux:
         else:
             self._answered(message)
 
+    def _refuse(self, line: bytes, check: str) -> None:
+        if self.check_noise():
+            self._on_refused(line, check)
+
     def _answered(self, message: Message) -> None:
-        self._failures = 0
         number = message.id
         if number is not None and number == self._greeting:
             self._welcomed(message)
             return
         line = self._lines.get(number) if type(number) is int else None
         if line is None:
-            self._on_refused(message.raw, "unknown_response")
+            self._refuse(message.raw, "unknown_response")
             return
         self.forget(line)
         body = {**message.body, "id": line.key}
@@ -311,14 +281,12 @@ class Mux:
             if message.method == "ping":
                 self._write({"jsonrpc": "2.0", "id": message.id, "result": {}})
             else:
-                refusal = render_error(message.id, "method_not_found")
-                if self._child is not None:
-                    with contextlib.suppress(PeerGone):
-                        self._child.send(refusal)
+                self._write(_refusal(message.id, error_object("method_not_found")))
             return
         target = self._hearer()
         if target is None:
-            self._write(_no_listener(message.id))
+            said = "the agent has no stream open to be asked on"
+            self._write(_refusal(message.id, error_object("method_not_found", message=said)))
             return
         target.driver.feed(ServerSent(message.raw, now()), target)
 
@@ -370,33 +338,13 @@ class Mux:
             return line
         return None
 
-    # Ends.
-
-    def _ended(self, child: Child) -> None:
-        if self._child is not None and self._child is not child:
-            return  # Another runs in its place, and whoever waits now waits for that one.
-        self._child = None
-        self._welcome = None
-        self._greeting = 0
-        waiting, self._waiting = self._waiting, []
-        for number in list(self._lines):
-            self._lose(number, "upstream_connection_failed")
-        for action in waiting:
-            action()
-
-    def _lose(self, number: int, kind: str) -> None:
+    def _lose(self, number: int, kind: str, gone: PeerGone | None = None) -> None:
         line = self._lines.get(number)
         if line is not None:
             self.forget(line)
-            line.lost(kind)
+            text = gone.before_answer if isinstance(gone, ServerExited) else ""
+            line.lost(kind, str(gone) if gone is not None else "", text)
 
 
-def lose(line: Line, kind: str) -> None:
-    """Tell a session that one of its requests has no answer."""
-    if line.key is not None:
-        line.driver.feed(NotSent(line.key, kind, now()), line)
-
-
-def _no_listener(ident: RequestId | None) -> dict[str, Any]:
-    error = {"code": -32601, "message": "the agent has no stream open to be asked on"}
+def _refusal(ident: RequestId | None, error: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": ident, "error": error}

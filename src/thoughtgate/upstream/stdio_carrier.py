@@ -1,60 +1,73 @@
 """Carrying frames to a server that runs as a child process."""
 
 import logging
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from thoughtgate.errors import PeerGone
+from thoughtgate.core.record_events import describe_exit
+from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.transports.child_process import Child, ChildCommand, Watcher
-from thoughtgate.upstream.client import Upstream
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 
 STOP_GRACE_S: Final = 1.0
-"""From a closed stdin to SIGTERM when the hub stops a server: agents give the hub about two seconds."""
+"""From a closed stdin to SIGTERM when the gate stops a server: agents give the gate about two seconds."""
 
 STOP_TERM_S: Final = 1.0
 """From SIGTERM to SIGKILL."""
 
-_log: Final = logging.getLogger("thoughtgate.serve")
+_log: Final = logging.getLogger("thoughtgate.servers")
+
+
+class Receiver(Protocol):
+    """Takes what a process writes, and learns of its end."""
+
+    def took(self, line: bytes) -> None:
+        """The process wrote a line."""
+
+    def lost(self, gone: PeerGone) -> None:
+        """The process ended by itself."""
 
 
 class StdioCarrier:
-    """One child process."""
+    """One child process; without a log, its standard error is the gate's own."""
 
     def __init__(
         self,
         server: str,
         command: ChildCommand,
-        log: ServerLog,
+        log: ServerLog | None,
         watcher: Watcher | None = None,
         *,
         grace_s: float = STOP_GRACE_S,
-        on_exit: Callable[[int], None] | None = None,
     ) -> None:
         self._server = server
         self._command = command
         self._log = log
         self._watcher = watcher
         self._grace_s = grace_s
-        self._on_exit = on_exit
         self._child: Child | None = None
-        self._upstream: Upstream | None = None
+        self._receiver: Receiver | None = None
         self.pid = 0
+        self.exit_code: int | None = None
 
-    async def open(self, upstream: Upstream) -> None:
+    @property
+    def is_open(self) -> bool:
+        """Whether the process runs."""
+        return self._child is not None and self._child.is_running
+
+    async def open(self, receiver: Receiver) -> None:
         """Start the process.
 
         Raises:
             PeerGone: it cannot be started.
         """
-        self._upstream = upstream
+        self._receiver = receiver
         child = Child(
             self._command,
-            on_line=upstream.took,
+            on_line=self._took,
             on_exit=self._ended,
-            on_stderr=self._heard,
+            on_stderr=None if self._log is None else self._log_stderr,
             watcher=self._watcher,
         )
         self._child = child
@@ -77,23 +90,24 @@ class StdioCarrier:
         return False
 
     async def close(self) -> None:
-        """Stop the process and everything it started."""
-        if self._child is not None:
-            await self._child.stop(self._grace_s, STOP_TERM_S)
+        """Stop the process and everything it started; nothing more is received from it."""
+        self._receiver = None
+        child = self._child
+        if child is not None:
+            code = await child.stop(self._grace_s, STOP_TERM_S)
+            self.exit_code = code if child.pid else None
             self.pid = 0
 
-    def _heard(self, chunk: bytes) -> None:
-        for line in self._log.take(chunk):
+    def _took(self, line: bytes) -> None:
+        if self._receiver is not None:
+            self._receiver.took(line)
+
+    def _log_stderr(self, chunk: bytes) -> None:
+        for line in self._log.take(chunk) if self._log is not None else ():
             _log.debug("stderr: %s", line, extra={"server": self._server})
 
     def _ended(self, code: int) -> None:
         self.pid = 0
-        if self._on_exit is not None:
-            self._on_exit(code)
-        if self._upstream is not None:
-            self._upstream.lost(f"the server {describe_exit(code)}")
-
-
-def describe_exit(code: int) -> str:
-    """Return an exit in words."""
-    return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+        self.exit_code = code
+        if self._receiver is not None:
+            self._receiver.lost(ServerExited(describe_exit(code)))

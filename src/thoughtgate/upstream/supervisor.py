@@ -1,37 +1,23 @@
-"""Looks after one server: starts it when it is needed, restarts it, stops it, knows its lists.
+"""One server behind the hub: negotiated with, shared by all calls, its lists known.
 
-The states and what may follow them are ``core.server_lifecycle``'s; here they are carried out.
-One process or connection serves all calls. Whatever happens to this server stays here.
+Starting, restarting and stopping it is ``upstream.server_runner``'s business. Whatever
+happens to this server stays here.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.catalogue import MAX_ENTRIES, NOTHING, Offer, check_offer
-from thoughtgate.core.server_lifecycle import (
-    BROKE,
-    CAME_UP,
-    DISABLED,
-    ENDED,
-    FAILED,
-    HALTED,
-    RUNNING,
-    TOLD_TO_START,
-    TOLD_TO_STOP,
-    UNUSED,
-    WAITING,
-    WANTED,
-    Supervision,
-    advance,
-)
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.server_lifecycle import DISABLED, FAILED, HALTED, RUNNING
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.client import Carrier, Upstream, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.server_runner import ServerRunner
 from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.revisions import with_traceparent
@@ -39,14 +25,7 @@ from thoughtgate.wire.revisions import with_traceparent
 MAX_PAGES: Final = 1000
 """Pages of one list; a server whose list never ends is cut off."""
 
-WORTH_WAITING_S: Final = 2.5
-"""A call waits for a restart that is this near; for a later one it is refused at once."""
-
 IDLE_LOOK_S: Final = 1.0
-
-MAX_NOISE: Final = 5000
-NOISE_S: Final = 10.0
-"""A server with so many unreadable lines in so short a time is given up: each costs a record."""
 
 LISTED_BY: Final[dict[str, str]] = {
     "tools/list": "tools",
@@ -56,11 +35,12 @@ LISTED_BY: Final[dict[str, str]] = {
 }
 """The capability without which a list is not asked for."""
 
-_log: Final = logging.getLogger("thoughtgate.serve")
-
 
 class Owner(Protocol):
     """The hub, as a supervisor sees it."""
+
+    def note(self, record: Record) -> None:
+        """Put an event on the record."""
 
     def server_asked(self, supervisor: "Supervisor", message: Message) -> None:
         """The server asks something of a client."""
@@ -78,15 +58,15 @@ class Owner(Protocol):
         """What the server offers is not what it was."""
 
 
-class Supervisor:
+class Supervisor(ServerRunner[Upstream]):
     """One server."""
+
+    log: ServerLog
 
     def __init__(
         self, settings: ServerSettings, carry: Callable[[ServerLog], Carrier], owner: Owner
     ) -> None:
-        self.settings = settings
-        self.log = ServerLog()
-        self.standing = Supervision(state=DISABLED) if not settings.enabled else Supervision()
+        super().__init__(settings, owner.note, ServerLog())
         self.declared: dict[str, Any] = {}
         """Client capabilities to tell a legacy server when it is started."""
         self.subscribed: dict[str, int] = {}
@@ -99,25 +79,15 @@ class Supervisor:
         self.was_listed = settings.enabled
         self._carry = carry
         self._owner = owner
-        self._upstream: Upstream | None = None
-        self._start: asyncio.Task[Upstream] | None = None
-        self._again: asyncio.Task[None] | None = None
         self._idle: asyncio.Task[None] | None = None
         self._offers: dict[str, Offer] = {}
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
-        self._noise = 0
-        self._noisy_since = 0.0
-
-    @property
-    def id(self) -> str:
-        """The server's id."""
-        return self.settings.id
 
     @property
     def upstream(self) -> Upstream | None:
         """The connection, when there is one."""
-        return self._upstream
+        return self._connection
 
     def known(self, method: str) -> Offer | None:
         """Return a list as it was last seen; None when it never was."""
@@ -137,7 +107,7 @@ class Supervisor:
         if not self.standing.is_up:
             self.declared = capabilities
 
-    # Up.
+    # Up and down.
 
     async def ready(self, *, by_hand: bool = False) -> Upstream:
         """Return the connection, starting the server when it is not up.
@@ -146,75 +116,31 @@ class Supervisor:
             PeerError: it cannot be used now, and why.
         """
         self.used_at = monotonic()
-        upstream = self._upstream
-        if upstream is not None and upstream.is_open:
-            return upstream
-        while self._start is None:
-            await self._may_start(by_hand=by_hand)
-            if self._start is None and not self._begin(TOLD_TO_START if by_hand else WANTED):
-                await asyncio.sleep(0.02)
-        return await asyncio.shield(self._start)
+        return await super().ready(by_hand=by_hand)
 
-    async def _may_start(self, *, by_hand: bool) -> None:
-        """Wait for a near restart; refuse when there is none."""
-        standing = self.standing
-        if standing.state == DISABLED:
-            raise PeerError("server_not_running", "the server is disabled in the config")
-        if by_hand:
-            return
-        if standing.state == HALTED:
-            raise PeerError("server_not_running", "the server was stopped by hand")
-        if standing.state in {WAITING, FAILED}:
-            left = standing.retry_at - monotonic()
-            if left > WORTH_WAITING_S:
-                reason = f"{standing.reason}; the next try is in {left:.0f} s"
-                raise PeerError("server_start_failed", reason)
-            if left > 0:
-                await asyncio.sleep(left)
+    async def dispose(self) -> None:
+        """Leave nothing behind: the hub ends, or the server is no longer in the config."""
+        await super().dispose()
+        await finish(self._idle, *self._listing.values())
 
-    def _begin(self, event: str) -> bool:
-        if not self._move(event):
-            return False
-        self._start = asyncio.ensure_future(self._come_up())
-        self._start.add_done_callback(self._start_ended)
-        return True
+    def _connect(self) -> Upstream:
+        return Upstream(self._carry(self.log), self)
 
-    async def _come_up(self) -> Upstream:
-        settings = self.settings
-        upstream = Upstream(self._carry(self.log), _Ear(self))
-        self._upstream = upstream
-        self._noise = 0
-        try:
-            async with asyncio.timeout(settings.start_timeout_s):
-                await upstream.open(self.declared)
-        except TimeoutError:
-            reason = f"the server was not ready within {settings.start_timeout_s:g} s"
-        except (PeerGone, PeerError) as error:
-            reason = str(error)
-        else:
-            self._came_up(upstream)
-            return upstream
-        self._upstream = None
-        self.log.add(f"[thoughtgate] {reason}")
-        if self._move(BROKE, reason):
-            self._plan_restart()
-        raise PeerError("server_start_failed", reason)
+    async def _open(self, connection: Upstream) -> None:
+        await connection.open(self.declared)
+        self.capabilities = connection.capabilities
 
-    def _start_ended(self, task: asyncio.Task[Upstream]) -> None:
-        self._start = None
-        if not task.cancelled():
-            task.exception()  # Whoever waited has it; an unattended restart has the log.
-
-    def _came_up(self, upstream: Upstream) -> None:
-        self.capabilities = upstream.capabilities
+    def _came_up(self, connection: Upstream) -> None:
         self.used_at = monotonic()  # whoever waited for the start has not called yet
-        self._move(CAME_UP)
         self._stale |= set(self._offers)
-        self._hear_changes(upstream)
+        self._hear_changes(connection)
         if self.settings.idle_s and (self._idle is None or self._idle.done()):
             self._idle = spawn(self._watch_idleness())
         for method in list(self._offers):
             self._refresh(method)
+
+    def _changed(self, event: str) -> None:
+        self._owner.server_changed(self, event)
 
     def _hear_changes(self, upstream: Upstream) -> None:
         if upstream.modern:
@@ -225,70 +151,15 @@ class Supervisor:
         for uri in self.subscribed:
             spawn(self._ask_quietly("resources/subscribe", {"uri": uri}))
 
-    # Down.
-
-    async def stop(self, *, by_hand: bool = True) -> None:
-        """Stop the server; by hand it stays down until it is started by hand."""
-        await finish(self._again, self._start)
-        if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
-            return
-        upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            await upstream.close()
-        self._move(ENDED)
-
-    async def restart(self) -> Upstream:
-        """Stop the server if it is up, and start it."""
-        await self.stop()
-        return await self.ready(by_hand=True)
-
-    async def dispose(self) -> None:
-        """Leave nothing behind: the hub ends, or the server is no longer in the config."""
-        await finish(self._again, self._start, self._idle, *self._listing.values())
-        upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            await upstream.close()
-
-    def lost(self, reason: str) -> None:
-        """The server ended by itself."""
-        if self.standing.state != RUNNING:
-            return  # A start that is under way reports it itself.
-        upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            spawn(upstream.close())
-        self.log.add(f"[thoughtgate] {reason}")
-        if self._move(BROKE, reason):
-            self._plan_restart()
-
-    def _plan_restart(self) -> None:
-        if self.standing.state == WAITING:
-            self._again = spawn(self._restart_later(self.standing.retry_at))
-
-    async def _restart_later(self, at: float) -> None:
-        await asyncio.sleep(max(0.0, at - monotonic()))
-        if self.standing.state == WAITING and self._start is None:
-            self._begin(WANTED)
-
     async def _watch_idleness(self) -> None:
         while self.standing.state == RUNNING:
-            upstream = self._upstream
+            upstream = self.upstream
             busy = upstream is not None and upstream.open_requests > 0
             idle = monotonic() - self.used_at
             if not busy and not self.subscribed and idle >= self.settings.idle_s:
                 await self.stop(by_hand=False)
                 return
             await asyncio.sleep(min(IDLE_LOOK_S, max(0.05, self.settings.idle_s - idle)))
-
-    def _move(self, event: str, reason: str = "") -> bool:
-        moved = advance(self.standing, event, monotonic(), reason)
-        if moved is None:
-            return False
-        self.standing = moved
-        level = logging.WARNING if event == BROKE else logging.INFO
-        facts = {"server": self.id, "reason": moved.reason or None}
-        _log.log(level, "server %s", moved.state, extra=facts)
-        self._owner.server_changed(self, event)
-        return True
 
     # Lists.
 
@@ -395,7 +266,7 @@ class Supervisor:
             return
         if self.subscribed.pop(uri, None) is None:
             return
-        upstream = self._upstream
+        upstream = self.upstream
         if upstream is None or not upstream.is_open:
             return
         if upstream.modern:
@@ -405,7 +276,7 @@ class Supervisor:
 
     async def _ask_quietly(self, method: str, params: dict[str, Any]) -> None:
         """Ask something whose answer nobody waits for."""
-        upstream = self._upstream
+        upstream = self.upstream
         if upstream is None:
             return
         try:
@@ -416,15 +287,15 @@ class Supervisor:
 
     def set_log_level(self, level: str) -> None:
         """Tell a running legacy server how much to log."""
-        upstream = self._upstream
+        upstream = self.upstream
         if upstream is None or not upstream.is_open or upstream.modern:
             return
         if "logging" in upstream.capabilities:
             spawn(self._ask_quietly("logging/setLevel", {"level": level}))
 
-    # What the connection says.
+    # What the connection says; see ``client.Audience``.
 
-    def heard(self, message: Message) -> None:
+    def server_said(self, message: Message) -> None:
         """The server sent a notification."""
         method = message.method
         if method.endswith("/list_changed"):
@@ -434,42 +305,21 @@ class Supervisor:
             return
         self._owner.server_said(self, message)
 
-    def asked(self, message: Message) -> None:
+    def server_asked(self, message: Message) -> None:
         """The server asks something."""
         self._owner.server_asked(self, message)
 
-    def refused(self, fault: Fault, size: int) -> None:
-        """A frame of the server was dropped; one that sends little else is given up."""
-        moment = monotonic()
-        if moment - self._noisy_since > NOISE_S:
-            self._noisy_since, self._noise = moment, 0
-        self._noise += 1
-        if self._noise <= MAX_NOISE:
+    def server_lost(self, gone: PeerGone) -> None:
+        """The connection is gone."""
+        self.lost(gone)
+
+    def server_refused(self, fault: Fault, size: int) -> None:
+        """A frame of the server was dropped."""
+        if self.check_noise():
             self._owner.server_refused(self, fault, size)
-        else:  # Each time anew: one that is still starting cannot be lost yet.
-            self.lost("the server floods its output with lines that are no messages")
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:
     """Return the params of a request about a resource, with its trace context if it has one."""
     params: dict[str, Any] = {"uri": uri}
     return with_traceparent({"params": params}, trace)["params"] if trace else params
-
-
-class _Ear:
-    """What a connection tells its supervisor."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-
-    def server_asked(self, message: Message) -> None:
-        self._supervisor.asked(message)
-
-    def server_said(self, message: Message) -> None:
-        self._supervisor.heard(message)
-
-    def server_lost(self, reason: str) -> None:
-        self._supervisor.lost(reason)
-
-    def server_refused(self, fault: Fault, size: int) -> None:
-        self._supervisor.refused(fault, size)

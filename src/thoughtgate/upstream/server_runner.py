@@ -1,0 +1,287 @@
+"""Starts one server when it is needed, notices its end, starts it again, and stops it.
+
+The states and what may follow them are ``core.server_lifecycle``'s; here they are carried
+out, told to the operator and put on the record. What is said to the server is a
+subclass's business: ``upstream.supervisor`` negotiates, ``upstream.multiplexer`` passes on.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final, Generic, Protocol, TypeVar
+
+from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.record_events import Record, server_exited, server_started
+from thoughtgate.core.server_lifecycle import (
+    BROKE,
+    CAME_UP,
+    DISABLED,
+    ENDED,
+    FAILED,
+    HALTED,
+    RUNNING,
+    STARTING,
+    TOLD_TO_START,
+    TOLD_TO_STOP,
+    UNUSED,
+    WAITING,
+    WANTED,
+    Supervision,
+    advance,
+)
+from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.gate.background import finish, spawn
+from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.upstream.server_log import ServerLog
+
+WORTH_WAITING_S: Final = 2.5
+"""A call waits for a restart that is this near; for a later one it is refused at once."""
+
+MAX_NOISE: Final = 5000
+NOISE_S: Final = 10.0
+"""A server with so many unreadable lines in so short a time is stopped: each costs a record."""
+
+STOPPED_BY_GATE: Final = "stopped"
+
+_log: Final = logging.getLogger("thoughtgate.servers")
+
+
+class Connection(Protocol):
+    """A process, or a connection to a server that runs elsewhere."""
+
+    @property
+    def pid(self) -> int:
+        """The server's process, 0 when it has none here."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of its process, once that has ended."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used."""
+
+    async def close(self) -> None:
+        """Disconnect, or stop the process; leaves nothing behind."""
+
+
+C = TypeVar("C", bound=Connection)
+
+
+class ServerRunner(ABC, Generic[C]):
+    """One server, up or down."""
+
+    def __init__(
+        self, settings: ServerSettings, note: Callable[[Record], None], log: ServerLog | None = None
+    ) -> None:
+        """``note`` puts events on the record; ``log`` keeps lines for people."""
+        self.settings = settings
+        self.log = log
+        self.standing = Supervision(state=DISABLED) if not settings.enabled else Supervision()
+        self._note = note
+        self._connection: C | None = None
+        self._start: asyncio.Task[C] | None = None
+        self._restart: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Lock()
+        self._lost_early: PeerGone | None = None
+        """Why the server is of no use, when that was known before its start was complete."""
+        self._noise = 0
+        self._noisy_since = 0.0
+
+    @property
+    def id(self) -> str:
+        """The server's id."""
+        return self.settings.id
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server can be used now."""
+        return self._open_connection() is not None
+
+    def _open_connection(self) -> C | None:
+        connection = self._connection
+        if connection is None or self.standing.state != RUNNING or not connection.is_open:
+            return None
+        return connection
+
+    # For subclasses.
+
+    @abstractmethod
+    def _connect(self) -> C:
+        """Return a new connection, not yet open."""
+
+    @abstractmethod
+    async def _open(self, connection: C) -> None:
+        """Open a connection; one that cannot be opened leaves nothing behind.
+
+        Raises:
+            PeerGone: the server cannot be started or reached.
+            PeerError: it cannot be talked to.
+        """
+
+    def _came_up(self, connection: C) -> None:
+        """The server can be used."""
+
+    def _went_down(self, gone: PeerGone) -> None:
+        """The server can no longer be used."""
+
+    def _changed(self, event: str) -> None:
+        """The server is in another state."""
+
+    # Up.
+
+    async def ready(self, *, by_hand: bool = False) -> C:
+        """Return the connection, starting the server when it is not up.
+
+        Raises:
+            PeerError: it cannot be used now, and why.
+        """
+        connection = self._open_connection()
+        if connection is not None:
+            return connection
+        while self._start is None:
+            await self._may_start(by_hand=by_hand)
+            if self._start is None and not self._begin(TOLD_TO_START if by_hand else WANTED):
+                await asyncio.sleep(0.02)
+        start = self._start
+        try:
+            # Others may wait for the same start: it goes on when one of them does not.
+            return await asyncio.shield(start)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if not start.cancelled() or (caller is not None and caller.cancelling()):
+                raise
+            raise PeerError("server_not_running", "the server was stopped") from None
+
+    async def _may_start(self, *, by_hand: bool) -> None:
+        """Wait for a near restart; refuse when there is none."""
+        standing = self.standing
+        if standing.state == DISABLED:
+            raise PeerError("server_not_running", "the server is disabled in the config")
+        if by_hand:
+            return
+        if standing.state == HALTED:
+            raise PeerError("server_not_running", "the server was stopped by hand")
+        if standing.state in {WAITING, FAILED}:
+            left = standing.retry_at - monotonic()
+            if left > WORTH_WAITING_S:
+                reason = f"{standing.reason}; the next try is in {left:.0f} s"
+                raise PeerError("server_start_failed", reason)
+            if left > 0:
+                await asyncio.sleep(left)
+
+    def _begin(self, event: str) -> bool:
+        if not self._move(event):
+            return False
+        self._noise, self._lost_early = 0, None
+        self._start = asyncio.ensure_future(self._come_up())
+        self._start.add_done_callback(self._start_ended)
+        return True
+
+    async def _come_up(self) -> C:
+        connection = self._connection = self._connect()
+        exit_code = None
+        try:
+            async with asyncio.timeout(self.settings.start_timeout_s):
+                await self._open(connection)
+        except TimeoutError:
+            reason = f"the server was not ready within {self.settings.start_timeout_s:g} s"
+        except (PeerGone, PeerError) as error:
+            reason = str(error)
+            exit_code = connection.exit_code if isinstance(error, ServerExited) else None
+        else:
+            self._move(CAME_UP)
+            self._came_up(connection)
+            if self._lost_early is None:
+                return connection
+            self.lost(self._lost_early)
+            raise PeerError("server_start_failed", str(self._lost_early))
+        self._connection = None
+        self._break(reason, exit_code)
+        raise PeerError("server_start_failed", reason)
+
+    def _start_ended(self, task: asyncio.Task[C]) -> None:
+        self._start = None
+        if not task.cancelled():
+            task.exception()  # Whoever waited has it; an unattended restart has the log.
+
+    # Down.
+
+    async def stop(self, *, by_hand: bool = True) -> None:
+        """Stop the server; by hand it stays down until it is started by hand."""
+        async with self._stopping:
+            await finish(self._restart, self._start)
+            if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
+                return
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                await connection.close()
+            self._move(ENDED, exit_code=connection.exit_code if connection is not None else None)
+            self._went_down(PeerGone("the server was stopped"))
+
+    async def restart(self) -> C:
+        """Stop the server if it is up, and start it."""
+        await self.stop()
+        return await self.ready(by_hand=True)
+
+    async def dispose(self) -> None:
+        """Leave nothing behind: nobody needs the server any more."""
+        await self.stop(by_hand=False)
+
+    def lost(self, gone: PeerGone) -> None:
+        """The server ended by itself, or is of no use."""
+        connection = self._connection
+        if self.standing.state == STARTING:
+            self._lost_early = gone
+        if self.standing.state != RUNNING or connection is None:
+            return
+        self._connection = None
+        spawn(connection.close())
+        self._break(str(gone), connection.exit_code)
+        self._went_down(gone)
+
+    def check_noise(self) -> bool:
+        """Count a frame that had to be dropped; False once the server sends little else.
+
+        Such a server is stopped, and started again as if it had ended by itself.
+        """
+        moment = monotonic()
+        if moment - self._noisy_since > NOISE_S:
+            self._noisy_since, self._noise = moment, 0
+        self._noise += 1
+        if self._noise <= MAX_NOISE:
+            return True
+        self.lost(PeerGone("the server floods its output with lines that are no messages"))
+        return False
+
+    def _break(self, reason: str, exit_code: int | None) -> None:
+        if self.log is not None:
+            self.log.add(f"[thoughtgate] {reason}")
+        if self._move(BROKE, reason, exit_code) and self.standing.state == WAITING:
+            self._restart = spawn(self._restart_later(self.standing.retry_at))
+
+    async def _restart_later(self, at: float) -> None:
+        await asyncio.sleep(max(0.0, at - monotonic()))
+        if self.standing.state == WAITING and self._start is None:
+            self._begin(WANTED)
+
+    # Changes of state.
+
+    def _move(self, event: str, reason: str = "", exit_code: int | None = None) -> bool:
+        before = self.standing
+        moved = advance(before, event, monotonic(), reason)
+        if moved is None:
+            return False
+        self.standing = moved
+        # Of an end the record warns the operator.
+        facts = {"server": self.id, "reason": moved.reason or None}
+        _log.info("server %s", moved.state, extra=facts)
+        if event == CAME_UP:
+            pid = self._connection.pid if self._connection is not None else 0
+            self._note(server_started(now(), self.id, "0", pid))
+        elif event in {BROKE, ENDED}:
+            why, was_up = moved.reason or STOPPED_BY_GATE, before.state != STARTING
+            self._note(server_exited(now(), self.id, "0", why, exit_code=exit_code, was_up=was_up))
+        self._changed(event)
+        return True

@@ -1,0 +1,215 @@
+"""Starting, losing, restarting and stopping one server, with a connection that never leaves memory."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.support.waiting import run_async
+
+from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core import server_lifecycle
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.server_lifecycle import FAILED, MAX_FAILURES, RUNNING, STOPPED, WAITING
+from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.server_runner import MAX_NOISE, ServerRunner
+
+
+class Connection:
+    pid = 7
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.exit_code: int | None = None
+
+    async def close(self) -> None:
+        self.is_open = False
+        self.exit_code = 0 if self.exit_code is None else self.exit_code
+
+
+class Runner(ServerRunner[Connection]):
+    def __init__(self, **settings: Any) -> None:
+        self.records: list[Record] = []
+        super().__init__(ServerSettings("kid", **settings), self.records.append, ServerLog())
+        self.down: list[str] = []
+        self.opening: Callable[[], None] = lambda: None
+        self.go = asyncio.Event()
+        self.go.set()
+
+    def _connect(self) -> Connection:
+        return Connection()
+
+    async def _open(self, connection: Connection) -> None:
+        assert connection.is_open
+        await self.go.wait()
+        self.opening()
+
+    def _went_down(self, gone: PeerGone) -> None:
+        self.down.append(str(gone))
+
+    def end(self, code: int) -> None:
+        """The process ends by itself."""
+        assert self._connection is not None
+        self._connection.exit_code = code
+        self.lost(ServerExited(f"the server exited with code {code}"))
+
+    @property
+    def recorded(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(one.type, one.body["server"]) for one in self.records]
+
+    async def until(self, state: str) -> None:
+        async with asyncio.timeout(10):
+            while self.standing.state != state:  # noqa: ASYNC110  no event marks a state
+                await asyncio.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_lifecycle, "FIRST_BACKOFF_S", 0.0)
+
+
+def test_a_start_and_a_stop_are_recorded() -> None:
+    async def main() -> Runner:
+        runner = Runner()
+        first = await runner.ready()
+        assert await runner.ready() is first
+        assert runner.is_up
+        await runner.dispose()
+        return runner
+
+    runner = run_async(main())
+
+    assert runner.standing.state == STOPPED
+    assert runner.recorded == [
+        ("server_started", {"pid": 7}),
+        ("server_exited", {"state": "exited", "exit_code": 0, "reason": "stopped"}),
+    ]
+
+
+def test_a_server_that_ends_is_started_again_without_a_call() -> None:
+    async def main() -> Runner:
+        runner = Runner()
+        await runner.ready()
+        runner.end(3)
+        assert runner.standing.state == WAITING
+        await runner.until(RUNNING)
+        return runner
+
+    runner = run_async(main())
+
+    reason = "the server exited with code 3"
+    assert runner.down == [reason]
+    assert runner.recorded[1:] == [
+        ("server_exited", {"state": "exited", "exit_code": 3, "reason": reason}),
+        ("server_started", {"pid": 7}),
+    ]
+    assert runner.log is not None
+    assert runner.log.tail(1) == [f"[thoughtgate] {reason}"]
+
+
+def test_a_server_that_failed_often_is_started_again_by_a_call() -> None:
+    def refuse() -> None:
+        raise PeerGone("no such file")
+
+    async def main() -> Runner:
+        runner = Runner()
+        runner.opening = refuse
+        with pytest.raises(PeerError, match="no such file"):
+            await runner.ready()
+        await runner.until(FAILED)
+        runner.opening = lambda: None
+        await runner.ready()
+        return runner
+
+    runner = run_async(main())
+
+    failed = ("server_exited", {"state": "failed_to_start", "reason": "no such file"})
+    assert runner.recorded == [failed] * (MAX_FAILURES + 1) + [("server_started", {"pid": 7})]
+
+
+def test_a_call_does_not_wait_for_a_distant_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_lifecycle, "FIRST_BACKOFF_S", 30.0)
+
+    async def main() -> None:
+        runner = Runner()
+        await runner.ready()
+        runner.end(3)
+        with pytest.raises(PeerError, match=r"code 3; the next try is in \d+ s"):
+            await runner.ready()
+        await runner.dispose()
+
+    run_async(main())
+
+
+def test_a_server_that_ends_during_its_start_is_lost_once_it_is_complete() -> None:
+    async def main() -> Runner:
+        runner = Runner()
+        runner.opening = lambda: runner.end(9)
+        with pytest.raises(PeerError, match="code 9") as failed:
+            await runner.ready()
+        assert failed.value.kind == "server_start_failed"
+        runner.opening = lambda: None
+        await runner.ready()
+        return runner
+
+    runner = run_async(main())
+
+    assert [kind for kind, _ in runner.recorded] == [
+        "server_started",
+        "server_exited",
+        "server_started",
+    ]
+
+
+def test_a_start_that_takes_too_long_is_given_up() -> None:
+    async def main() -> Runner:
+        runner = Runner(start_timeout_s=0.01)
+        runner.go.clear()
+        with pytest.raises(PeerError, match="not ready within"):
+            await runner.ready()
+        await runner.dispose()
+        return runner
+
+    assert run_async(main()).recorded[0][1]["state"] == "failed_to_start"
+
+
+def test_whoever_waits_for_a_start_is_told_of_a_stop() -> None:
+    async def main() -> None:
+        runner = Runner()
+        runner.go.clear()
+        waiting = asyncio.ensure_future(runner.ready())
+        await runner.until("starting")
+        await runner.stop()
+        with pytest.raises(PeerError, match="stopped"):
+            await waiting
+        with pytest.raises(PeerError, match="by hand"):
+            await runner.ready()
+        runner.go.set()
+        assert (await runner.restart()).is_open
+
+    run_async(main())
+
+
+def test_a_server_that_floods_is_lost() -> None:
+    async def main() -> Runner:
+        runner = Runner()
+        await runner.ready()
+        assert all(runner.check_noise() for _ in range(MAX_NOISE))
+        assert not runner.check_noise()
+        await runner.dispose()
+        return runner
+
+    state = run_async(main()).recorded[1][1]
+    assert state == {
+        "state": "lost",
+        "reason": "the server floods its output with lines that are no messages",
+    }
+
+
+def test_a_disabled_server_is_not_started() -> None:
+    async def main() -> None:
+        with pytest.raises(PeerError, match="disabled"):
+            await Runner(enabled=False).ready()
+
+    run_async(main())
