@@ -47,7 +47,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
+	mutations audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -85,6 +85,9 @@ test-long: $(READY) $(PEERS) ## What takes long: 50,000 calls, 200 kills, real a
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
+mutations: $(READY) ## Change lines that decide verdicts, one at a time: each must fail a test
+	@$(RUN) tools/mutate_verdicts.py
+
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
 
@@ -97,7 +100,7 @@ fuzz: $(READY) ## Push FRAMES (100000) generated frames through the frame reader
 requirements: $(READY) ## Each requirement id with its tests and result; ISSUE=2 restricts
 	@$(RUN) tools/requirements.py $(if $(ISSUE),--issue $(ISSUE))
 
-coverage: $(READY) ## Branch coverage of the policy room by its own tests: must be whole
+coverage: $(READY) ## Branch coverage of the policy package by its own tests: must be whole
 	@$(BIN)/coverage run --branch --source src/thoughtgate/policy -m pytest -q tests/policy
 	@$(BIN)/coverage report --fail-under 100 --show-missing
 

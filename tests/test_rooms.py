@@ -1,10 +1,13 @@
-"""The room table, held: who may import whom, what a pure room must not touch, what a shim loads."""
+"""The import rules: which package may import which, what pure packages may use, what a shim loads.
+
+Packages of ours are the parts directly below ``thoughtgate``.
+"""
 
 import ast
-import importlib.util
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,9 +16,11 @@ from tools.source_tree import (
     Module,
     dotted,
     find_cycle,
+    find_rings,
     imports_of,
+    module_graph,
+    package_of,
     read_modules,
-    room_of,
 )
 
 _LOWER: Final = ("errors", "wire", "policy")
@@ -35,7 +40,7 @@ _SIDES_BELOW: Final = (*_GATE_BELOW, "gate")
 _PRODUCTS_BELOW: Final = (*_SIDES_BELOW, "front", "upstream")
 _PRODUCTS: Final = ("shim", "service", "proxy", "hub", "wrap")
 
-ROOMS: Final[dict[str, tuple[str, ...]]] = {
+ALLOWED_IMPORTS: Final[dict[str, tuple[str, ...]]] = {
     "errors": (),
     "wire": ("errors",),
     "policy": ("errors", "wire"),
@@ -64,7 +69,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "embed": _SIDES_BELOW,
     "__main__": ("cli",),
 }
-"""Room -> rooms of ours it may import. Nobody imports ``testing``, and only the root ``embed``."""
+"""Package -> packages of ours that it may import. Nobody imports ``testing``, and only the root ``embed``."""
 
 PURE: Final = ("errors", "wire", "policy", "config", "core", "analysis")
 
@@ -117,7 +122,7 @@ IMPURE_IMPORTS: Final = frozenset(
         "uvloop",
     }
 )
-"""Modules that do input or output, keep time, draw lots or run beside us."""
+"""Modules that do input or output, read the clock, are random or run code concurrently."""
 
 IMPURE_CALLS: Final = frozenset(
     {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
@@ -132,7 +137,7 @@ ALLOWED_PARTS: Final[dict[str, frozenset[str]]] = {
     "pathlib": frozenset({"PurePath", "PurePosixPath", "PureWindowsPath"}),
     "sys": frozenset({"intern", "maxsize", "version_info", "platform"}),
 }
-"""Modules of which a pure room may use these names and no other."""
+"""Modules of which a pure package may use these names and no other."""
 
 IMPURE_METHODS: Final = frozenset({"now", "utcnow", "today"})
 """Reading the clock through ``datetime`` or ``date``."""
@@ -157,21 +162,84 @@ TOO_BIG_FOR_A_SHIM: Final = frozenset(
 )
 """Each costs a shim megabytes or tens of milliseconds; it has 15 MB and 100 ms."""
 
+MAX_MODULES: Final = 25
+"""Modules of one package; its sub-packages are counted separately."""
+
+RINGS_FOR_TYPING: Final = [
+    frozenset(
+        {
+            "thoughtgate.gate.authority",
+            "thoughtgate.gate.outbox",
+            "thoughtgate.gate.session_driver",
+        }
+    ),
+    frozenset({"thoughtgate.hub.client", "thoughtgate.hub.server_session"}),
+]
+"""Modules that name each other's types. Nothing else may, and none do so when the program runs."""
+
+SERVICE_SHIM: Final = """
+thoughtgate
+thoughtgate.cli
+thoughtgate.cli.entry
+thoughtgate.core
+thoughtgate.core.answers
+thoughtgate.core.commands
+thoughtgate.core.elicitation
+thoughtgate.core.events
+thoughtgate.core.record_events
+thoughtgate.core.session
+thoughtgate.core.session_replies
+thoughtgate.core.task
+thoughtgate.core.task_calls
+thoughtgate.errors
+thoughtgate.gate
+thoughtgate.gate.authority
+thoughtgate.gate.clock
+thoughtgate.gate.outbox
+thoughtgate.gate.poll_loop
+thoughtgate.gate.run_file
+thoughtgate.gate.session_driver
+thoughtgate.gate.state_directory
+thoughtgate.gate.task_messages
+thoughtgate.policy
+thoughtgate.policy.call
+thoughtgate.process
+thoughtgate.process.guardian
+thoughtgate.process.launch
+thoughtgate.process.server_process
+thoughtgate.shim
+thoughtgate.shim.command
+thoughtgate.shim.service_authority
+thoughtgate.shim.service_connection
+thoughtgate.shim.service_handshake
+thoughtgate.transports
+thoughtgate.transports.nonblocking_writer
+thoughtgate.wire
+thoughtgate.wire.frame
+thoughtgate.wire.lines
+thoughtgate.wire.message
+thoughtgate.wire.methods
+thoughtgate.wire.replies
+thoughtgate.wire.revisions
+thoughtgate.wire.unchecked
+"""
+"""Every module of ours that a shim under ``wrap`` imports."""
+
 MODULES: Final = read_modules()
-PURE_MODULES: Final = [module for module in MODULES if module.room in PURE]
+PURE_MODULES: Final = [module for module in MODULES if module.package in PURE]
 
 
 def _breaches(module: Module) -> Iterator[str]:
     for imported in imports_of(module):
-        room = room_of(imported)
+        package = package_of(imported)
         where = f"{module.path.name}:{imported.line}"
-        if room is None or room == module.room:
+        if package is None or package == module.package:
             continue
-        if not room:
+        if not package:
             if imported.thing != "__version__":
                 yield f"{where}: imports the root package"
-        elif room not in ROOMS[module.room]:
-            yield f"{where}: {module.room} imports {room}"
+        elif package not in ALLOWED_IMPORTS[module.package]:
+            yield f"{where}: {module.package} imports {package}"
 
 
 def _impure_imports(module: Module) -> Iterator[str]:
@@ -203,40 +271,56 @@ def _impure_uses(module: Module) -> Iterator[str]:
                 yield f"{module.path.name}:{line}: uses {owner}.{node.attr}"
 
 
-def test_every_room_stands_in_the_table() -> None:
-    unknown = {module.room for module in MODULES if module.room} - set(ROOMS)
+def test_every_package_stands_in_the_table() -> None:
+    unknown = {module.package for module in MODULES if module.package} - set(ALLOWED_IMPORTS)
 
     assert not unknown
 
 
-def test_no_room_imports_what_the_table_does_not_allow() -> None:
+def test_no_package_imports_what_the_table_does_not_allow() -> None:
     breaches = [
-        breach for module in MODULES if module.room in ROOMS for breach in _breaches(module)
+        breach
+        for module in MODULES
+        if module.package in ALLOWED_IMPORTS
+        for breach in _breaches(module)
     ]
 
     assert not breaches, "\n".join(breaches)
 
 
-def test_no_rooms_import_each_other_in_a_ring() -> None:
+def test_no_packages_import_each_other_in_a_ring() -> None:
     edges: dict[str, set[str]] = {}
     for module in MODULES:
-        reached = {room_of(imported) for imported in imports_of(module)}
-        edges.setdefault(module.room, set()).update(
-            room for room in reached if room and room != module.room
+        reached = {package_of(imported) for imported in imports_of(module)}
+        edges.setdefault(module.package, set()).update(
+            package for package in reached if package and package != module.package
         )
 
     assert find_cycle(edges) == []
-    assert find_cycle({room: set(below) for room, below in ROOMS.items()}) == []
+    assert find_cycle({package: set(below) for package, below in ALLOWED_IMPORTS.items()}) == []
+
+
+def test_no_modules_of_a_package_import_each_other_in_a_ring() -> None:
+    assert find_rings(module_graph(MODULES, typing=False)) == []
+    assert find_rings(module_graph(MODULES, typing=True)) == RINGS_FOR_TYPING
+
+
+def test_no_package_has_too_many_modules() -> None:
+    modules = [module for module in MODULES if module.path.name != "__init__.py"]
+    sizes = Counter(module.name.rpartition(".")[0] for module in modules)
+    crowded = {name: size for name, size in sizes.items() if size > MAX_MODULES}
+
+    assert not crowded
 
 
 @pytest.mark.requirement("NFR-S3")
-def test_pure_rooms_import_nothing_that_does_input_or_output() -> None:
+def test_pure_packages_import_nothing_that_does_input_or_output() -> None:
     found = [line for module in PURE_MODULES for line in _impure_imports(module)]
 
     assert not found, "\n".join(found)
 
 
-def test_pure_rooms_use_no_files_clock_chance_console_or_coroutines() -> None:
+def test_pure_packages_use_no_files_clock_chance_console_or_coroutines() -> None:
     found = [line for module in PURE_MODULES for line in _impure_uses(module)]
 
     assert not found, "\n".join(found)
@@ -281,7 +365,7 @@ def test_an_impure_use_is_found(text: str) -> None:
 
 def test_a_breach_of_the_table_is_found() -> None:
     text = "def late():\n    from thoughtgate.gate import poll_loop\n"
-    sample = MODULES[0]._replace(room="wire", tree=ast.parse(text))
+    sample = MODULES[0]._replace(package="wire", tree=ast.parse(text))
 
     assert list(_breaches(sample))
 
@@ -305,11 +389,24 @@ def _loaded_by(statement: str) -> set[str]:
     return set(json.loads(output))
 
 
-@pytest.mark.parametrize("module", ["thoughtgate.shim.service_authority", "thoughtgate.cli.entry"])
-def test_a_shim_that_asks_the_service_loads_nothing_big(module: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        pytest.skip("it is not there yet")
+_IMPORT_SERVICE_SHIM: Final = (
+    "import thoughtgate.cli.entry, thoughtgate.shim.command, thoughtgate.shim.service_authority"
+)
+"""The entry point, and the two modules that it imports step by step for such a shim."""
+
+
+def test_a_shim_that_asks_the_service_loads_nothing_big() -> None:
     # What a bare interpreter loads (path files of the virtual environment) is not the shim's.
-    loaded = _loaded_by(f"import {module}") - _loaded_by("")
+    loaded = _loaded_by(_IMPORT_SERVICE_SHIM) - _loaded_by("")
 
     assert not loaded & TOO_BIG_FOR_A_SHIM
+
+
+def test_a_shim_that_asks_the_service_loads_these_modules_of_ours_and_no_others() -> None:
+    loaded = _loaded_by(_IMPORT_SERVICE_SHIM) - _loaded_by("")
+
+    assert sorted(_ours(loaded)) == SERVICE_SHIM.split()
+
+
+def _ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "thoughtgate"}

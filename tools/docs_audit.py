@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from thoughtgate.core.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.core.envelope import CONTRACT, GENESIS
-from thoughtgate.core.evidence import ALGORITHM
+from thoughtgate.record.contract import ENVELOPE, EVENTS, Member
+from thoughtgate.record.evidence import ALGORITHM
 from thoughtgate.record.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
 from thoughtgate.record.file import LOCK_WAIT_S
 from thoughtgate.record.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION

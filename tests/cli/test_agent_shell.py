@@ -6,7 +6,7 @@ import pytest
 
 from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.started_by_agent import MARKS
+from thoughtgate.status.started_by_agent import MARKS
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tools.docs_audit import render
 
-from thoughtgate.core.contract import ENVELOPE, EVENTS
+from thoughtgate.record.contract import ENVELOPE, EVENTS
 from thoughtgate.record.ocsf import CLASSES, FIELDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "audit.md"

@@ -76,6 +76,14 @@ def test_a_call_is_judged_at_once_and_recorded_with_its_principal() -> None:
     assert (start["principal"], start["transport"]) == ("me", "mcp_stdio")
 
 
+def test_the_call_of_a_resumed_task_is_held_although_the_rules_forward_it() -> None:
+    authority, _ = _authority(FORWARD)
+    driver = open_driver(authority)
+    driver.resumes = "task-1"
+
+    assert _judge(authority, driver).verdict.action == APPROVE
+
+
 def test_sessions_of_one_gate_are_judged_each_in_its_own_name() -> None:
     authority, ledger = _authority(FORWARD)
     workbench = Workbench(authority)

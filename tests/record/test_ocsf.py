@@ -7,9 +7,9 @@ import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0, answered, asked, blocked, decided, ended, started
 
-from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import CALL_DECISION, Record
+from thoughtgate.record.contract import EVENTS
 from thoughtgate.record.ocsf import (
     CLASSES,
     FIELDS,

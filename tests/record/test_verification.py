@@ -6,7 +6,10 @@ import pytest
 from tests.support.records import RUN, T0, call
 
 from thoughtgate.core.envelope import GENESIS, Envelope, Run, seal
-from thoughtgate.core.evidence import (
+from thoughtgate.core.record_events import Record
+from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.policy.policy import Policy
+from thoughtgate.record.evidence import (
     checkpoint,
     record_cut,
     record_gap,
@@ -14,9 +17,6 @@ from thoughtgate.core.evidence import (
     record_repaired,
     torn_bytes,
 )
-from thoughtgate.core.record_events import Record
-from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
-from thoughtgate.policy.policy import Policy
 from thoughtgate.record.verification import (
     MAX_FINDINGS,
     RecordLine,

@@ -1,5 +1,7 @@
 """Command lines of the real programs that tests start."""
 
+import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -20,3 +22,14 @@ def sample_server(*flags: str) -> list[str]:
 def shim(server: list[str], *flags: str, server_id: str = "sample") -> list[str]:
     """Return the command of a shim before a server."""
     return [*thoughtgate("shim", "--server-id", server_id, *flags), "--", *server]
+
+
+def own_children() -> set[int]:
+    """Return the processes that this one has started and not waited for, ended ones included."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(stat.read_bytes().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                found.add(int(stat.parent.name))
+    return found

@@ -1,4 +1,4 @@
-"""Reading the source tree: imports resolved, rooms told, rings found."""
+"""Reading the source tree: imports are resolved, packages are named, rings are found."""
 
 import ast
 from pathlib import Path
@@ -10,10 +10,12 @@ from tools.source_tree import (
     Module,
     dotted,
     find_cycle,
+    find_rings,
     functions_in,
     imports_of,
+    module_graph,
+    package_of,
     read_modules,
-    room_of,
 )
 
 
@@ -21,12 +23,12 @@ def _module(text: str, name: str = "thoughtgate.wire.frame", file: str = "frame.
     return Module(Path(file), name, "wire", ast.parse(text))
 
 
-def test_every_source_file_is_read_with_its_room() -> None:
-    rooms = {module.name: module.room for module in read_modules()}
+def test_every_source_file_is_read_with_its_package() -> None:
+    packages = {module.name: module.package for module in read_modules()}
 
-    assert rooms["thoughtgate.wire.frame"] == "wire"
-    assert rooms["thoughtgate.errors"] == "errors"
-    assert rooms["thoughtgate"] == ""
+    assert packages["thoughtgate.wire.frame"] == "wire"
+    assert packages["thoughtgate.errors"] == "errors"
+    assert packages["thoughtgate"] == ""
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_a_relative_import_of_a_package_starts_at_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("imported", "room"),
+    ("imported", "package"),
     [
         (Import("json", "loads", 1), None),
         (Import("thoughtgate.wire.frame", "read_frame", 1), "wire"),
@@ -62,9 +64,9 @@ def test_a_relative_import_of_a_package_starts_at_the_package() -> None:
         (Import("thoughtgate", "", 1), ""),
     ],
 )
-def test_an_import_leads_to_its_room(imported: Import, room: str | None) -> None:
+def test_an_import_leads_to_its_package(imported: Import, package: str | None) -> None:
     assert SOURCE.is_dir()
-    assert room_of(imported) == room
+    assert package_of(imported) == package
 
 
 def test_attribute_chains_are_written_with_dots() -> None:
@@ -90,3 +92,19 @@ def test_inner_functions_are_found() -> None:
 )
 def test_a_ring_is_found(edges: dict[str, set[str]], ring: list[str]) -> None:
     assert find_cycle(edges) == ring
+
+
+def test_an_import_for_typing_is_marked_and_can_be_left_out() -> None:
+    text = "import typing\nif typing.TYPE_CHECKING:\n    from thoughtgate.wire import lines\n"
+    one, other = _module(text), _module("", "thoughtgate.wire.lines", "lines.py")
+
+    assert [found.for_typing for found in imports_of(one)] == [False, True]
+    assert module_graph([one, other], typing=True)[one.name] == {other.name}
+    assert module_graph([one, other], typing=False)[one.name] == set()
+
+
+def test_every_ring_is_found_with_all_its_members() -> None:
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"f"}, "f": {"e"}}
+
+    assert find_rings(edges) == [frozenset("bc"), frozenset("ef")]
+    assert find_rings({"a": {"b"}, "b": set()}) == []

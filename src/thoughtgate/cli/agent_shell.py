@@ -3,8 +3,8 @@
 import os
 
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.started_by_agent import is_inside_agent
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.started_by_agent import is_inside_agent
 
 
 def refuse_in_agent_shell(command: str) -> None:

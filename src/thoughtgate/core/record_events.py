@@ -1,4 +1,4 @@
-"""The events of the record as values, built by the rooms that see them happen.
+"""The events of the record as values, built by the packages that see them happen.
 
 How they become lines is ``core.envelope``'s business, where the lines go ``record.writer``'s.
 This module is loaded by every shim and stays small.

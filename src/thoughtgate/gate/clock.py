@@ -1,4 +1,4 @@
-"""Time and new ids for the drivers: the pure rooms are told both.
+"""Time and new ids for the drivers: the pure packages are told both.
 
 Small on purpose: every shim loads it.
 """

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.envelope import GENESIS, stated_chain
-from thoughtgate.core.evidence import Torn, torn_bytes
 from thoughtgate.errors import RecordError
+from thoughtgate.record.evidence import Torn, torn_bytes
 
 LOCK_WAIT_S: Final = 1.0
 """A batch holds the lock for microseconds; a process that holds it longer is suspended or hung."""

@@ -14,14 +14,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from thoughtgate.core.envelope import CONTRACT, GENESIS, expected_chain, stated_chain
-from thoughtgate.core.evidence import (
+from thoughtgate.core.record_events import RUN_END, RUN_START
+from thoughtgate.record.evidence import (
     CHECKPOINT,
     RECORD_GAP,
     RECORD_OPENED,
     RECORD_REPAIRED,
     is_signed,
 )
-from thoughtgate.core.record_events import RUN_END, RUN_START
 
 EDITED: Final = "edited"
 REMOVED: Final = "removed"

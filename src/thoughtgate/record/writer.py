@@ -12,15 +12,15 @@ from typing import Any, Final
 import orjson
 
 from thoughtgate.core.envelope import Envelope, seal, seal_all
-from thoughtgate.core.evidence import (
+from thoughtgate.core.record_events import Record
+from thoughtgate.errors import RecordError
+from thoughtgate.record.evidence import (
     checkpoint,
     record_cut,
     record_gap,
     record_opened,
     record_repaired,
 )
-from thoughtgate.core.record_events import Record
-from thoughtgate.errors import RecordError
 from thoughtgate.record.file import RecordFile, Tail
 from thoughtgate.record.stream import STREAMS, RecordStream, is_stream
 

@@ -1,7 +1,7 @@
 """What the console does with approvals and grants, in the name of one person.
 
 Reads and answers through the shared store like every other channel; each method is a few
-short SQLite statements. How it looks in a browser is the web room's business.
+short SQLite statements. How it looks in a browser is the web package's business.
 """
 
 import contextlib

@@ -10,9 +10,9 @@ from thoughtgate.core.approval import Refusal, Vote
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.control_socket import ask_control
-from thoughtgate.gate.started_by_agent import is_inside_agent
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.overview import control_path, gather_status
+from thoughtgate.status.started_by_agent import is_inside_agent
 
 CALLS_SHOWN: Final = 100
 

@@ -13,8 +13,8 @@ from tests.support.waiting import wait_for
 
 from thoughtgate.cli.audit import verify as audit_verify
 from thoughtgate.core.envelope import Envelope, seal
-from thoughtgate.core.evidence import checkpoint
 from thoughtgate.gate.running_gates import list_gates
+from thoughtgate.record.evidence import checkpoint
 from thoughtgate.record.reader import verify_record
 from thoughtgate.record.writer import RecordWriter
 

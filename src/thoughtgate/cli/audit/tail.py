@@ -33,11 +33,11 @@ from thoughtgate.cli.options import (
     require_choice,
 )
 from thoughtgate.cli.output import is_without_colour, printable
-from thoughtgate.core.contract import EVENTS
 from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
 from thoughtgate.errors import UsageError
 from thoughtgate.policy.globs import Glob
 from thoughtgate.record.call_rows import event_time, member, number, text
+from thoughtgate.record.contract import EVENTS
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import MAX_FAULTS
 from thoughtgate.record.reader import read_entry, read_lines

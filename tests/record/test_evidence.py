@@ -1,6 +1,6 @@
 from tests.support.records import T0
 
-from thoughtgate.core.evidence import (
+from thoughtgate.record.evidence import (
     checkpoint,
     is_signed,
     key_id,

@@ -7,8 +7,8 @@ else the major one.
 
 from typing import Final, NamedTuple
 
-from thoughtgate.core import evidence
 from thoughtgate.core import record_events as record
+from thoughtgate.record import evidence
 
 
 class Member(NamedTuple):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.gate.running_gates import announce
-from thoughtgate.gate.started_by_agent import MARKS, is_inside_agent
 from thoughtgate.process.process_tree import ancestors
+from thoughtgate.status.started_by_agent import MARKS, is_inside_agent
 
 
 @pytest.mark.parametrize("mark", MARKS)

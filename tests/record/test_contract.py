@@ -5,12 +5,15 @@ import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0
 
-from thoughtgate.core import evidence
 from thoughtgate.core import record_events as record
 from thoughtgate.core.approval import Vote
-from thoughtgate.core.contract import ENVELOPE, EVENTS, FREE_FORM
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.evidence import (
+from thoughtgate.core.judge import Decision, Judge, Question
+from thoughtgate.policy.call import APPROVE
+from thoughtgate.policy.policy import Policy
+from thoughtgate.record import evidence
+from thoughtgate.record.contract import ENVELOPE, EVENTS, FREE_FORM
+from thoughtgate.record.evidence import (
     checkpoint,
     record_cut,
     record_gap,
@@ -18,9 +21,6 @@ from thoughtgate.core.evidence import (
     record_repaired,
     torn_bytes,
 )
-from thoughtgate.core.judge import Decision, Judge, Question
-from thoughtgate.policy.call import APPROVE
-from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.methods import Named
 
 BY_NAME = {event.name: event for event in EVENTS}
