@@ -395,7 +395,7 @@ def run_tests(tree: Path, tests: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     # Compiled files are compared by time and size, and two mutations may agree in both.
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command,
         cwd=tree,
         env=environ,
@@ -403,12 +403,13 @@ def run_tests(tree: Path, tests: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    ) as process:
-        try:
-            return process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            return None
+    )
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait(timeout_s)
+        return None
 
 
 def is_caught(mutation: Mutation, tree: Path) -> bool:

@@ -82,6 +82,7 @@ def test_the_starts_and_ends_of_servers_are_told_in_words(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tell = operator_log("proxy", _loaded(tmp_path, "human"), report_all)
+    assert tell is not None
     tell(server_started(1.0, "kid", "0", 7))
     tell(server_exited(2.0, "kid", "0", "the server exited with code 3", exit_code=3))
     assert capfd.readouterr().err.splitlines() == [
