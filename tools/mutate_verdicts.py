@@ -305,8 +305,8 @@ MUTATIONS: Final = (
     Mutation("gate/governor.py", "self._queue += ruling.records", "pass", _GOVERNOR),
     Mutation(
         "gate/governor.py",
-        "if decision.approved and not self.desk.use(call_id):",
-        "if decision.approved and self.desk.use(call_id):",
+        "if decision.approved and not self.approvals.use(call_id):",
+        "if decision.approved and self.approvals.use(call_id):",
         _GOVERNOR,
     ),
     Mutation(

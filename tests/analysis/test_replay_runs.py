@@ -10,7 +10,7 @@ from tests.support.records import T0
 
 from thoughtgate.analysis.replay import RecordedCall, ReplayOutcome, recorded_call, replay
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.judge import Decision, Judge, Question
+from thoughtgate.core.judge import CallRequest, Decision, Judge
 from thoughtgate.core.record_events import CANCELLED, ERROR, NOWHERE, OK, Record, call_ended
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, POLICY, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
@@ -63,7 +63,7 @@ class Gate:
         **arguments: Any,
     ) -> str:
         named = tuple(Named(kind, name, arguments) for name in names)
-        question = Question(
+        question = CallRequest(
             server, session, "agent", method, named, 50, "mcp_stdio", self.at, promised=promised
         )
         ruling = self.judge.judge(question)

@@ -21,7 +21,7 @@ from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Vote
 from thoughtgate.core.judge import Decision
 from thoughtgate.errors import StoreError
-from thoughtgate.gate.approvals.queue import ApprovalDesk
+from thoughtgate.gate.approvals.queue import ApprovalQueue
 
 
 class Place:
@@ -82,7 +82,7 @@ def channel(
 
 
 @pytest.fixture
-def desk(tmp_path: Path, channel: DeliveryChannel) -> Iterator[ApprovalDesk]:
+def desk(tmp_path: Path, channel: DeliveryChannel) -> Iterator[ApprovalQueue]:
     store = a_store(tmp_path)
     workflows = {
         "ops": WorkflowSettings("ops", channel="slack"),
@@ -95,12 +95,12 @@ def desk(tmp_path: Path, channel: DeliveryChannel) -> Iterator[ApprovalDesk]:
     store.close()
 
 
-def ask(desk: ApprovalDesk, workflow: str = "ops") -> str:
+def ask(desk: ApprovalQueue, workflow: str = "ops") -> str:
     assert desk.ask("run.1", held(), workflow, time.time()) is None
     return str(desk.facts("run.1")["approval_id"])
 
 
-def decision(desk: ApprovalDesk) -> Decision:
+def decision(desk: ApprovalQueue) -> Decision:
     found: list[tuple[str, Decision]] = wait_for(lambda: desk.poll(time.time()))
     return found[0][1]
 
@@ -114,7 +114,7 @@ def no(user: str = "U2") -> Vote:
 
 
 def test_an_answer_there_is_an_answer_here_and_the_outcome_is_shown(
-    desk: ApprovalDesk, place: Place
+    desk: ApprovalQueue, place: Place
 ) -> None:
     ident = ask(desk)
     wait_for(lambda: place.looks)
@@ -127,7 +127,7 @@ def test_an_answer_there_is_an_answer_here_and_the_outcome_is_shown(
     assert place.settled == [(ident, "approved")]
 
 
-def test_of_two_answers_seen_at_once_the_refusal_counts(desk: ApprovalDesk, place: Place) -> None:
+def test_of_two_answers_seen_at_once_the_refusal_counts(desk: ApprovalQueue, place: Place) -> None:
     place.votes = [yes(), no()]
     ask(desk)
 
@@ -135,7 +135,7 @@ def test_of_two_answers_seen_at_once_the_refusal_counts(desk: ApprovalDesk, plac
 
 
 def test_workflows_that_ask_elsewhere_are_left_alone(
-    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
+    desk: ApprovalQueue, place: Place, channel: DeliveryChannel
 ) -> None:
     ask(desk, "default")
     desk.withdraw("run.1", "over", time.time())
@@ -146,7 +146,7 @@ def test_workflows_that_ask_elsewhere_are_left_alone(
 
 
 def test_who_is_not_an_approver_is_not_counted_and_told_of_once(
-    desk: ApprovalDesk, place: Place, said: list[str]
+    desk: ApprovalQueue, place: Place, said: list[str]
 ) -> None:
     place.votes = [yes("U0EVE")]
     ask(desk, "bob")
@@ -160,7 +160,7 @@ def test_who_is_not_an_approver_is_not_counted_and_told_of_once(
 
 
 def test_trouble_is_tried_again_and_told_of_once(
-    desk: ApprovalDesk, place: Place, said: list[str]
+    desk: ApprovalQueue, place: Place, said: list[str]
 ) -> None:
     place.faults = [DeliveryError("it is down") for _ in range(3)]
     place.votes = [yes()]
@@ -171,7 +171,7 @@ def test_trouble_is_tried_again_and_told_of_once(
 
 
 def test_patience_that_was_asked_for_is_kept_for_the_whole_workflow(
-    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
+    desk: ApprovalQueue, place: Place, channel: DeliveryChannel
 ) -> None:
     place.faults = [DeliveryError("too fast", 3600)]
     ask(desk)
@@ -187,7 +187,7 @@ def test_patience_that_was_asked_for_is_kept_for_the_whole_workflow(
 
 
 def test_a_message_that_is_gone_lets_the_call_wait_until_its_own_time(
-    desk: ApprovalDesk, place: Place, said: list[str]
+    desk: ApprovalQueue, place: Place, said: list[str]
 ) -> None:
     place.faults = [RequestGoneError()]
     ask(desk, "brief")
@@ -196,7 +196,7 @@ def test_a_message_that_is_gone_lets_the_call_wait_until_its_own_time(
     assert any("was deleted there" in text for text in said)
 
 
-def test_a_bug_in_a_client_does_not_end_the_thread(desk: ApprovalDesk, place: Place) -> None:
+def test_a_bug_in_a_client_does_not_end_the_thread(desk: ApprovalQueue, place: Place) -> None:
     place.faults = [RuntimeError("bug"), KeyError("bug")]
     place.votes = [yes()]
     ask(desk)
@@ -204,7 +204,7 @@ def test_a_bug_in_a_client_does_not_end_the_thread(desk: ApprovalDesk, place: Pl
     assert decision(desk).approved
 
 
-def test_a_place_that_hangs_holds_up_nobody(desk: ApprovalDesk, place: Place) -> None:
+def test_a_place_that_hangs_holds_up_nobody(desk: ApprovalQueue, place: Place) -> None:
     place.hold.clear()
     ask(desk, "brief")
 
@@ -212,7 +212,7 @@ def test_a_place_that_hangs_holds_up_nobody(desk: ApprovalDesk, place: Place) ->
 
 
 def test_a_withdrawn_question_is_marked_when_the_gate_stops(
-    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
+    desk: ApprovalQueue, place: Place, channel: DeliveryChannel
 ) -> None:
     ident = ask(desk)
     wait_for(lambda: place.looks)
@@ -224,7 +224,7 @@ def test_a_withdrawn_question_is_marked_when_the_gate_stops(
 
 
 def test_a_gate_that_stops_does_not_wait_for_a_place_that_fails(
-    desk: ApprovalDesk, place: Place, channel: DeliveryChannel
+    desk: ApprovalQueue, place: Place, channel: DeliveryChannel
 ) -> None:
     ask(desk)
     wait_for(lambda: place.looks)
@@ -237,7 +237,7 @@ def test_a_gate_that_stops_does_not_wait_for_a_place_that_fails(
 
 
 def test_a_message_sent_before_a_restart_is_found_again(
-    tmp_path: Path, desk: ApprovalDesk, place: Place
+    tmp_path: Path, desk: ApprovalQueue, place: Place
 ) -> None:
     store = a_store(tmp_path)
     place.hold.clear()

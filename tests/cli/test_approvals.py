@@ -20,7 +20,7 @@ from tests.support.warm_command import run_warm
 from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval
-from thoughtgate.gate.approvals.queue import ApprovalDesk
+from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.running_gates import announce
 from thoughtgate.stores.approvals import ApprovalStore
 
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 
 @pytest.fixture
-def desk(store: ApprovalStore) -> ApprovalDesk:
+def desk(store: ApprovalStore) -> ApprovalQueue:
     """A gate with one call that waits: approval ``a1``."""
     workflows = {
         "default": WorkflowSettings("default"),
@@ -89,7 +89,7 @@ def test_nothing_waits_at_first(tmp_path: Path) -> None:
     assert "no remembered approvals" in run(state, "grants", "list").stderr
 
 
-def test_what_waits_is_listed_for_scripts(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_what_waits_is_listed_for_scripts(desk: ApprovalQueue, tmp_path: Path) -> None:
     (shown,) = run_json(tmp_path, "list")
     wanted = {
         "id": "a1",
@@ -117,7 +117,7 @@ def test_what_waits_is_shown_to_people(tmp_path: Path) -> None:
     assert run_json(tmp_path, "show", "a1")["id"] == "a1"
 
 
-def test_an_approval_reaches_the_waiting_gate(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_an_approval_reaches_the_waiting_gate(desk: ApprovalQueue, tmp_path: Path) -> None:
     done = run(tmp_path, "approve", "a1", "--reason", "fine by me")
     assert (done.returncode, done.stdout) == (0, "Approved a1: delete_file on files.\n")
     ((call_id, decision),) = desk.poll(time.time())
@@ -134,7 +134,7 @@ def test_an_approval_reaches_the_waiting_gate(desk: ApprovalDesk, tmp_path: Path
     assert (used["status"], used["decided_by"]) == ("used", identity())
 
 
-def test_a_refusal_reaches_the_waiting_gate(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_a_refusal_reaches_the_waiting_gate(desk: ApprovalQueue, tmp_path: Path) -> None:
     shown = run_json(tmp_path, "deny", "a1", "--reason", "not today")
     assert (shown["status"], shown["votes"][0]["reason"]) == ("denied", "not today")
     ((_, decision),) = desk.poll(time.time())
@@ -144,7 +144,7 @@ def test_a_refusal_reaches_the_waiting_gate(desk: ApprovalDesk, tmp_path: Path) 
 
 
 def test_an_answer_that_comes_too_late_says_so(
-    store: ApprovalStore, desk: ApprovalDesk, tmp_path: Path
+    store: ApprovalStore, desk: ApprovalQueue, tmp_path: Path
 ) -> None:
     desk.withdraw("run.1", "the caller cancelled", time.time())
     assert "the caller cancelled" in failure(run(tmp_path, "approve", "a1"))
@@ -159,13 +159,13 @@ def test_an_unknown_id_says_so(tmp_path: Path) -> None:
     assert "no grant zzz" in failure(run(tmp_path, "grants", "revoke", "zzz"))
 
 
-def test_somebody_who_is_no_approver_is_refused(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_somebody_who_is_no_approver_is_refused(desk: ApprovalQueue, tmp_path: Path) -> None:
     desk.ask("run.2", held(), "bob", time.time())
     assert "not among the approvers" in failure(run(tmp_path, "approve", "a2"))
     assert desk.poll(time.time()) == []
 
 
-def test_one_of_two_is_counted(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_one_of_two_is_counted(desk: ApprovalQueue, tmp_path: Path) -> None:
     desk.ask("run.2", held(), "two", time.time())
     done = run(tmp_path, "approve", "a2")
     assert done.stdout == "Vote counted for a2: 1 of 2 for delete_file on files.\n"
@@ -193,7 +193,7 @@ def an_owner_that_died() -> str:
 # Remembering.
 
 
-def test_an_approval_is_for_once_unless_more_is_asked(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_an_approval_is_for_once_unless_more_is_asked(desk: ApprovalQueue, tmp_path: Path) -> None:
     run(tmp_path, "approve", "a1", "--remember", "once")
     desk.poll(time.time())
     assert desk.ask("run.2", held(), "default", time.time()) is None
@@ -201,7 +201,7 @@ def test_an_approval_is_for_once_unless_more_is_asked(desk: ApprovalDesk, tmp_pa
 
 
 def test_a_remembered_approval_is_listed_used_and_revoked(
-    desk: ApprovalDesk, tmp_path: Path
+    desk: ApprovalQueue, tmp_path: Path
 ) -> None:
     run(tmp_path, "approve", "a1", "--remember", "2h", "--scope", "tool")
     other = held(CALL._replace(arguments={"path": "/tmp/other"}, session="s2"))
@@ -216,7 +216,7 @@ def test_a_remembered_approval_is_listed_used_and_revoked(
     assert desk.ask("run.3", other, "default", time.time()) is None
 
 
-def test_a_late_answer_can_allow_the_next_call(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_a_late_answer_can_allow_the_next_call(desk: ApprovalQueue, tmp_path: Path) -> None:
     desk.withdraw("run.1", "the caller cancelled", time.time())
     assert "Granted as" in run(tmp_path, "grants", "add", "a1").stdout
     decision = desk.ask("run.2", held(), "default", time.time())
@@ -244,14 +244,14 @@ def test_a_wish_that_makes_no_sense_is_refused_and_decides_nothing(
 
 @pytest.mark.parametrize("args", [("approve", "a1"), ("deny", "a1"), ("grants", "add", "a1")])
 def test_a_shell_inside_a_governed_agent_cannot_answer(
-    desk: ApprovalDesk, tmp_path: Path, args: tuple[str, ...]
+    desk: ApprovalQueue, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     assert "another terminal" in failure(run(tmp_path, *args, THOUGHTGATE_ACTIVE="1"))
     assert desk.poll(time.time()) == []
 
 
 def test_a_shell_that_took_the_mark_off_cannot_answer_either(
-    desk: ApprovalDesk, tmp_path: Path
+    desk: ApprovalQueue, tmp_path: Path
 ) -> None:
     presence = announce(str(tmp_path), "wrap")
     assert presence is not None
@@ -272,7 +272,7 @@ def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> No
 # Watching.
 
 
-def test_watching_prints_a_line_a_change(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_watching_prints_a_line_a_change(desk: ApprovalQueue, tmp_path: Path) -> None:
     process = subprocess.Popen(
         thoughtgate("approvals", "watch", "--json"),
         env=environment(tmp_path),
@@ -308,7 +308,7 @@ def test_watching_without_a_terminal_prints_plain_lines(tmp_path: Path) -> None:
         process.communicate(timeout=10)
 
 
-def test_watching_in_a_terminal_takes_answers(desk: ApprovalDesk, tmp_path: Path) -> None:
+def test_watching_in_a_terminal_takes_answers(desk: ApprovalQueue, tmp_path: Path) -> None:
     near, far = pty.openpty()
     process = subprocess.Popen(
         thoughtgate("approvals", "watch"),

@@ -14,9 +14,9 @@ from thoughtgate.core.judge import (
     MAX_PREVIEW,
     MAX_SAID,
     TRUNCATED,
+    CallRequest,
     Decision,
     Judge,
-    Question,
     Ruling,
 )
 from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, message_seen
@@ -49,9 +49,9 @@ def _policy(**rules: str) -> Policy:
 
 def _question(
     *names: str, arguments: dict[str, Any] | None = None, at: float = 1.0, size: int = 50
-) -> Question:
+) -> CallRequest:
     named = tuple(Named("tool", name, arguments or {}) for name in names)
-    return Question("srv", "1", "agent", "tools/call", named, size, "mcp_stdio", at)
+    return CallRequest("srv", "1", "agent", "tools/call", named, size, "mcp_stdio", at)
 
 
 def _ended(ruling: Ruling, at: float = 2.0, *, status: str = OK, **facts: Any) -> Record:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.core.judge import Judge, Question
+from thoughtgate.core.judge import CallRequest, Judge
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy
@@ -17,7 +17,7 @@ def _verdict(action: str, uri: str) -> str:
     rule = Rule("rule", action, Selector(names=compile_globs([_PASSWORDS])))
     judge = Judge(Policy(default=FORWARD, rules=RuleSet([rule])), "run")
     named = (Named("resource", uri, {}),)
-    question = Question("srv", "1", "agent", "resources/read", named, 50, "mcp_stdio", 1.0)
+    question = CallRequest("srv", "1", "agent", "resources/read", named, 50, "mcp_stdio", 1.0)
     return judge.judge(question).verdict.action
 
 

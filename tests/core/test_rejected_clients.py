@@ -1,10 +1,15 @@
-"""Strangers cannot push others' events out of the record, and every one of theirs counts."""
+"""RejectedClients cannot push others' events out of the record, and every one of theirs counts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thoughtgate.core.record_events import AGENT_TO_SERVER, Record, frame_refused, message_seen
-from thoughtgate.core.rejected_clients import MAX_EACH, WINDOW_S, Strangers, is_strangers
+from thoughtgate.core.rejected_clients import (
+    MAX_EACH,
+    WINDOW_S,
+    RejectedClients,
+    is_rejected_client,
+)
 
 
 def rejected(at: float, reason: str = "token wrong") -> Record:
@@ -19,14 +24,16 @@ def refused(at: float, check: str = "http") -> Record:
 
 
 def test_events_of_strangers_are_told_from_those_of_agents() -> None:
-    assert is_strangers(rejected(1.0))
-    assert is_strangers(refused(1.0))
-    assert not is_strangers(refused(1.0, "duplicate_key"))
-    assert not is_strangers(message_seen(1.0, "up", "1", AGENT_TO_SERVER, "request", "ping", 1))
+    assert is_rejected_client(rejected(1.0))
+    assert is_rejected_client(refused(1.0))
+    assert not is_rejected_client(refused(1.0, "duplicate_key"))
+    assert not is_rejected_client(
+        message_seen(1.0, "up", "1", AGENT_TO_SERVER, "request", "ping", 1)
+    )
 
 
 def test_a_few_are_written_as_they_come() -> None:
-    strangers = Strangers()
+    strangers = RejectedClients()
     for number in range(MAX_EACH):
         one = rejected(1.0 + number * 0.001)
         assert strangers.take(one) == [one]
@@ -35,7 +42,7 @@ def test_a_few_are_written_as_they_come() -> None:
 
 
 def test_a_flood_is_one_event_that_tells_the_last_and_how_many() -> None:
-    strangers = Strangers()
+    strangers = RejectedClients()
     for _ in range(MAX_EACH):
         strangers.take(rejected(1.0))
     for number in range(500):
@@ -48,7 +55,7 @@ def test_a_flood_is_one_event_that_tells_the_last_and_how_many() -> None:
 
 
 def test_garbage_does_not_hide_who_was_turned_away() -> None:
-    strangers = Strangers()
+    strangers = RejectedClients()
     for _ in range(MAX_EACH * 2):
         strangers.take(refused(1.0))
     assert strangers.take(rejected(1.0)) == [rejected(1.0)]
@@ -57,7 +64,7 @@ def test_garbage_does_not_hide_who_was_turned_away() -> None:
 
 
 def test_a_new_minute_begins_with_what_the_last_one_owes() -> None:
-    strangers = Strangers()
+    strangers = RejectedClients()
     for _ in range(MAX_EACH + 3):
         strangers.take(rejected(1.0))
     told, new = strangers.take(rejected(1.0 + WINDOW_S))
@@ -77,7 +84,7 @@ def test_a_new_minute_begins_with_what_the_last_one_owes() -> None:
 def test_however_they_come_none_is_lost_and_none_counts_twice(
     moments: list[tuple[float, bool, str]], burst: int
 ) -> None:
-    strangers, caused, written = Strangers(), [0, 0], [0, 0]
+    strangers, caused, written = RejectedClients(), [0, 0], [0, 0]
 
     def write(records: list[Record]) -> None:
         for record in records:

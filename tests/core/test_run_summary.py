@@ -13,7 +13,7 @@ from thoughtgate.core.record_events import RUN_END, RUN_START, Record, frame_ref
 from thoughtgate.core.run_summary import (
     FAILED,
     OUTCOMES,
-    Tally,
+    RunSummary,
     policy_reference,
     run_ended,
     run_profile,
@@ -24,7 +24,7 @@ from thoughtgate.policy.policy import Policy
 
 
 def summary_of(records: list[Record]) -> dict[str, int]:
-    tally = Tally()
+    tally = RunSummary()
     for record in records:
         tally.count(record)
     return tally.summary(T0, T0 + 2.5)
@@ -98,7 +98,7 @@ def test_a_run_begins_with_its_mode_and_its_policy() -> None:
 
 
 def test_a_run_ends_with_its_status_and_its_sums() -> None:
-    tally = Tally()
+    tally = RunSummary()
     record = run_ended(T0 + 1, T0, FAILED, tally, reason="the server died")
     assert record.type == RUN_END
     assert record.body["run"]["status"] == "FAILED"
@@ -108,7 +108,7 @@ def test_a_run_ends_with_its_status_and_its_sums() -> None:
 
 
 def test_a_clock_that_went_back_gives_no_negative_duration() -> None:
-    assert Tally().summary(T0, T0 - 5)["duration_ms"] == 0
+    assert RunSummary().summary(T0, T0 - 5)["duration_ms"] == 0
 
 
 def test_the_starter_policy_is_named_as_such() -> None:

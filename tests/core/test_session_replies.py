@@ -1,4 +1,4 @@
-"""How the clerk of a session words what happened."""
+"""How the replies of a session words what happened."""
 
 import json
 from typing import Any
@@ -9,13 +9,19 @@ from tests.support.frames import line as frame
 
 from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import AGENT_TO_SERVER, SERVER_TO_AGENT
-from thoughtgate.core.session_replies import NEVER_PASSED, Asked, Clerk, Setup, task_reply
+from thoughtgate.core.session_replies import (
+    NEVER_PASSED,
+    PendingRequest,
+    SessionReplies,
+    SessionSettings,
+    task_reply,
+)
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message
 
-CLERK = Clerk(Setup("srv", "s1"))
-ASKED = Asked(None, "tools/call", "t", 1.0, modern=False, token=None, call_id="run.1")
+REPLIES = SessionReplies(SessionSettings("srv", "s1"))
+ASKED = PendingRequest(None, "tools/call", "t", 1.0, modern=False, token=None, call_id="run.1")
 
 
 def _read(body: Any) -> Message:
@@ -25,8 +31,8 @@ def _read(body: Any) -> Message:
 
 
 def test_an_ungated_message_goes_on_the_record_by_the_method_it_answers() -> None:
-    command = CLERK.seen(_read(request(1, "ping")), 1.0, AGENT_TO_SERVER)
-    answer = CLERK.seen(
+    command = REPLIES.seen(_read(request(1, "ping")), 1.0, AGENT_TO_SERVER)
+    answer = REPLIES.seen(
         _read({"jsonrpc": "2.0", "id": 1, "result": 1}), 1.0, SERVER_TO_AGENT, "ping"
     )
 
@@ -36,9 +42,10 @@ def test_an_ungated_message_goes_on_the_record_by_the_method_it_answers() -> Non
 
 
 def test_refusals_have_their_own_correlation_ids() -> None:
-    clerk = Clerk(Setup("srv", "s1"))
+    replies = SessionReplies(SessionSettings("srv", "s1"))
     fault = Fault("parse_error", "not JSON", "malformed_json")
-    said = [json.loads(clerk.refused(fault, b"x", 0.0, AGENT_TO_SERVER)[1].data) for _ in range(2)]  # type: ignore[union-attr]
+    told = [replies.refused(fault, b"x", 0.0, AGENT_TO_SERVER)[1] for _ in range(2)]
+    said = [json.loads(one.data) for one in told if isinstance(one, ToAgent)]
 
     assert [one["error"]["data"]["correlation_id"] for one in said] == ["s1-f1", "s1-f2"]
     assert said[0]["error"]["data"]["check"] == "malformed_json"
@@ -47,7 +54,7 @@ def test_refusals_have_their_own_correlation_ids() -> None:
 def test_a_modern_request_is_refused_with_the_shifted_code() -> None:
     message = _read(request(1, "x", {"_meta": envelope()}))
     fault = Fault("service_unavailable", "full", "too_many", 1)
-    _, reply = CLERK.refused(fault, message.raw, 0.0, AGENT_TO_SERVER, message)
+    _, reply = REPLIES.refused(fault, message.raw, 0.0, AGENT_TO_SERVER, message)
 
     assert isinstance(reply, ToAgent)
     assert json.loads(reply.data)["error"]["code"] == -31013
@@ -56,25 +63,25 @@ def test_a_modern_request_is_refused_with_the_shifted_code() -> None:
 def test_a_fault_of_the_server_is_answered_to_the_server_and_only_with_an_id() -> None:
     fault = Fault("invalid_params", "no", "wrong_params", 4)
 
-    assert isinstance(CLERK.refused(fault, b"x", 0.0, SERVER_TO_AGENT)[1], ToServer)
-    assert len(CLERK.refused(fault._replace(id=None), b"x", 0.0, SERVER_TO_AGENT)) == 1
-    assert len(CLERK.refused(fault._replace(answerable=False), b"x", 0.0, SERVER_TO_AGENT)) == 1
+    assert isinstance(REPLIES.refused(fault, b"x", 0.0, SERVER_TO_AGENT)[1], ToServer)
+    assert len(REPLIES.refused(fault._replace(id=None), b"x", 0.0, SERVER_TO_AGENT)) == 1
+    assert len(REPLIES.refused(fault._replace(answerable=False), b"x", 0.0, SERVER_TO_AGENT)) == 1
 
 
 def test_development_passes_all_but_what_cannot_be_passed() -> None:
-    clerk = Clerk(Setup("srv", "s1", enforce=False))
+    replies = SessionReplies(SessionSettings("srv", "s1", enforce=False))
     fault = Fault("invalid_request", "no", "raw_cr", 1)
 
-    assert clerk.refused(fault, b"a\rb\r", 0.0, AGENT_TO_SERVER)[1] == ToServer(b"a\rb")
-    assert clerk.refused(fault, b"a", 0.0, SERVER_TO_AGENT)[1] == ToAgent(b"a", None, NOTICE)
+    assert replies.refused(fault, b"a\rb\r", 0.0, AGENT_TO_SERVER)[1] == ToServer(b"a\rb")
+    assert replies.refused(fault, b"a", 0.0, SERVER_TO_AGENT)[1] == ToAgent(b"a", None, NOTICE)
     for check in NEVER_PASSED:
-        assert not clerk.passes(fault._replace(check=check))
-    assert not CLERK.passes(fault)
+        assert not replies.passes(fault._replace(check=check))
+    assert not REPLIES.passes(fault)
 
 
 def test_a_denial_tells_kind_and_gate_and_no_rule() -> None:
     verdict = Verdict(DENY, "cedar", "policy_denied", "forbid by policy7", "policy7")
-    record, reply = CLERK.denied(1, ASKED, verdict, 2.0)
+    record, reply = REPLIES.denied(1, ASKED, verdict, 2.0)
 
     assert isinstance(record, WriteRecord)
     assert isinstance(reply, ToAgent)
@@ -90,13 +97,13 @@ def test_a_denial_tells_kind_and_gate_and_no_rule() -> None:
 
 
 def test_a_request_that_no_gate_judged_ends_without_a_record() -> None:
-    (reply,) = CLERK.failed(1, ASKED._replace(call_id=""), "upstream_connection_failed", 2.0)
+    (reply,) = REPLIES.failed(1, ASKED._replace(call_id=""), "upstream_connection_failed", 2.0)
 
     assert isinstance(reply, ToAgent)
 
 
 def test_a_clock_that_was_set_back_gives_no_negative_latency() -> None:
-    (ended,) = CLERK.ended(ASKED, 0.5, "OK", 1)
+    (ended,) = REPLIES.ended(ASKED, 0.5, "OK", 1)
 
     assert isinstance(ended, WriteRecord)
     assert ended.record.body["latency_ms"] == 0
@@ -112,7 +119,7 @@ def test_a_clock_that_was_set_back_gives_no_negative_latency() -> None:
     ],
 )
 def test_what_the_gate_did_not_send_on_is_no_failure_of_the_way(kind: str, blame: str) -> None:
-    record, _ = CLERK.failed(1, ASKED, kind, 2.0)
+    record, _ = REPLIES.failed(1, ASKED, kind, 2.0)
 
     assert isinstance(record, WriteRecord)
     assert (record.record.body["error"]["class"], record.record.body["error"]["kind"]) == (

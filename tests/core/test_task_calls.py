@@ -6,21 +6,23 @@ from typing import Any
 from tests.support.frames import line
 
 from thoughtgate.core.commands import Command, EndTask, ToAgent, ToServer
-from thoughtgate.core.session_replies import Asked
-from thoughtgate.core.task_calls import TaskedCalls
+from thoughtgate.core.session_replies import PendingRequest
+from thoughtgate.core.task_calls import TaskCalls
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
 
 
-def held(call_id: str = "run.1", **params: Any) -> Asked:
+def held(call_id: str = "run.1", **params: Any) -> PendingRequest:
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add", **params}}
     message = read_frame(line(body))
     assert isinstance(message, Message)
-    return Asked(message, "tools/call", "add", 1.0, modern=False, token=None, call_id=call_id)
+    return PendingRequest(
+        message, "tools/call", "add", 1.0, modern=False, token=None, call_id=call_id
+    )
 
 
 def test_nothing_is_tasked_at_first() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
 
     assert not calls.is_used
     assert calls.take("run.1") is None
@@ -28,7 +30,7 @@ def test_nothing_is_tasked_at_first() -> None:
 
 
 def test_a_held_call_is_given_back_once() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     asked = held()
     calls.hold(asked)
     assert calls.is_used
@@ -38,7 +40,7 @@ def test_a_held_call_is_given_back_once() -> None:
 
 
 def test_all_held_calls_are_given_back_at_once() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     calls.hold(held("run.1"))
     calls.hold(held("run.2"))
 
@@ -46,7 +48,7 @@ def test_all_held_calls_are_given_back_at_once() -> None:
 
 
 def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     message = calls.run(held(task={"ttl": 5}, arguments={"a": 1}))
     sent = json.loads(message.raw)
 
@@ -58,7 +60,7 @@ def test_a_call_runs_under_an_id_of_the_gates_own_and_without_its_task() -> None
 
 
 def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     ident = calls.run(held()).id
     answer = line({"jsonrpc": "2.0", "id": ident, "result": {"content": []}})
 
@@ -68,7 +70,7 @@ def test_what_the_server_says_of_a_task_never_reaches_the_agents_line() -> None:
 
 
 def test_other_commands_are_left_alone() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     ident = calls.run(held()).id
     others: list[Command] = [
         ToServer(b"{}", ident),
@@ -82,7 +84,7 @@ def test_other_commands_are_left_alone() -> None:
 
 
 def test_a_task_ends_once() -> None:
-    calls = TaskedCalls()
+    calls = TaskCalls()
     ident = calls.run(held()).id
     answer = ToAgent(line({"jsonrpc": "2.0", "id": ident, "result": {}}), ident)
     first, second = calls.divert([answer, answer], 9.0)

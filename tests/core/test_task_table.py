@@ -16,9 +16,9 @@ from thoughtgate.core.task_table import (
     ResumeTask,
     SaveTask,
     StopTask,
-    TaskBook,
     TaskLimits,
     TaskStep,
+    TaskTable,
     TellTask,
 )
 
@@ -30,12 +30,12 @@ DECLARED: dict[str, Any] = {
 RESULT = {"content": [{"type": "text", "text": "gone"}]}
 
 
-def a_book(*tasks: Task, limits: TaskLimits | None = None) -> TaskBook:
-    return TaskBook(tasks or (a_task(),), limits)
+def a_book(*tasks: Task, limits: TaskLimits | None = None) -> TaskTable:
+    return TaskTable(tasks or (a_task(),), limits)
 
 
 def ask(
-    book: TaskBook,
+    book: TaskTable,
     method: str,
     params: dict[str, Any] | None = None,
     *,
@@ -61,7 +61,7 @@ def kind_of(body: dict[str, Any]) -> str:
 
 
 def test_a_task_is_kept_before_its_caller_hears_of_it() -> None:
-    book = TaskBook()
+    book = TaskTable()
     steps = book.create("key", a_task(), NOW + 5)
     assert kinds(steps) == ["SaveTask", "AnswerTask"]
     made = book.task("tg_1")
@@ -286,7 +286,7 @@ def test_after_a_restart_what_was_held_is_asked_again_and_what_ran_is_not_run_ag
     ran = a_task(id="tg_ran", phase=RUNNING)
     done = a_task(id="tg_done", phase=COMPLETED)
     old = a_task(id="tg_old", created_at=NOW - 1000)
-    book = TaskBook([held, ran, done, old])
+    book = TaskTable([held, ran, done, old])
     steps = book.recover(NOW + 1)
     assert ResumeTask(held) in steps
     assert StopTask(old, "the task has expired", NOW + 1) in steps
@@ -316,7 +316,7 @@ def test_own_tasks_can_be_merged_into_a_servers_list() -> None:
 
 
 def test_a_task_that_another_carries_is_shown_and_answers_who_waits_for_its_end() -> None:
-    book = TaskBook()
+    book = TaskTable()
     assert book.mirror(a_task()) == []
     assert [task.id for task in book.unfinished()] == ["tg_1"]
     assert book.request("key", ANN, "tasks/result", {"taskId": "tg_1"}, NOW + 1) == []
@@ -330,7 +330,7 @@ def test_a_task_that_another_carries_is_shown_and_answers_who_waits_for_its_end(
 
 
 def test_a_task_that_could_not_be_kept_is_none() -> None:
-    book = TaskBook()
+    book = TaskTable()
     book.create("key", a_task(), NOW)
     book.drop("tg_1")
     assert book.task("tg_1") is None

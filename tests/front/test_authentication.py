@@ -18,12 +18,12 @@ from thoughtgate.core.rejected_clients import MAX_EACH
 from thoughtgate.errors import ConfigError
 from thoughtgate.front import authentication
 from thoughtgate.front.authentication import (
-    Entrance,
+    Authenticator,
     Identity,
     KeySet,
     Rejection,
     normalise,
-    open_entrance,
+    open_authenticator,
     resource_metadata,
 )
 
@@ -36,7 +36,7 @@ def _bearer(value: bytes) -> dict[bytes, bytes]:
 
 
 def test_without_authentication_everybody_is_the_same_agent() -> None:
-    assert Entrance(None, anonymous="ann").check("127.0.0.1", {}, NOTHING) == Identity(
+    assert Authenticator(None, anonymous="ann").check("127.0.0.1", {}, NOTHING) == Identity(
         "ann", "none"
     )
 
@@ -53,17 +53,17 @@ def test_without_authentication_everybody_is_the_same_agent() -> None:
     ],
 )
 def test_a_wrong_token_is_rejected_without_repeating_it(value: bytes | None, reason: str) -> None:
-    entrance = Entrance(ListenAuth("bearer"), TOKEN)
+    authenticator = Authenticator(ListenAuth("bearer"), TOKEN)
     headers = _bearer(value) if value is not None else {}
-    said = entrance.check("1.2.3.4", headers, NOTHING)
+    said = authenticator.check("1.2.3.4", headers, NOTHING)
     assert said == Rejection(401, "bearer", reason, b"Bearer")
 
 
 def test_the_right_token_is_let_in_once() -> None:
-    entrance = Entrance(ListenAuth("bearer"), TOKEN)
+    authenticator = Authenticator(ListenAuth("bearer"), TOKEN)
     headers = _bearer(b"Bearer " + TOKEN.encode())
-    assert entrance.check("1.2.3.4", headers, NOTHING) == Identity("agent", "bearer")
-    twice = entrance.check("1.2.3.4", headers, {b"authorization"})
+    assert authenticator.check("1.2.3.4", headers, NOTHING) == Identity("agent", "bearer")
+    twice = authenticator.check("1.2.3.4", headers, {b"authorization"})
     assert isinstance(twice, Rejection)
     assert twice.reason == "header given twice"
 
@@ -85,8 +85,8 @@ def test_the_right_token_is_let_in_once() -> None:
     ],
 )
 def test_an_address_is_inside_a_range_or_not(peer: str, allow: str, inside: bool) -> None:
-    entrance = Entrance(ListenAuth("ip_allowlist", allow=(allow,)))
-    said = entrance.check(peer, {}, NOTHING)
+    authenticator = Authenticator(ListenAuth("ip_allowlist", allow=(allow,)))
+    said = authenticator.check(peer, {}, NOTHING)
     assert isinstance(said, Identity) is inside
     if isinstance(said, Rejection):
         assert said.status == 403
@@ -94,11 +94,11 @@ def test_an_address_is_inside_a_range_or_not(peer: str, allow: str, inside: bool
 
 
 def test_both_means_both() -> None:
-    entrance = Entrance(ListenAuth("both", allow=("10.0.0.0/8",)), TOKEN)
+    authenticator = Authenticator(ListenAuth("both", allow=("10.0.0.0/8",)), TOKEN)
     right = _bearer(b"Bearer " + TOKEN.encode())
-    assert isinstance(entrance.check("10.1.1.1", right, NOTHING), Identity)
-    assert isinstance(entrance.check("11.1.1.1", right, NOTHING), Rejection)
-    assert isinstance(entrance.check("10.1.1.1", {}, NOTHING), Rejection)
+    assert isinstance(authenticator.check("10.1.1.1", right, NOTHING), Identity)
+    assert isinstance(authenticator.check("11.1.1.1", right, NOTHING), Rejection)
+    assert isinstance(authenticator.check("10.1.1.1", {}, NOTHING), Rejection)
 
 
 def test_an_address_that_is_none_is_none() -> None:
@@ -109,7 +109,7 @@ def test_an_address_that_is_none_is_none() -> None:
 def test_a_token_that_is_not_set_stops_the_start(value: str) -> None:
     auth = ListenAuth("bearer", token_env="AGENT")
     with pytest.raises(ConfigError, match="AGENT is not set"):
-        open_entrance(auth, {"AGENT": value}, anonymous="x", metadata_url="")
+        open_authenticator(auth, {"AGENT": value}, anonymous="x", metadata_url="")
 
 
 # Signed tokens.
@@ -140,19 +140,21 @@ def issuer() -> Iterator[HttpUpstream]:
         yield running
 
 
-def _entrance(issuer: HttpUpstream) -> tuple[Entrance, KeySet]:
+def _authenticator(issuer: HttpUpstream) -> tuple[Authenticator, KeySet]:
     auth = ListenAuth("jwt", jwks_url=issuer.url, issuer=ISSUER, audience=AUDIENCE)
-    entrance, keys = open_entrance(auth, {}, anonymous="x", metadata_url="http://g/.well-known/x")
+    authenticator, keys = open_authenticator(
+        auth, {}, anonymous="x", metadata_url="http://g/.well-known/x"
+    )
     assert keys is not None
-    return entrance, keys
+    return authenticator, keys
 
 
 def _checked(issuer: HttpUpstream, value: bytes) -> Identity | Rejection | None:
     async def main() -> Identity | Rejection | None:
-        entrance, keys = _entrance(issuer)
+        authenticator, keys = _authenticator(issuer)
         await keys.fetch()
         try:
-            return entrance.check("1.2.3.4", _bearer(value), NOTHING)
+            return authenticator.check("1.2.3.4", _bearer(value), NOTHING)
         finally:
             await keys.close()
 
@@ -207,11 +209,11 @@ def test_a_token_that_proves_nothing_is_rejected(
 
 def test_keys_are_fetched_when_they_are_needed_and_not_too_often(issuer: HttpUpstream) -> None:
     async def main() -> None:
-        entrance, keys = _entrance(issuer)
-        assert entrance.check("1.2.3.4", _bearer(_token()), NOTHING) is None
+        authenticator, keys = _authenticator(issuer)
+        assert authenticator.check("1.2.3.4", _bearer(_token()), NOTHING) is None
         await keys.fetch()
-        assert isinstance(entrance.check("1.2.3.4", _bearer(_token()), NOTHING), Identity)
-        unknown = entrance.check("1.2.3.4", _bearer(_token(kid="two")), NOTHING)
+        assert isinstance(authenticator.check("1.2.3.4", _bearer(_token()), NOTHING), Identity)
+        unknown = authenticator.check("1.2.3.4", _bearer(_token(kid="two")), NOTHING)
         assert isinstance(unknown, Rejection)
         await keys.close()
 

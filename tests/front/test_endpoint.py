@@ -24,7 +24,7 @@ from tests.support.http_upstream import (
 )
 
 from thoughtgate.front import endpoint
-from thoughtgate.front.sessions import Entry
+from thoughtgate.front.sessions import HttpSession
 
 
 @pytest.mark.requirement("EC-MCP-002", "S004-F-001.5")
@@ -203,7 +203,7 @@ def test_an_agent_that_only_listens_keeps_its_session(
 ) -> None:
     gone, dropped = threading.Event(), endpoint.Endpoint._dropped
 
-    def drop(of: endpoint.Endpoint, entry: Entry) -> None:
+    def drop(of: endpoint.Endpoint, entry: HttpSession) -> None:
         dropped(of, entry)
         gone.set()
 

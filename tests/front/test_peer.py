@@ -8,7 +8,7 @@ from tests.support.hub_parts import connect, governed, load
 
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.peer import Peer
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
@@ -27,7 +27,7 @@ def _peers(tmp_path: Path) -> dict[str, Peer]:
     with governed(loaded, tmp_path / "state") as governor:
         authority, outbox = LocalAuthority(governor), Outbox(lambda: True, lambda _: None)
         engine = Engine(authority, outbox, notify=_ignore, run_detached=_ignore)
-        driver = SessionDriver(engine, Setup("one", "1"), "tester")
+        driver = SessionDriver(engine, SessionSettings("one", "1"), "tester")
         return {"driver": driver, "client": connect(outbox)[0]}
 
 

@@ -41,7 +41,7 @@ class _Bench:
     def __init__(self) -> None:
         self.desk = _Desk()
         governor = Governor(
-            Judge(Policy(default=APPROVE), "run"), Ledger(), Run("run"), desk=self.desk
+            Judge(Policy(default=APPROVE), "run"), Ledger(), Run("run"), approvals=self.desk
         )
         self.authority = LocalAuthority(governor)
         self.timer = HeldCallTimer(self.authority)

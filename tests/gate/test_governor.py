@@ -9,7 +9,7 @@ from tests.support.shim_bench import Ledger, SlowDesk
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import Decision, Judge, OpenCall, Question
+from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     ERROR,
@@ -20,7 +20,7 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.core.rejected_clients import MAX_EACH, WINDOW_S
 from thoughtgate.errors import RecordError, StoreError
-from thoughtgate.gate.governor import Desk, Governor
+from thoughtgate.gate.governor import Approvals, Governor
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy
@@ -38,8 +38,8 @@ POLICY = Policy(
 )
 
 
-def _governor(desk: Desk | None = None, policy: Policy = POLICY, **more: Any) -> Governor:
-    return Governor(Judge(policy, "run"), Ledger(), Run("run"), desk=desk, **more)
+def _governor(desk: Approvals | None = None, policy: Policy = POLICY, **more: Any) -> Governor:
+    return Governor(Judge(policy, "run"), Ledger(), Run("run"), approvals=desk, **more)
 
 
 def _ledger(governor: Governor) -> Ledger:
@@ -51,9 +51,9 @@ def _kinds(governor: Governor) -> list[str]:
     return [record.type for _, record in _ledger(governor).entries]
 
 
-def _question(name: str = "echo") -> Question:
+def _question(name: str = "echo") -> CallRequest:
     named = (Named("tool", name, {}),)
-    return Question("srv", "1", "agent", "tools/call", named, 10, "mcp_stdio", 1.0)
+    return CallRequest("srv", "1", "agent", "tools/call", named, 10, "mcp_stdio", 1.0)
 
 
 def _ended(call_id: str) -> Record:
@@ -124,7 +124,7 @@ def test_nothing_is_written_before_the_flush_and_an_empty_flush_writes_nothing()
 
 def test_a_judge_that_fails_denies_and_that_is_on_the_record() -> None:
     class Broken(Judge):
-        def judge(self, question: Question) -> Any:
+        def judge(self, question: CallRequest) -> Any:
             raise ZeroDivisionError(question)
 
     governor = Governor(Broken(POLICY, "run"), Ledger(), Run("run"))
@@ -271,7 +271,7 @@ def test_without_a_desk_whatever_needs_a_person_is_refused() -> None:
     assert settled is not None
     assert settled.verdict.kind == "approval_timeout"
     assert governor.settled(2.0) == []
-    assert governor.desk.use("x") is False
+    assert governor.approvals.use("x") is False
     governor.withdraw(ruling.call_id, "gone", 3.0)
     governor.finish("SUCCEEDED", 4.0)
 

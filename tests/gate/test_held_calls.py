@@ -36,7 +36,7 @@ class _Bench:
         self.ledger = Ledger()
         keeper = _Keeper() if durable else NoKeeper()
         judge = Judge(Policy(default=APPROVE), "run")
-        self.governor = Governor(judge, self.ledger, Run("run"), desk=self.desk, tasks=keeper)
+        self.governor = Governor(judge, self.ledger, Run("run"), approvals=self.desk, tasks=keeper)
         self.authority = LocalAuthority(self.governor)
         self.held = self.authority.held
         self.workbench = Workbench(self.authority)

@@ -33,7 +33,7 @@ from thoughtgate.wire.methods import Named
 def _authority(default: str, desk: SlowDesk | None = None) -> tuple[LocalAuthority, Ledger]:
     ledger = Ledger()
     policy = Policy(default=default, visibility=Visibility({"*": Exposure.of(BLOCK, ["hidden"])}))
-    governor = Governor(Judge(policy, "run"), ledger, Run("run"), desk=desk)
+    governor = Governor(Judge(policy, "run"), ledger, Run("run"), approvals=desk)
     return LocalAuthority(governor), ledger
 
 

@@ -16,9 +16,9 @@ from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.operator_log import (
     json_log,
     operator_log,
+    operator_messages,
     report_all,
     report_unenforced,
-    voice,
 )
 
 
@@ -31,7 +31,7 @@ def _loaded(folder: Path, form: str) -> Loaded:
 def test_plain_words_go_the_plain_way(tmp_path: Path) -> None:
     heard: list[str] = []
     loaded = _loaded(tmp_path, "human")
-    voice("proxy", loaded, heard.append)("listening")
+    operator_messages("proxy", loaded, heard.append)("listening")
     assert heard == ["listening"]
     assert json_log("proxy", loaded) is None
 
@@ -41,7 +41,9 @@ def test_where_the_log_is_json_so_are_the_words(
 ) -> None:
     heard: list[str] = []
     loaded = _loaded(tmp_path, "json")
-    voice("proxy", loaded, heard.append, level="warn")("a\nline \u2028 and a half \ud800")
+    operator_messages("proxy", loaded, heard.append, level="warn")(
+        "a\nline \u2028 and a half \ud800"
+    )
     (line,) = capfd.readouterr().err.split("\n")[:-1]
     said = json.loads(line)
     assert (said["component"], said["level"]) == ("proxy", "warn")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import CallRequest
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.open_governor import open_governor
@@ -48,7 +48,7 @@ class Scene:
 
     def action(self) -> str:
         named = (Named("tool", "echo", {}),)
-        question = Question("s", "1", "me", "tools/call", named, 10, "mcp_stdio", now())
+        question = CallRequest("s", "1", "me", "tools/call", named, 10, "mcp_stdio", now())
         return self.governor.rule(question).verdict.action
 
     def changes(self) -> list[bool]:

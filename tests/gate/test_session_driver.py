@@ -67,7 +67,9 @@ class _Bench:
         self.desk = _Prompter()
         hidden = Visibility({"*": Exposure.of(BLOCK, ["hidden"])})
         judge = Judge(Policy(default=default, visibility=hidden, profile=profile), "run")
-        self.authority = LocalAuthority(Governor(judge, self.ledger, Run("run"), desk=self.desk))
+        self.authority = LocalAuthority(
+            Governor(judge, self.ledger, Run("run"), approvals=self.desk)
+        )
         self.workbench = Workbench(self.authority)
         self.driver = self.workbench.driver(transport=transport)
 

@@ -10,8 +10,8 @@ from tests.support.approvals import CALL, NOW
 
 from thoughtgate.core.commands import AskPeople, AskTask, EndTask
 from thoughtgate.core.events import AgentSent, CallJudged, TaskAnswered, TaskMade
-from thoughtgate.core.task_table import Caller, TaskBook, TaskLimits
-from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskDesk, Told
+from thoughtgate.core.task_table import Caller, TaskLimits, TaskTable
+from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.tasks import TaskStore
@@ -28,8 +28,8 @@ class Bench:
     def __init__(self, keeper: Keeper, limits: TaskLimits | None = None) -> None:
         self.withdrawn: list[tuple[str, str]] = []
         numbers = count(1)
-        self.desk = TaskDesk(
-            TaskBook(limits=limits),
+        self.desk = TaskRunner(
+            TaskTable(limits=limits),
             keeper,
             new_id=lambda: f"tg_{next(numbers)}",
             withdraw=lambda call_id, reason, _: self.withdrawn.append((call_id, reason)),

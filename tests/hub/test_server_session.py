@@ -13,7 +13,7 @@ from tests.support.hub_parts import connect, governed, load
 from tests.support.waiting import run_async, wait_for
 
 from thoughtgate.core.commands import ToAgent
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.governor import Governor
 from thoughtgate.hub.engine import HubEngine
@@ -106,7 +106,9 @@ def test_a_tool_that_disappears_after_its_verdict_was_not_called(tmp_path: Path)
     async def ask(governor: Governor) -> list[tuple[bytes, Any]]:
         engine = HubEngine(governor, 5)
         client, frames = connect(engine.outbox)
-        session = ServerSession(engine.driven, engine, client, Setup("one", "1"), Vanished())
+        session = ServerSession(
+            engine.driven, engine, client, SessionSettings("one", "1"), Vanished()
+        )
         message = Message(REQUEST, 1, "tools/call", body, render(body))
         session.ask(message, params, "one.echo", frames, "")
         engine.outbox.flush()
@@ -301,7 +303,9 @@ def test_the_status_of_an_answer_follows_from_the_servers_error_since_2026(
     async def answer(governor: Governor) -> list[int]:
         engine, owner = HubEngine(governor, 5), Status()
         client, _ = connect(engine.outbox)
-        session = ServerSession(engine.driven, engine, client, Setup("one", "1"), Vanished())
+        session = ServerSession(
+            engine.driven, engine, client, SessionSettings("one", "1"), Vanished()
+        )
         leg = RelayLeg(owner, session, Carried(1, "tools/call", {}, modern))
         leg.reply = Message(RESPONSE, 1, "", {"id": 1, **body}, data)
         leg.take(ToAgent(data, 1))

@@ -87,7 +87,7 @@ class Desk:
 
 
 @pytest.fixture
-def open_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+def open_approvals(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
     opened: list[Desk] = []
 
     def open_one(workflow: str = "default", profile: str = "production") -> Desk:
@@ -101,8 +101,10 @@ def open_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
 
 
 @pytest.mark.requirement("S004-LIVE-1")
-def test_an_approved_call_runs_while_other_traffic_flows(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk()
+def test_an_approved_call_runs_while_other_traffic_flows(
+    open_approvals: Callable[..., Desk],
+) -> None:
+    desk = open_approvals()
     desk.call(1)
     asked = desk.waiting()
     assert (asked["tool"], asked["arguments"]) == ("add", {"a": 1, "b": 1})
@@ -117,8 +119,8 @@ def test_an_approved_call_runs_while_other_traffic_flows(open_desk: Callable[...
 
 
 @pytest.mark.requirement("S004-LIVE-5")
-def test_a_refused_call_is_answered_and_never_runs(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk()
+def test_a_refused_call_is_answered_and_never_runs(open_approvals: Callable[..., Desk]) -> None:
+    desk = open_approvals()
     desk.call(1)
     desk.person("deny", desk.waiting()["id"], "--reason", "secret reason")
     error = desk.agent.receive_answer(1)["error"]
@@ -129,9 +131,9 @@ def test_a_refused_call_is_answered_and_never_runs(open_desk: Callable[..., Desk
 
 @pytest.mark.requirement("S004-LIVE-3", "EC-STDIO-021")
 def test_a_channel_nobody_can_reach_ends_in_a_timeout_that_may_be_retried(
-    open_desk: Callable[..., Desk],
+    open_approvals: Callable[..., Desk],
 ) -> None:
-    desk = open_desk("short")
+    desk = open_approvals("short")
     desk.call(1)
     error = desk.agent.receive_answer(1, SILENCE_S)["error"]
     assert (error["code"], error["data"]["kind"]) == (-32008, "approval_timeout")
@@ -142,8 +144,8 @@ def test_a_channel_nobody_can_reach_ends_in_a_timeout_that_may_be_retried(
 
 
 @pytest.mark.requirement("EC-STDIO-021")
-def test_in_development_nobody_has_to_be_asked(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk("short", profile="development")
+def test_in_development_nobody_has_to_be_asked(open_approvals: Callable[..., Desk]) -> None:
+    desk = open_approvals("short", profile="development")
     desk.call(1)
     assert "result" in desk.agent.receive_answer(1)
     record = (desk.state / "audit.jsonl").read_text("utf-8")
@@ -151,8 +153,8 @@ def test_in_development_nobody_has_to_be_asked(open_desk: Callable[..., Desk]) -
     assert desk.listed("--all") == []
 
 
-def test_silence_can_mean_yes(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk("lenient")
+def test_silence_can_mean_yes(open_approvals: Callable[..., Desk]) -> None:
+    desk = open_approvals("lenient")
     desk.call(1)
     assert "result" in desk.agent.receive_answer(1, SILENCE_S)
     (asked,) = desk.listed("--all")
@@ -161,9 +163,9 @@ def test_silence_can_mean_yes(open_desk: Callable[..., Desk]) -> None:
 
 @pytest.mark.requirement("EC-STDIO-031")
 def test_a_cancelled_call_takes_its_question_back_and_is_passed_on(
-    open_desk: Callable[..., Desk],
+    open_approvals: Callable[..., Desk],
 ) -> None:
-    desk = open_desk()
+    desk = open_approvals()
     desk.call(1)
     asked = desk.waiting()
     cancel = {"requestId": 1, "reason": "changed my mind"}
@@ -178,8 +180,8 @@ def test_a_cancelled_call_takes_its_question_back_and_is_passed_on(
 
 
 @pytest.mark.requirement("S004-LIVE-2", "S004-LIVE-4")
-def test_a_caller_that_is_gone_runs_nothing(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk()
+def test_a_caller_that_is_gone_runs_nothing(open_approvals: Callable[..., Desk]) -> None:
+    desk = open_approvals()
     desk.call(1)
     asked = desk.waiting()
     desk.agent.finish()
@@ -195,9 +197,9 @@ def test_a_caller_that_is_gone_runs_nothing(open_desk: Callable[..., Desk]) -> N
 @pytest.mark.requirement("EC-STDIO-022")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_withdraws_the_question_and_the_stop_goes_on(
-    open_desk: Callable[..., Desk], number: int
+    open_approvals: Callable[..., Desk], number: int
 ) -> None:
-    desk = open_desk()
+    desk = open_approvals()
     desk.call(1)
     asked = desk.waiting()
     desk.agent.signal(number)
@@ -207,8 +209,10 @@ def test_a_signal_withdraws_the_question_and_the_stop_goes_on(
     assert desk.ran() == 0
 
 
-def test_a_killed_gate_leaves_a_question_that_runs_nothing(open_desk: Callable[..., Desk]) -> None:
-    desk = open_desk()
+def test_a_killed_gate_leaves_a_question_that_runs_nothing(
+    open_approvals: Callable[..., Desk],
+) -> None:
+    desk = open_approvals()
     desk.call(1)
     asked = desk.waiting()
     desk.agent.signal(signal.SIGKILL)
@@ -221,9 +225,9 @@ def test_a_killed_gate_leaves_a_question_that_runs_nothing(open_desk: Callable[.
 
 
 def test_a_caller_that_wants_a_task_gets_one_and_the_call_runs_when_approved(
-    open_desk: Callable[..., Desk],
+    open_approvals: Callable[..., Desk],
 ) -> None:
-    desk = open_desk()
+    desk = open_approvals()
     desk.call(1, task={"ttl": 60_000})
     task = desk.agent.receive_answer(1)["result"]["task"]
     assert task["status"] == "working"
@@ -242,15 +246,15 @@ def test_a_caller_that_wants_a_task_gets_one_and_the_call_runs_when_approved(
 
 
 def test_a_remembered_answer_lasts_for_the_session_and_not_for_the_next(
-    open_desk: Callable[..., Desk],
+    open_approvals: Callable[..., Desk],
 ) -> None:
-    desk = open_desk()
+    desk = open_approvals()
     desk.call(1)
     desk.person("approve", desk.waiting()["id"], "--remember", "session", "--scope", "tool")
     desk.agent.receive_answer(1)
     desk.call(2)
     assert "result" in desk.agent.receive_answer(2)
     desk.agent.finish()
-    later = open_desk()
+    later = open_approvals()
     later.call(3)
     assert later.waiting()["arguments"] == {"a": 3, "b": 1}

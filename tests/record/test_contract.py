@@ -8,7 +8,7 @@ from tests.support.records import RUN, T0
 from thoughtgate.core import record_events as record
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.judge import Decision, Judge, Question
+from thoughtgate.core.judge import CallRequest, Decision, Judge
 from thoughtgate.policy.call import APPROVE
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record import evidence
@@ -81,7 +81,7 @@ def judged() -> list[record.Record]:
     policy = Policy(default=APPROVE, version="v1")
     judge = Judge(policy, "run-1")
     named = (Named("tool", "transfer", {"amount": 5, "token": SECRET}),)
-    question = Question("bank", "1", "local", "tools/call", named, 90, "mcp_stdio", T0)
+    question = CallRequest("bank", "1", "local", "tools/call", named, 90, "mcp_stdio", T0)
     ruling = judge.judge(question)
     asked = judge.asked(ruling.call_id, "default", {"approval_id": "a1"}, T0)
     said = f"token={SECRET}"

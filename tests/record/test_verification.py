@@ -7,7 +7,7 @@ from tests.support.records import RUN, T0, call
 
 from thoughtgate.core.envelope import GENESIS, Envelope, Run, seal
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.core.run_summary import SUCCEEDED, RunSummary, run_ended, run_started
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record.evidence import (
     checkpoint,
@@ -42,7 +42,7 @@ def signed_record(calls: int = 12) -> list[bytes]:
     records = [run_started(T0, Policy())]
     for number in range(1, calls + 1):
         records += call(number)
-    records.append(run_ended(T0 + 99, T0, SUCCEEDED, Tally()))
+    records.append(run_ended(T0 + 99, T0, SUCCEEDED, RunSummary()))
     for number, record in enumerate(records, start=1):
         line, chain = seal(envelope.wrap(record), chain)
         lines.append(line[:-1])

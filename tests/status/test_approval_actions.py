@@ -10,7 +10,7 @@ from tests.support.approvals import a_desk, a_no, a_store, held
 from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Approval, Refusal, Vote
 from thoughtgate.core.grant import Remember
-from thoughtgate.status.approval_actions import ConsoleDesk, open_console_desk
+from thoughtgate.status.approval_actions import ApprovalActions, open_approval_actions
 from thoughtgate.stores.approvals import ApprovalStore
 
 
@@ -22,14 +22,14 @@ def store(tmp_path: Path) -> Iterator[ApprovalStore]:
 
 
 @pytest.fixture
-def desk(store: ApprovalStore) -> ConsoleDesk:
+def desk(store: ApprovalStore) -> ApprovalActions:
     """A console's desk with one question: ``a1``."""
     asking = a_desk(store)
     assert asking.ask("run.1", held(), "default", time.time()) is None
-    return ConsoleDesk(store)
+    return ApprovalActions(store)
 
 
-def test_it_answers_in_the_name_of_the_user(desk: ConsoleDesk) -> None:
+def test_it_answers_in_the_name_of_the_user(desk: ApprovalActions) -> None:
     decided = desk.decide("a1", approve=True, reason="fine")
 
     assert isinstance(decided, Approval)
@@ -37,7 +37,7 @@ def test_it_answers_in_the_name_of_the_user(desk: ConsoleDesk) -> None:
     assert (decided.decider.by, decided.decider.reason) == (identity(), "fine")
 
 
-def test_pending_and_answered_are_told_apart(desk: ConsoleDesk) -> None:
+def test_pending_and_answered_are_told_apart(desk: ApprovalActions) -> None:
     assert [each.id for each in desk.pending()] == ["a1"]
     assert desk.answered(5) == []
     before = desk.rev()
@@ -52,7 +52,7 @@ def test_pending_and_answered_are_told_apart(desk: ConsoleDesk) -> None:
 def test_questions_of_a_gate_that_is_gone_are_closed_by_looking(tmp_path: Path) -> None:
     store = a_store(tmp_path, alive=lambda _: False)
     assert a_desk(store).ask("run.1", held(), "default", time.time()) is None
-    desk = ConsoleDesk(store)
+    desk = ApprovalActions(store)
 
     assert desk.pending() == []
     assert [each.status for each in desk.answered(5)] == ["withdrawn"]
@@ -62,13 +62,13 @@ def test_questions_of_a_gate_that_is_gone_are_closed_by_looking(tmp_path: Path) 
     desk.close()
 
 
-def test_only_a_whole_id_is_an_id(desk: ConsoleDesk) -> None:
+def test_only_a_whole_id_is_an_id(desk: ApprovalActions) -> None:
     assert isinstance(desk.get("a1"), Approval)
     assert isinstance(desk.get("a"), Refusal)
     assert isinstance(desk.get("zz"), Refusal)
 
 
-def test_a_remembered_decision_is_a_grant_that_can_be_revoked(desk: ConsoleDesk) -> None:
+def test_a_remembered_decision_is_a_grant_that_can_be_revoked(desk: ApprovalActions) -> None:
     desk.decide("a1", approve=True, remember=Remember("session", "tool"))
     (grant,) = desk.grants()
 
@@ -78,7 +78,7 @@ def test_a_remembered_decision_is_a_grant_that_can_be_revoked(desk: ConsoleDesk)
     assert isinstance(desk.revoke(grant.id), Refusal)
 
 
-def test_others_who_are_known_by_other_means_are_counted(desk: ConsoleDesk) -> None:
+def test_others_who_are_known_by_other_means_are_counted(desk: ApprovalActions) -> None:
     now = time.time()
     counted = desk.count("a1", Vote("webhook:ann", approve=True, at=now))
 
@@ -88,7 +88,7 @@ def test_others_who_are_known_by_other_means_are_counted(desk: ConsoleDesk) -> N
 
 
 def test_it_opens_the_store_of_a_state_directory(tmp_path: Path) -> None:
-    desk = open_console_desk(str(tmp_path))
+    desk = open_approval_actions(str(tmp_path))
 
     assert desk.pending() == []
     desk.close()

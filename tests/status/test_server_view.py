@@ -1,17 +1,17 @@
 """What the record tells of servers."""
 
 from thoughtgate.status import server_view as console_servers
-from thoughtgate.status.server_view import ServerBook
+from thoughtgate.status.server_view import ServerSummaries
 
 TOOLS = "tools/list"
 
 
-def listed(book: ServerBook, at: float, **entries: str) -> None:
+def listed(book: ServerSummaries, at: float, **entries: str) -> None:
     book.listed("files", TOOLS, entries=entries, hidden=frozenset({"drop"}), at=at)
 
 
 def test_hidden_entries_are_marked() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     listed(book, 1.0, read="a", drop="b")
     (server,) = book.all()
 
@@ -21,14 +21,14 @@ def test_hidden_entries_are_marked() -> None:
 
 
 def test_a_hidden_entry_without_a_digest_is_known_too() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     listed(book, 1.0)
 
     assert [each.name for each in book.all()[0].hidden] == ["drop"]
 
 
 def test_a_changed_description_is_seen_and_stands_first() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     listed(book, 1.0, read="a", write="x")
     listed(book, 2.0, read="a", write="y")
     server = book.servers["files"]
@@ -40,7 +40,7 @@ def test_a_changed_description_is_seen_and_stands_first() -> None:
 
 
 def test_a_page_of_a_list_forgets_no_other_page() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     listed(book, 1.0, read="a")
     listed(book, 1.1, write="b")
 
@@ -48,7 +48,7 @@ def test_a_page_of_a_list_forgets_no_other_page() -> None:
 
 
 def test_servers_start_and_end() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     book.moved("files", running=True, at=1.0)
     assert [each.running for each in book.all()] == [True]
     book.moved("files", running=False, at=2.0)
@@ -60,7 +60,7 @@ def test_servers_start_and_end() -> None:
 
 
 def test_a_flood_of_servers_is_cut() -> None:
-    book = ServerBook()
+    book = ServerSummaries()
     for number in range(console_servers.MAX_SERVERS + 10):
         book.moved(f"s{number}", running=True, at=1.0)
         book.listed(f"s{number}", TOOLS, entries={}, hidden=frozenset(), at=1.0)

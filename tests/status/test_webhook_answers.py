@@ -10,21 +10,23 @@ from tests.support.approvals import a_desk, a_store, held
 from thoughtgate.channels.webhook_signature import DECISION, sign
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Refusal
-from thoughtgate.status.approval_actions import ConsoleDesk
-from thoughtgate.status.webhook_answers import UNKNOWN, WebhookDesk
+from thoughtgate.status.approval_actions import ApprovalActions
+from thoughtgate.status.webhook_answers import UNKNOWN, WebhookAnswers
 
 KEY = b"key"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> ConsoleDesk:
+def desk(tmp_path: Path) -> ApprovalActions:
     store = a_store(tmp_path)
     workflows = {"default": WorkflowSettings("default", required=2)}
     assert a_desk(store, workflows).ask("run.1", held(), "default", time.time()) is None
-    return ConsoleDesk(store)
+    return ApprovalActions(store)
 
 
-def decide(hook: WebhookDesk, desk: ConsoleDesk, nonce: str, by: str = "ann") -> Approval | Refusal:
+def decide(
+    hook: WebhookAnswers, desk: ApprovalActions, nonce: str, by: str = "ann"
+) -> Approval | Refusal:
     asked = desk.get("a1")
     assert isinstance(asked, Approval)
     body = json.dumps(
@@ -33,8 +35,8 @@ def decide(hook: WebhookDesk, desk: ConsoleDesk, nonce: str, by: str = "ann") ->
     return hook.decide(body, sign(KEY, DECISION, body, nonce, time.time()).headers())
 
 
-def test_a_second_look_at_the_same_message_counts_nothing(desk: ConsoleDesk) -> None:
-    hook = WebhookDesk(desk, {"default": KEY})
+def test_a_second_look_at_the_same_message_counts_nothing(desk: ApprovalActions) -> None:
+    hook = WebhookAnswers(desk, {"default": KEY})
     counted = decide(hook, desk, "n" * 20)
     assert isinstance(counted, Approval)
     assert counted.status == "pending"
@@ -44,6 +46,6 @@ def test_a_second_look_at_the_same_message_counts_nothing(desk: ConsoleDesk) -> 
     desk.close()
 
 
-def test_a_workflow_without_a_key_takes_no_decisions(desk: ConsoleDesk) -> None:
-    assert decide(WebhookDesk(desk, {}), desk, "n" * 20) == Refusal("unsigned", UNKNOWN)
+def test_a_workflow_without_a_key_takes_no_decisions(desk: ApprovalActions) -> None:
+    assert decide(WebhookAnswers(desk, {}), desk, "n" * 20) == Refusal("unsigned", UNKNOWN)
     desk.close()

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.support.approvals import a_store, held
 
 from thoughtgate.core.approval import Approval, Vote
-from thoughtgate.gate.approvals.queue import ApprovalDesk, new_approval_id, task_owner
+from thoughtgate.gate.approvals.queue import ApprovalQueue, new_approval_id, task_owner
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.process_owner import own_name
 
@@ -28,7 +28,7 @@ PATIENCE_S = 20.0
 
 def run(state: str, log: str, die_at: str, task: str) -> None:
     """Ask, wait, spend, run."""
-    desk = ApprovalDesk(
+    desk = ApprovalQueue(
         a_store(Path(state)), {}, own_name(), Redactor(), new_approval_id, policy_version="v1"
     )
     call_id = f"run-{os.getpid()}.1"

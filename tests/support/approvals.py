@@ -9,7 +9,7 @@ from thoughtgate.channels.channel import Channel
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Vote, digest_of
 from thoughtgate.core.judge import OpenCall
-from thoughtgate.gate.approvals.queue import ApprovalDesk
+from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
@@ -83,10 +83,10 @@ def a_desk(
     limits: Limits | None = None,
     redactor: Redactor | None = None,
     policy_version: str = "v1",
-) -> ApprovalDesk:
+) -> ApprovalQueue:
     """Return a desk whose approvals are called a1, a2, ... unless taken."""
     numbers = count(1)
-    return ApprovalDesk(
+    return ApprovalQueue(
         store,
         workflows or {},
         owner or own_name(),

@@ -20,7 +20,7 @@ from tests.support.records import (
 from thoughtgate.cli.app import run
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import TOOLS_LIST, Record, frame_refused, message_seen
-from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.core.run_summary import SUCCEEDED, RunSummary, run_ended, run_started
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record.writer import RecordWriter
 
@@ -73,7 +73,7 @@ def sample_events() -> list[Record]:
         ),
         Record("server_exited", T0, "files", "1", {"server": {"state": "exited"}}),
     ]
-    tally = Tally()
+    tally = RunSummary()
     for record in records:
         tally.count(record)
     return [*records, run_ended(T0 + 9, T0, SUCCEEDED, tally)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.gate.authority import Authority
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
@@ -65,7 +65,7 @@ class Workbench:
 
     def driver(
         self,
-        setup: Setup = Setup("srv", "1"),  # noqa: B008  a tuple, which nobody can change
+        setup: SessionSettings = SessionSettings("srv", "1"),  # noqa: B008  a tuple, which nobody can change
         principal: str = "me",
         *,
         transport: str = STDIO,

@@ -12,7 +12,7 @@ from thoughtgate.core.record_events import (
     Record,
     call_ended,
 )
-from thoughtgate.core.run_summary import SUCCEEDED, Tally, run_ended, run_started
+from thoughtgate.core.run_summary import SUCCEEDED, RunSummary, run_ended, run_started
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record.writer import RecordWriter
 
@@ -161,7 +161,7 @@ def call(number: int, run: str = "run-1", **changes: Any) -> list[Record]:
 def write_run(path: Path, calls: int, *, run: Run = RUN, **options: Any) -> None:
     """Write a whole run to a record."""
     writer = RecordWriter(path, Envelope(run), **options)
-    tally = Tally()
+    tally = RunSummary()
     writer.write([run_started(T0, Policy())])
     for number in range(1, calls + 1):
         records = call(number, run.run_id)

@@ -9,7 +9,7 @@ from tests.support.frames import line as frame
 from thoughtgate.core.commands import ANSWER, NOTICE, PROMPT, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.events import AgentSent, CallJudged, ServerSent
 from thoughtgate.core.session import Session
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.testing.playbook import Playbook, Some
 from thoughtgate.wire.frame import read_frame
@@ -18,7 +18,7 @@ from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 YES = Verdict(FORWARD, "rules")
 NO = Verdict(DENY, "rules", "governance_denied", "secret rule text", "rules[3]")
 ASK = Verdict(APPROVE, "rules", workflow="ops")
-SETUP = Setup("srv", "1", timeout_s=60, max_held=2, max_open=5)
+SETUP = SessionSettings("srv", "1", timeout_s=60, max_held=2, max_open=5)
 
 
 def new_session(**changes: Any) -> Session:

@@ -14,11 +14,11 @@ from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import CallJudged, Event
 from thoughtgate.core.judge import Decision, Judge, OpenCall
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import RecordError
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
-from thoughtgate.gate.poll_loop import Shim
+from thoughtgate.gate.poll_loop import PollLoop
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.policy.policy import Policy
@@ -155,10 +155,10 @@ class ShimBench:
     def __init__(self, policy: Policy, **setup: Any) -> None:
         self.ledger = Ledger()
         self.desk = SlowDesk()
-        self.governor = Governor(Judge(policy, "run"), self.ledger, Run("run"), desk=self.desk)
+        self.governor = Governor(Judge(policy, "run"), self.ledger, Run("run"), approvals=self.desk)
         self.authority = LateAuthority(self.governor)
-        made = Setup("srv", "1", **setup)
-        self.shim = Shim(["server"], made, self.authority, {}, "agent")
+        made = SessionSettings("srv", "1", **setup)
+        self.shim = PollLoop(["server"], made, self.authority, {}, "agent")
         # The outlets are all that the bench changes of a shim.
         to_agent: Any = Capture(self.ledger, TOLD)
         self.shim._to_agent = self.shim._agent._to_agent = to_agent

@@ -7,7 +7,7 @@ import pytest
 from thoughtgate.core.commands import ToAgent, ToServer, WriteRecord
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.session import Session
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.testing.playbook import Playbook, Some
 
 
@@ -52,7 +52,7 @@ def test_commands_of_different_kinds_are_never_the_same() -> None:
 
 def test_the_real_session_can_be_played() -> None:
     line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    session = Session(Setup("s", "1"))
+    session = Session(SessionSettings("s", "1"))
 
     Playbook(session).when(AgentSent(line, 0.0)).then(
         Some(WriteRecord), Some(ToServer, lambda command: command.data == line)

@@ -11,7 +11,7 @@ from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.child_process import ChildCommand, server_environment
-from thoughtgate.upstream.client import Upstream, wanted_changes
+from thoughtgate.upstream.client import ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.wire.message import Fault, Message
@@ -50,11 +50,13 @@ def carrier(entry: dict[str, Any]) -> StdioCarrier:
 
 
 def run(
-    entry: dict[str, Any], work: Callable[[Upstream, Listener], Awaitable[Any]], **declared: Any
+    entry: dict[str, Any],
+    work: Callable[[ServerConnection, Listener], Awaitable[Any]],
+    **declared: Any,
 ) -> Any:
     async def main() -> Any:
         listener = Listener()
-        upstream = Upstream(carrier(entry), listener)
+        upstream = ServerConnection(carrier(entry), listener)
         async with asyncio.timeout(10):
             await upstream.open(declared)
             try:
@@ -69,7 +71,7 @@ def run(
     ("era", "version"), [("both", "2026-07-28"), ("modern", "2026-07-28"), ("legacy", "2025-11-25")]
 )
 def test_each_server_is_spoken_to_in_its_own_revision(era: str, version: str) -> None:
-    async def work(upstream: Upstream, _: Listener) -> tuple[str, bool, str]:
+    async def work(upstream: ServerConnection, _: Listener) -> tuple[str, bool, str]:
         reply = await upstream.ask("tools/call", {"name": "echo", "arguments": {"text": "hi"}})
         text: str = reply.body["result"]["content"][0]["text"]
         return upstream.version, "tools" in upstream.capabilities, text
@@ -78,7 +80,7 @@ def test_each_server_is_spoken_to_in_its_own_revision(era: str, version: str) ->
 
 
 def test_a_server_that_is_silent_on_discover_is_initialized_beside_it() -> None:
-    async def work(upstream: Upstream, _: Listener) -> str:
+    async def work(upstream: ServerConnection, _: Listener) -> str:
         return str(upstream.server_info["name"])
 
     assert run(odd("slowstart"), work) == "slowstart"
@@ -93,7 +95,7 @@ def test_a_server_that_exits_while_it_is_opened_is_gone() -> None:
 
 
 def test_who_waits_is_told_when_the_server_dies() -> None:
-    async def work(upstream: Upstream, listener: Listener) -> list[str]:
+    async def work(upstream: ServerConnection, listener: Listener) -> list[str]:
         with pytest.raises(PeerGone, match="exited with code 70"):
             await upstream.ask("tools/call", {"name": "fail", "arguments": {}})
         with pytest.raises(PeerGone):
@@ -106,7 +108,7 @@ def test_who_waits_is_told_when_the_server_dies() -> None:
 def test_giving_up_on_a_request_cancels_it_at_the_server(tmp_path: Any) -> None:
     log = tmp_path / "log"
 
-    async def work(upstream: Upstream, _: Listener) -> int:
+    async def work(upstream: ServerConnection, _: Listener) -> int:
         asked = asyncio.ensure_future(
             upstream.ask("tools/call", {"name": "slow", "arguments": {"seconds": 60}})
         )
@@ -122,7 +124,7 @@ def test_giving_up_on_a_request_cancels_it_at_the_server(tmp_path: Any) -> None:
 
 
 def test_noise_is_refused_and_answers_still_come() -> None:
-    async def work(upstream: Upstream, listener: Listener) -> tuple[bool, list[str]]:
+    async def work(upstream: ServerConnection, listener: Listener) -> tuple[bool, list[str]]:
         reply = await upstream.ask("tools/list", {})
         return "result" in reply.body, sorted({fault.kind for fault in listener.refused})
 
@@ -130,7 +132,7 @@ def test_noise_is_refused_and_answers_still_come() -> None:
 
 
 def test_questions_and_progress_find_their_listener() -> None:
-    async def work(upstream: Upstream, listener: Listener) -> tuple[list[Any], str]:
+    async def work(upstream: ServerConnection, listener: Listener) -> tuple[list[Any], str]:
         seen: list[Any] = []
         await upstream.ask(
             "tools/call",
@@ -164,7 +166,7 @@ def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
         pid = 0
         exit_code: int | None = None
 
-        async def open(self, upstream: Upstream) -> None:
+        async def open(self, upstream: ServerConnection) -> None:
             self.upstream = upstream
 
         def send(self, body: dict[str, Any]) -> None:
@@ -180,7 +182,7 @@ def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
         async def close(self) -> None: ...
 
     async def main() -> None:
-        upstream = Upstream(Still(), Listener())
+        upstream = ServerConnection(Still(), Listener())
         await upstream.open({})
         with pytest.raises(PeerError, match="could not be read safely"):
             await upstream.ask("tools/list", {})

@@ -17,7 +17,7 @@ from thoughtgate.core.events import Event, ServerSent
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerError
 from thoughtgate.transports.child_process import ChildCommand
-from thoughtgate.upstream.multiplexer import Mux
+from thoughtgate.upstream.multiplexer import Multiplexer
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
 
@@ -83,8 +83,8 @@ def _mux(
     *args: str,
     command: str = sys.executable,
     told: list[Record] | None = None,
-) -> Mux:
-    return Mux(
+) -> Multiplexer:
+    return Multiplexer(
         ServerSettings("kid"),
         ChildCommand(command, ("-c", program, *args), dict(os.environ)),
         is_shared=True,
@@ -194,7 +194,7 @@ pathlib.Path(sys.argv[1], str(os.getpid())).touch()
 """
 
 
-def _counted(starts: Path, program: str) -> Mux:
+def _counted(starts: Path, program: str) -> Multiplexer:
     """Return a mux for a program of which every process leaves a file."""
     starts.mkdir()
     return _mux(_COUNTED + program, str(starts))

@@ -10,7 +10,7 @@ from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerGone
 from thoughtgate.transports.child_process import ChildCommand
-from thoughtgate.upstream.client import Upstream
+from thoughtgate.upstream.client import ServerConnection
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 
@@ -26,7 +26,7 @@ def test_a_command_that_does_not_exist_is_gone() -> None:
     async def main() -> None:
         carrier = StdioCarrier("x", ChildCommand("/nonexistent"), ServerLog())
         with pytest.raises(PeerGone, match="No such file"):
-            await Upstream(carrier, Nobody()).open({})
+            await ServerConnection(carrier, Nobody()).open({})
         with pytest.raises(PeerGone):
             carrier.send({})
 
@@ -40,7 +40,7 @@ def test_the_log_is_kept_and_nothing_is_left_after_closing() -> None:
         log = ServerLog()
         command = ChildCommand(entry["command"], tuple(entry["args"]), dict(os.environ))
         carrier = StdioCarrier("x", command, log, grace_s=0.1)
-        upstream = Upstream(carrier, Nobody())
+        upstream = ServerConnection(carrier, Nobody())
         await upstream.open({})
         pid = upstream.pid
         assert not carrier.abandon(1)

@@ -10,7 +10,7 @@ from tests.support.consoles import Client, LocalConsole
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.judge import OpenCall
-from thoughtgate.gate.approvals.queue import ApprovalDesk
+from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.stores.approvals import ApprovalStore
 
@@ -28,7 +28,7 @@ class Gate:
 
     def __init__(self, store: ApprovalStore) -> None:
         self.store = store
-        self.desk: ApprovalDesk = a_desk(store, WORKFLOWS)
+        self.approvals: ApprovalQueue = a_desk(store, WORKFLOWS)
         self._calls = 0
 
     def hold(
@@ -44,13 +44,15 @@ class Gate:
             "files", "tool", tool, arguments or {"path": f"/tmp/{self._calls}"}, session="s1"
         )
         verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
-        asked = self.desk.ask(call_id, OpenCall(call, verdict, time.time()), workflow, time.time())
+        asked = self.approvals.ask(
+            call_id, OpenCall(call, verdict, time.time()), workflow, time.time()
+        )
         assert asked is None
-        return str(self.desk.facts(call_id)["approval_id"])
+        return str(self.approvals.facts(call_id)["approval_id"])
 
     def decided(self) -> dict[str, bool]:
         """Return what was decided since the last look: yes or no, by call id."""
-        return {call_id: one.approved for call_id, one in self.desk.poll(time.time())}
+        return {call_id: one.approved for call_id, one in self.approvals.poll(time.time())}
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_a_record_can_be_named(tmp_path: Path) -> None:
     made = make_console(loaded, {}, str(tmp_path), 1, record=str(tmp_path / "x.jsonl"))
 
     assert made.context.record.path == tmp_path / "x.jsonl"
-    made.context.desk.close()
+    made.context.approvals.close()
 
 
 async def _open(loaded: object, state: Path, port: int) -> None:

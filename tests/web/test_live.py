@@ -94,7 +94,7 @@ def test_a_stream_ends_with_its_session(
 ) -> None:
     stream = streams(client, "/live")
     stream.next("inbox")
-    console.console.context.desk.clock = lambda: 1e12
+    console.console.context.approvals.clock = lambda: 1e12
 
     while stream.answer.readline():
         pass

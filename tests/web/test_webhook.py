@@ -29,7 +29,7 @@ approval:
 def gate(tmp_path: Path) -> Iterator[Gate]:
     store = a_store(tmp_path)
     gate = Gate(store)
-    gate.desk.reload(
+    gate.approvals.reload(
         {
             "hook": WorkflowSettings("hook", channel="webhook"),
             "default": WorkflowSettings("default"),
@@ -180,7 +180,7 @@ def test_a_huge_body_is_not_read(hooked: LocalConsole) -> None:
 
 def test_a_late_decision_is_told_why(hooked: LocalConsole, gate: Gate) -> None:
     ident = gate.hold(workflow="hook")
-    gate.desk.withdraw("run.1", "the caller is gone", time.time())
+    gate.approvals.withdraw("run.1", "the caller is gone", time.time())
     answer = send(hooked, decision(gate, ident))
 
     assert answer.status == 409

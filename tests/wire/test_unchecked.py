@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 from tests.support.session_play import YES, agent, judged, new_session, server
 
 from thoughtgate.core.commands import JudgeCall, ToAgent, ToServer, WriteRecord
-from thoughtgate.core.judge import Judge, OpenCall, Question, Ruling
+from thoughtgate.core.judge import CallRequest, Judge, OpenCall, Ruling
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import Asked
+from thoughtgate.core.session_replies import PendingRequest
 from thoughtgate.policy.call import FORWARD, Call
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.message import Message
@@ -35,7 +35,7 @@ def test_every_value_of_a_call_from_the_question_to_the_answer_is_whole() -> Non
     session, judge = new_session(), Judge(Policy(default=FORWARD), "run")
     asks = session.receive(agent(CALL))
     (question,) = (one for one in asks if type(one) is JudgeCall)
-    asked = Question("srv", "1", "me", question.method, question.named, 9, "mcp_http", 0.0)
+    asked = CallRequest("srv", "1", "me", question.method, question.named, 9, "mcp_http", 0.0)
     ruling = judge.judge(asked)
     held = judge.open_call(ruling.call_id)
     assert held is not None
@@ -52,6 +52,6 @@ def test_every_value_of_a_call_from_the_question_to_the_answer_is_whole() -> Non
     ]  # fmt: skip
     assert all(len(value) == len(type(value)._fields) for value in seen)
     assert {type(value) for value in seen} == {
-        Asked, Call, JudgeCall, Message, Named, OpenCall, Record, Ruling, ToAgent, ToServer,
+        PendingRequest, Call, JudgeCall, Message, Named, OpenCall, Record, Ruling, ToAgent, ToServer,
         WriteRecord,
     }  # fmt: skip

@@ -14,7 +14,7 @@ from thoughtgate.cli.options import (
     read_config,
 )
 from thoughtgate.cli.output import say as say_on_stderr
-from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
 
@@ -72,7 +72,7 @@ def proxy(
 
     environ = dict(os.environ)
     loaded = read_config(config, profile=profile)
-    say = voice("proxy", loaded, say_on_stderr)
+    say = operator_messages("proxy", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))

@@ -16,7 +16,7 @@ from thoughtgate.cli.options import (
 )
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
 
@@ -70,7 +70,7 @@ def serve(
     if level:
         require_choice("--log-level", level, LEVELS)
     loaded = read_config(config, profile=profile)
-    say = voice("serve", loaded, say_on_stderr)
+    say = operator_messages("serve", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     from thoughtgate.hub.run import ServePlan, run_serve

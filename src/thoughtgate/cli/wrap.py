@@ -17,7 +17,7 @@ from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.open_governor import record_place
-from thoughtgate.gate.operator_log import json_log, voice
+from thoughtgate.gate.operator_log import json_log, operator_messages
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.gate.tracing import both
 from thoughtgate.service.service import Governance
@@ -166,7 +166,7 @@ def _surroundings(
 
     return Surroundings(
         environ,
-        voice("wrap", loaded, say_on_stderr),
+        operator_messages("wrap", loaded, say_on_stderr),
         read_again,
         console=console if loaded.settings.console.enabled else None,
         observe=both(
@@ -186,7 +186,7 @@ def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
 
 
 def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
-    say = voice("wrap", loaded, say_on_stderr)
+    say = operator_messages("wrap", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
@@ -204,7 +204,7 @@ def _print_end(
     ]
     if counts["calls_would_block"]:
         totals.append(f"{counts['calls_would_block']} would have been refused in production")
-    say = voice("wrap", loaded, say_on_stderr)
+    say = operator_messages("wrap", loaded, say_on_stderr)
     say(", ".join(totals))
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:

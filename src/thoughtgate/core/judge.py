@@ -67,7 +67,7 @@ _DIGEST: Final = 16
 _NOTHING: Final[dict[str, Json]] = {}
 
 
-class Question(NamedTuple):
+class CallRequest(NamedTuple):
     """A request that needs a verdict, and who asks."""
 
     server: str
@@ -156,7 +156,7 @@ class Judge:
         """Return a call that has not ended, or None."""
         return self._open.get(call_id)
 
-    def judge(self, question: Question) -> Ruling:
+    def judge(self, question: CallRequest) -> Ruling:
         """Judge a request. A request that names several things needs all of them."""
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
@@ -263,7 +263,9 @@ class Judge:
         }
         return withheld, Record(TOOLS_LIST, at, server, session, body)
 
-    def _first_objection(self, question: Question, calls: tuple[Call, ...]) -> tuple[Call, Verdict]:
+    def _first_objection(
+        self, question: CallRequest, calls: tuple[Call, ...]
+    ) -> tuple[Call, Verdict]:
         objection: tuple[Call, Verdict] | None = None
         for call in calls:
             verdict = self._evaluate(call, question.at)
@@ -322,7 +324,7 @@ class Judge:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
 
-    def _call(self, question: Question, named: Named) -> Call:
+    def _call(self, question: CallRequest, named: Named) -> Call:
         try:
             text = canonical_quickly(named.arguments)
             digest = sha256(text.encode()).hexdigest()
@@ -363,7 +365,7 @@ class Judge:
             "args_hash": call.args_hash,
         }
 
-    def _start_record(self, call_id: str, call: Call, question: Question) -> Record:
+    def _start_record(self, call_id: str, call: Call, question: CallRequest) -> Record:
         params = question.params
         said = {
             "call_id": call_id,
@@ -402,7 +404,7 @@ class Judge:
         return {"truncated": True, "args_preview": cut + TRUNCATED}
 
     def _decision_record(
-        self, call_id: str, call: Call, verdict: Verdict, question: Question
+        self, call_id: str, call: Call, verdict: Verdict, question: CallRequest
     ) -> Record:
         if self._said_by is not self.policy or len(self._said) > MAX_SAID:
             self._said_by = self.policy

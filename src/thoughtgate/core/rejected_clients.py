@@ -19,14 +19,14 @@ _TOLD_IN: Final = {AGENT_AUTH_REJECTED: "agent", FRAME_REFUSED: "frame"}
 """The member of each type that says what happened."""
 
 
-def is_strangers(record: Record) -> bool:
+def is_rejected_client(record: Record) -> bool:
     """Tell whether somebody who has shown nothing of himself can cause an event."""
     if record.type == FRAME_REFUSED:
         return bool(record.body["frame"]["check"] == UNREAD_HTTP)
     return record.type == AGENT_AUTH_REJECTED
 
 
-class Strangers:
+class RejectedClients:
     """Counts what strangers cause, and says what of it is written."""
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
 
 
-class Tally:
+class RunSummary:
     """Counts the records of one run."""
 
     def __init__(self) -> None:
@@ -157,7 +157,13 @@ def run_profile(started: Record) -> str:
 
 
 def run_ended(
-    at: float, started_at: float, status: str, tally: Tally, *, server: str = "", reason: str = ""
+    at: float,
+    started_at: float,
+    status: str,
+    tally: RunSummary,
+    *,
+    server: str = "",
+    reason: str = "",
 ) -> Record:
     """The last record of a run: how it ended, and the sums. ``status`` is one of ``STATUSES``."""
     run: dict[str, Any] = {

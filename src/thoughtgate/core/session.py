@@ -1,8 +1,6 @@
 """One agent and one server talking through the gate: what may pass, and what is still open.
 
-A session knows frames, ids and who waits for what. It does not know rules: it asks
-with ``JudgeCall`` and ``ScreenList`` and is told. It does not know pipes, sockets or
-clocks: frames and times come in as events, bytes go out as commands.
+It knows frames, ids and who waits for what; not rules, pipes, sockets or clocks.
 """
 
 from typing import Any, Final
@@ -56,10 +54,10 @@ from thoughtgate.core.session_replies import (
     STOPPING,
     STRAY,
     UNREADABLE,
-    Asked,
-    Clerk,
     OfferedList,
-    Setup,
+    PendingRequest,
+    SessionReplies,
+    SessionSettings,
     sent,
     task_reply,
     tell_progress,
@@ -67,7 +65,7 @@ from thoughtgate.core.session_replies import (
     traced,
 )
 from thoughtgate.core.task import names_our_task, wants_task
-from thoughtgate.core.task_calls import TaskedCalls
+from thoughtgate.core.task_calls import TaskCalls
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
@@ -80,15 +78,15 @@ from thoughtgate.wire.unchecked import unchecked
 class Session:
     """The state of one connection. ``receive`` is the only way in."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: SessionSettings) -> None:
         self.setup = setup
-        self._clerk = Clerk(setup)
-        self._waiting: dict[RequestId, Asked] = {}
+        self._replies = SessionReplies(setup)
+        self._waiting: dict[RequestId, PendingRequest] = {}
         """Requests of the agent without a verdict, or held."""
-        self._abandoned: dict[RequestId, Asked] = {}
+        self._abandoned: dict[RequestId, PendingRequest] = {}
         """Requests nobody waits for whose verdict is still to come: their ids stay taken, so that
         no other call can inherit the verdict."""
-        self._open: dict[RequestId, Asked] = {}
+        self._open: dict[RequestId, PendingRequest] = {}
         """Requests of the agent that the server works on."""
         self._late: dict[RequestId, float] = {}
         """Requests that ended before the server answered, and when: their ids stay taken too, so
@@ -104,7 +102,7 @@ class Session:
         self._taken = (self._waiting, self._open, self._late, self._offered, self._abandoned)
         self._passing = (*self._taken[:-1], self._served, self._tokens)
         """What ends with the server."""
-        self._tasked = TaskedCalls()
+        self._tasked = TaskCalls()
         self.prompts = Elicitations()
         self._held = 0
         self._agent_gone = False
@@ -149,7 +147,7 @@ class Session:
         if message is None:
             message = read_frame(line)
         if isinstance(message, Fault):
-            return self._clerk.refused(message, line, at, AGENT_TO_SERVER)
+            return self._replies.refused(message, line, at, AGENT_TO_SERVER)
         if message.shape == REQUEST:
             return self._agent_asked(message, at, shown)
         if message.shape == NOTIFICATION:
@@ -170,23 +168,24 @@ class Session:
             fault = fault or Fault("invalid_params", named, "wrong_params", ident)
             named = []
         if fault is not None:
-            return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
+            return self._replies.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         name = named[0].name if named else ""
         has_meta = META in params
         token = progress_token(params) if has_meta else None
         modern = has_meta and is_modern(params)
         asked = unchecked(
-            Asked, (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown)
+            PendingRequest,
+            (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown),
         )
         gone = self._server_gone
         if gone is not None:
-            refusal = self._clerk.failed(ident, asked, gone.kind, at, text=gone.reason)
-            return [self._clerk.seen(message, at, AGENT_TO_SERVER), *refusal]
+            refusal = self._replies.failed(ident, asked, gone.kind, at, text=gone.reason)
+            return [self._replies.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
             self._waiting[ident] = asked
             size = len(message.raw)
             return [unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at))]
-        seen = self._clerk.seen(message, at, AGENT_TO_SERVER)
+        seen = self._replies.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
             self._waiting[ident] = asked
@@ -204,18 +203,18 @@ class Session:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
-    def _send_on(self, ident: RequestId, asked: Asked) -> None:
+    def _send_on(self, ident: RequestId, asked: PendingRequest) -> None:
         self._open[ident] = asked
         if asked.token is not None:
             self._tokens[asked.token] = ident
 
-    def _close(self, ident: RequestId) -> Asked | None:
+    def _close(self, ident: RequestId) -> PendingRequest | None:
         asked = self._open.pop(ident, None)
         if asked is not None and asked.token is not None:
             self._tokens.pop(asked.token, None)
         return asked
 
-    def _close_early(self, ident: RequestId, at: float) -> Asked | None:
+    def _close_early(self, ident: RequestId, at: float) -> PendingRequest | None:
         """Close a request that the server has and may still answer."""
         asked = self._close(ident)
         if asked is not None:
@@ -225,9 +224,9 @@ class Session:
     def _agent_notified(self, message: Message, at: float) -> list[Command]:
         if message.method in methods.NEEDS_ID or methods.is_variant(message.method):
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
-            return self._clerk.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
+            return self._replies.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
         commands: list[Command] = [
-            self._clerk.seen(message, at, AGENT_TO_SERVER),
+            self._replies.seen(message, at, AGENT_TO_SERVER),
             ToServer(message.raw, None, message),
         ]
         if message.method == methods.CANCELLED:
@@ -243,22 +242,22 @@ class Session:
         if waiting is not None:
             return self._give_up(ident, waiting, "the caller cancelled", at)
         asked = self._close_early(ident, at)
-        return [] if asked is None else self._clerk.ended(asked, at, CANCELLED, 0)
+        return [] if asked is None else self._replies.ended(asked, at, CANCELLED, 0)
 
     def _agent_answered(self, message: Message, at: float) -> list[Command]:
         answered = self.prompts.take(message, at)
         if answered is not None:
-            return [self._clerk.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
+            return [self._replies.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
         method = self._served.pop(message.id, None) if message.id is not None else None
         if method is None:
             return self._unasked(message, at, AGENT_TO_SERVER)
-        seen = self._clerk.seen(message, at, AGENT_TO_SERVER, method)
+        seen = self._replies.seen(message, at, AGENT_TO_SERVER, method)
         return [seen, ToServer(message.raw, None, message)]
 
     def _unasked(self, message: Message, at: float, direction: str) -> list[Command]:
         """A response to an id that was never asked is dropped and recorded."""
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-        return self._clerk.refused(fault, message.raw, at, direction, message)
+        return self._replies.refused(fault, message.raw, at, direction, message)
 
     # Frames from the server.
 
@@ -274,7 +273,7 @@ class Session:
             return self._server_asked(message, at)
         if message.shape == NOTIFICATION:
             self._keep_alive(message, at)
-            seen = self._clerk.seen(message, at, SERVER_TO_AGENT)
+            seen = self._replies.seen(message, at, SERVER_TO_AGENT)
             return [seen, ToAgent(message.raw, None, NOTICE)]
         return self._server_answered(message, at)
 
@@ -283,9 +282,9 @@ class Session:
         assert ident is not None
         fault = self._not_free(ident, (self._served,))
         if fault is not None:
-            return self._clerk.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
+            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         self._served[ident] = message.method
-        seen = self._clerk.seen(message, at, SERVER_TO_AGENT)
+        seen = self._replies.seen(message, at, SERVER_TO_AGENT)
         return [seen, ToAgent(message.raw, None, PROMPT)]
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
@@ -304,7 +303,7 @@ class Session:
                 offered = tuple(entry for entry in entries if type(entry) is dict)
                 return [ScreenList(ident, asked.method, offered, at)]
         if not asked.call_id:
-            seen = self._clerk.seen(message, at, SERVER_TO_AGENT, asked.method)
+            seen = self._replies.seen(message, at, SERVER_TO_AGENT, asked.method)
             if asked.method == methods.TASKS_LIST:
                 self._waiting[ident] = asked._replace(message=message)
                 return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
@@ -315,10 +314,10 @@ class Session:
         return self._answer_call(ident, asked, message.body, message.raw, at)
 
     def _answer_call(
-        self, ident: RequestId, asked: Asked, body: dict[str, Any], raw: bytes, at: float
+        self, ident: RequestId, asked: PendingRequest, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        ended = self._clerk.ended(asked, at, status, len(raw), error, is_error=says_error(body))
+        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=says_error(body))
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
@@ -328,7 +327,7 @@ class Session:
         if asked is None:
             return []
         if body is None:
-            return self._clerk.failed(key, asked, "internal_error", at, text=UNREADABLE)
+            return self._replies.failed(key, asked, "internal_error", at, text=UNREADABLE)
         return self._answer_call(key, asked, body, render(body), at)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
@@ -339,13 +338,13 @@ class Session:
         if unread or fault.check in STRAY:
             # Nothing says that the server waits for an answer to this.
             fault = fault._replace(answerable=False)
-        commands = self._clerk.refused(fault, line, at, SERVER_TO_AGENT)
+        commands = self._replies.refused(fault, line, at, SERVER_TO_AGENT)
         asked = self._close(answered) if is_answer and answered is not None else None
         if asked is None or answered is None:
             return commands
-        if self._clerk.passes(fault):
-            return [*commands, *self._clerk.ended(asked, at, OK, len(line))]
-        failed = self._clerk.failed(answered, asked, "internal_error", at, text=UNREADABLE)
+        if self._replies.passes(fault):
+            return [*commands, *self._replies.ended(asked, at, OK, len(line))]
+        failed = self._replies.failed(answered, asked, "internal_error", at, text=UNREADABLE)
         return [*commands, *failed]
 
     def _keep_alive(self, message: Message, at: float) -> None:
@@ -383,7 +382,7 @@ class Session:
             self._send_on(key, sent(asked, at, call_id, verdict.redact))
             return [*closed, unchecked(ToServer, (message.raw, key, message))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
-        return [*closed, *self._clerk.denied(key, asked, verdict, at)]
+        return [*closed, *self._replies.denied(key, asked, verdict, at)]
 
     def _judged_too_late(self, event: CallJudged) -> list[Command]:
         """Nobody waits any more: the call is not made, and the record says so."""
@@ -392,13 +391,13 @@ class Session:
             return []
         asked = asked._replace(call_id=event.call_id)
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
-        return self._clerk.ended(asked, event.at, CANCELLED, 0, error)
+        return self._replies.ended(asked, event.at, CANCELLED, 0, error)
 
-    def _hold(self, event: CallJudged, asked: Asked) -> list[Command]:
+    def _hold(self, event: CallJudged, asked: PendingRequest) -> list[Command]:
         if self._held >= self.setup.max_held:
             del self._waiting[event.key]
             verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
-            return self._clerk.denied(event.key, asked, verdict, event.at)
+            return self._replies.denied(event.key, asked, verdict, event.at)
         self._held += 1
         asked = self._waiting[event.key] = asked._replace(held_since=event.at)
         if self._agent_gone:
@@ -432,7 +431,7 @@ class Session:
             self._tasked.hold(asked)
             return [reply]
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": "no task"}
-        ended = self._clerk.ended(asked, event.at, ERROR, len(reply.data), error)
+        ended = self._replies.ended(asked, event.at, ERROR, len(reply.data), error)
         withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
         return [withdraw, *ended, reply]
 
@@ -446,7 +445,7 @@ class Session:
             return [ToServer(asked.message.raw, event.key, asked.message)]
         return [task_reply(event.key, event.body or {})]
 
-    def _task_judged(self, asked: Asked, event: CallJudged) -> list[Command]:
+    def _task_judged(self, asked: PendingRequest, event: CallJudged) -> list[Command]:
         """A person has decided on a call whose caller polls for it: it runs now, or never."""
         asked = asked._replace(redact=event.verdict.redact)
         if event.verdict.trace and asked.message is not None:
@@ -455,10 +454,10 @@ class Session:
         ident = message.id
         assert ident is not None
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
-            return self._clerk.denied(ident, asked, event.verdict, event.at)
+            return self._replies.denied(ident, asked, event.verdict, event.at)
         if self._server_gone is not None:
             gone = self._server_gone
-            return self._clerk.failed(ident, asked, gone.kind, event.at, text=gone.reason)
+            return self._replies.failed(ident, asked, gone.kind, event.at, text=gone.reason)
         self._send_on(ident, sent(asked, event.at, asked.call_id, asked.redact))
         return [ToServer(message.raw, ident, message)]
 
@@ -474,7 +473,7 @@ class Session:
         if (asked := self._close(key)) is None:
             return []
         why = {"reason": reason} if reason else None
-        return self._clerk.failed(key, asked, kind, at, text=text, details=why)
+        return self._replies.failed(key, asked, kind, at, text=text, details=why)
 
     # Ends.
 
@@ -488,7 +487,7 @@ class Session:
         for asked in self._tasked.take_all():
             commands.append(Withdraw(asked.call_id, asked.call_id, CALLER_GONE))
             error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
-            commands += self._clerk.ended(asked, event.at, CANCELLED, 0, error)
+            commands += self._replies.ended(asked, event.at, CANCELLED, 0, error)
         return commands
 
     def _gate_stopping(self, event: GateStopping) -> list[Command]:
@@ -500,7 +499,7 @@ class Session:
             self._held -= 1
             commands.append(Withdraw(key, asked.call_id, STOPPING))
             commands += self.prompts.close(asked.call_id)
-            commands += self._clerk.denied(key, asked, verdict, event.at)
+            commands += self._replies.denied(key, asked, verdict, event.at)
         return commands
 
     def _caller_left(self, event: CallerGone) -> list[Command]:
@@ -513,7 +512,7 @@ class Session:
         if opened is None or not opened.modern:
             return []
         self._close_early(key, at)
-        ended = self._clerk.ended(opened, at, CANCELLED, 0)
+        ended = self._replies.ended(opened, at, CANCELLED, 0)
         return [*ended, to_server_frame(render_cancelled(key, CALLER_GONE))]
 
     def _server_left(self, event: ServerGone) -> list[Command]:
@@ -526,7 +525,7 @@ class Session:
         lost = {**self._waiting, **self._open}
         lost.update((key, offered.asked) for key, offered in self._offered.items())
         for key, asked in lost.items():
-            commands += self._clerk.failed(key, asked, event.kind, event.at, text=event.reason)
+            commands += self._replies.failed(key, asked, event.kind, event.at, text=event.reason)
         for key, asked in self._waiting.items():
             if not asked.call_id:
                 self._abandoned[key] = asked._replace(message=None)
@@ -535,18 +534,20 @@ class Session:
         self._held = 0
         return commands
 
-    def _give_up(self, key: RequestId, asked: Asked, reason: str, at: float) -> list[Command]:
+    def _give_up(
+        self, key: RequestId, asked: PendingRequest, reason: str, at: float
+    ) -> list[Command]:
         """The caller no longer waits: whatever a person says now, the call is not made."""
         del self._waiting[key]
         if asked.call_id and asked.message is not None and asked.message.shape != REQUEST:
             # It has run, and only its answer is still being masked.
-            return self._clerk.ended(asked, at, CANCELLED, 0)
+            return self._replies.ended(asked, at, CANCELLED, 0)
         if not asked.call_id:
             self._abandoned[key] = asked._replace(message=None)
             return []
         error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
         self._held -= 1
-        ended = self._clerk.ended(asked, at, CANCELLED, 0, error)
+        ended = self._replies.ended(asked, at, CANCELLED, 0, error)
         return [Withdraw(key, asked.call_id, reason), *self.prompts.close(asked.call_id), *ended]
 
     # Time.
@@ -572,7 +573,7 @@ class Session:
         assert asked is not None
         kind = "tool_call_timeout"
         error = {"class": "timeout", "kind": kind, "message": "no answer in time"}
-        told = self._clerk.failed(key, asked, kind, at, error=error, status=TIMEOUT)
+        told = self._replies.failed(key, asked, kind, at, error=error, status=TIMEOUT)
         return [*told, to_server_frame(render_cancelled(key, "no answer in time"))]
 
     def _forget_late(self, before: float) -> None:

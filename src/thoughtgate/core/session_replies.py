@@ -57,7 +57,7 @@ UNSENT: Final = frozenset({"service_unavailable", "approval_withdrawn", "not_exp
 """Kinds of error that say that the gate itself did not send a request on: no server has seen it."""
 
 
-class Setup(NamedTuple):
+class SessionSettings(NamedTuple):
     """What a session is told about itself."""
 
     server: str
@@ -71,7 +71,7 @@ class Setup(NamedTuple):
     """Whether an error says which server it is about, where callers know several."""
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request of the agent that has no answer yet: before its verdict, held, or at the server."""
 
     message: Message | None
@@ -105,12 +105,14 @@ class OfferedList(NamedTuple):
 
     message: Message
     listing: Listing
-    asked: Asked
+    asked: PendingRequest
 
 
-def sent(asked: Asked, at: float, call_id: str, redact: bool) -> Asked:
+def sent(asked: PendingRequest, at: float, call_id: str, redact: bool) -> PendingRequest:
     """Return a request as it is once the server has it; built anew, as every call passes here."""
-    return unchecked(Asked, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12]))
+    return unchecked(
+        PendingRequest, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12])
+    )
 
 
 def traced(message: Message, trace: str) -> Message:
@@ -131,7 +133,7 @@ def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
     return ToAgent(reply, key, ANSWER, refusal_kind(body))
 
 
-def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:
+def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[Command]:
     """Send progress with the caller's own token on each held call that is due for it."""
     commands: list[Command] = []
     for key, asked in waiting.items():
@@ -145,10 +147,10 @@ def tell_progress(waiting: dict[RequestId, Asked], at: float) -> list[Command]:
     return commands
 
 
-class Clerk:
+class SessionReplies:
     """Words what one session says."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: SessionSettings) -> None:
         self._setup = setup
         self._refusals = 0
 
@@ -212,7 +214,9 @@ class Clerk:
             )
         return commands
 
-    def denied(self, key: RequestId, asked: Asked, verdict: Verdict, at: float) -> list[Command]:
+    def denied(
+        self, key: RequestId, asked: PendingRequest, verdict: Verdict, at: float
+    ) -> list[Command]:
         """Tell the caller that its call is not made, and nothing about the rules."""
         details: dict[str, Any] = {}
         if verdict.retry_after_s:
@@ -225,7 +229,7 @@ class Clerk:
     def failed(
         self,
         key: RequestId,
-        asked: Asked,
+        asked: PendingRequest,
         kind: str,
         at: float,
         *,
@@ -259,7 +263,7 @@ class Clerk:
 
     def ended(
         self,
-        asked: Asked,
+        asked: PendingRequest,
         at: float,
         status: str,
         size: int,

@@ -8,37 +8,37 @@ what the server says then belongs to the task, not to the agent's line.
 import json
 
 from thoughtgate.core.commands import ANSWER, Command, EndTask, ToAgent
-from thoughtgate.core.session_replies import Asked
+from thoughtgate.core.session_replies import PendingRequest
 from thoughtgate.core.task import without_task
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render
 
 
-class TaskedCalls:
+class TaskCalls:
     """Held and running calls that are tasks."""
 
     def __init__(self) -> None:
         self.is_used = False
         """Whether there was ever one; most sessions have none."""
-        self._held: dict[str, Asked] = {}
+        self._held: dict[str, PendingRequest] = {}
         self._running: dict[RequestId, str] = {}
 
-    def hold(self, asked: Asked) -> None:
+    def hold(self, asked: PendingRequest) -> None:
         """Take over a held call whose caller has its task."""
         self.is_used = True
         self._held[asked.call_id] = asked
 
-    def take(self, call_id: str) -> Asked | None:
+    def take(self, call_id: str) -> PendingRequest | None:
         """Give a held call back: a person has decided, or nobody wants it any more."""
         return self._held.pop(call_id, None)
 
-    def take_all(self) -> list[Asked]:
+    def take_all(self) -> list[PendingRequest]:
         """Give all held calls back."""
         held = list(self._held.values())
         self._held.clear()
         return held
 
-    def run(self, asked: Asked) -> Message:
+    def run(self, asked: PendingRequest) -> Message:
         """Start a call: return the request for the server, under an id of the gate's own."""
         assert asked.message is not None
         self.is_used = True

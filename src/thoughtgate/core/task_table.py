@@ -109,7 +109,7 @@ class _Request(NamedTuple):
     at: float
 
 
-class TaskBook:
+class TaskTable:
     """All tasks of one gate, and the callers that block on their results."""
 
     def __init__(self, tasks: Iterable[Task] = (), limits: TaskLimits | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentGone, AgentSent, Event, NotSent, ServerGone, ServerSent
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.embed.policies import load_config
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
@@ -23,7 +23,7 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor
-from thoughtgate.gate.operator_log import operator_log, voice
+from thoughtgate.gate.operator_log import operator_log, operator_messages
 from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
@@ -69,7 +69,9 @@ async def open_gate(
     around = os.environ if environ is None else environ
     loaded = load_config(config, text, around, profile)
     governor = _open_governor(loaded, around, state)
-    reloader = watch_config(governor, loaded, around, voice(COMPONENT, loaded, level="warn"))
+    reloader = watch_config(
+        governor, loaded, around, operator_messages(COMPONENT, loaded, level="warn")
+    )
     governor.start(now(), command=COMPONENT)
     status = "FAILED"
     try:
@@ -159,10 +161,10 @@ class EmbeddedGate:
         self._timer.close()
         self._outbox.flush()
 
-    def _setup(self, server: str) -> Setup:
+    def _setup(self, server: str) -> SessionSettings:
         settings = self._reloader.loaded.settings
         known = settings.servers.get(server) or settings.servers.get("*") or ServerSettings(server)
-        return Setup(
+        return SessionSettings(
             server,
             str(self._opened),
             enforce=self._governor.policy.profile == PRODUCTION,

@@ -90,7 +90,7 @@ def misdirected(status: int) -> Rejection:
     return Rejection(status, "origin", "the Origin may not call")
 
 
-class Entrance:
+class Authenticator:
     """Checks every request before it is read."""
 
     def __init__(
@@ -248,14 +248,14 @@ def normalise(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
     return mapped if mapped is not None else address
 
 
-def open_entrance(
+def open_authenticator(
     auth: ListenAuth | None,
     environ: Mapping[str, str],
     *,
     anonymous: str,
     metadata_url: str,
     file: str = "",
-) -> tuple[Entrance, KeySet | None]:
+) -> tuple[Authenticator, KeySet | None]:
     """Build the checks that a config, read from ``file``, asks for.
 
     Raises:
@@ -275,8 +275,10 @@ def open_entrance(
             problem = "needs an extra: pip install 'thoughtgate[jwt]'"
             raise ConfigError([Problem("listen.auth.type", problem, file)]) from None
         keys = KeySet(auth.jwks_url)
-    entrance = Entrance(auth, token, anonymous=anonymous, metadata_url=metadata_url, keys=keys)
-    return entrance, keys
+    authenticator = Authenticator(
+        auth, token, anonymous=anonymous, metadata_url=metadata_url, keys=keys
+    )
+    return authenticator, keys
 
 
 def resource_metadata(resource: str, auth: ListenAuth | None) -> bytes | None:

@@ -33,7 +33,7 @@ from thoughtgate.front.request_head import (
     refuse,
     render_mismatch,
 )
-from thoughtgate.front.sessions import Entry, SessionTable
+from thoughtgate.front.sessions import HttpSession, SessionTable
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
@@ -114,13 +114,15 @@ class Backend(Protocol):
     def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
         """Send one message of a batch; its answer comes to the batch."""
 
-    def entered(self, peer: Peer, entry: Entry) -> None:
+    def entered(self, peer: Peer, entry: HttpSession) -> None:
         """A peer has its session."""
 
-    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+    def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
         """Open the stream on which the server speaks unasked."""
 
-    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+    def end_session(
+        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
+    ) -> None:
         """End a session and answer; tell when it has really ended."""
 
     def tick(self, at: float) -> None:
@@ -158,12 +160,12 @@ class Endpoint:
         self._authority, self._outbox = backend.authority, backend.outbox
         self.active = 0
         """POSTs that are not answered yet."""
-        self._entries: dict[Peer, Entry] = {}
+        self._entries: dict[Peer, HttpSession] = {}
         self._peers: dict[Peer, int] = {}
         """Peers with POSTs under way, and how many."""
         self._orphans: set[Peer] = set()
         """Peers that nobody waits for, with requests that the server may still work on."""
-        self._streams: dict[OpenStream, Entry] = {}
+        self._streams: dict[OpenStream, HttpSession] = {}
         self._opened = 0
         self._ticks = 0
         self._loop = asyncio.get_running_loop()
@@ -243,7 +245,7 @@ class Endpoint:
         exchange: Exchange,
         who: Identity,
         message: Message,
-        entry: Entry | None,
+        entry: HttpSession | None,
         *,
         is_modern: bool,
         at: float,
@@ -341,7 +343,7 @@ class Endpoint:
         streams = self._streams.items()
         self._streams = {one: entry for one, entry in streams if not _is_over(one.exchange)}
 
-    def _end_streams(self, ended: Entry) -> None:
+    def _end_streams(self, ended: HttpSession) -> None:
         """No stream outlives its session."""
         for stream in [one for one, entry in self._streams.items() if entry is ended]:
             del self._streams[stream]
@@ -366,11 +368,11 @@ class Endpoint:
         self._outbox.schedule()
         return entry.ident
 
-    def _enter(self, peer: Peer, entry: Entry) -> None:
+    def _enter(self, peer: Peer, entry: HttpSession) -> None:
         self._entries[peer] = entry
         self._backend.entered(peer, entry)
 
-    def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> Entry | None:
+    def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> HttpSession | None:
         def make() -> Peer:
             return self._session_peer(who)
 
@@ -385,7 +387,7 @@ class Endpoint:
         entry.peer.claims = who.claims
         return entry
 
-    def _close_session(self, entry: Entry) -> None:
+    def _close_session(self, entry: HttpSession) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.peer, None)
         self._end_streams(entry)
@@ -482,7 +484,7 @@ class Endpoint:
             self._sessions.touch(entry.ident)  # An agent that listens is there.
         self._sessions.expire()
 
-    def _dropped(self, entry: Entry) -> None:
+    def _dropped(self, entry: HttpSession) -> None:
         self._entries.pop(entry.peer, None)
         self._end_streams(entry)
         self._backend.forget(entry.peer)

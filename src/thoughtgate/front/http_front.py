@@ -12,7 +12,7 @@ from typing import Final
 from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.settings import ListenSettings
 from thoughtgate.errors import ConfigError, Problem, ThoughtGateError
-from thoughtgate.front.authentication import open_entrance, resource_metadata
+from thoughtgate.front.authentication import open_authenticator, resource_metadata
 from thoughtgate.front.endpoint import Backend, Endpoint, EndpointOptions
 from thoughtgate.front.listener import Listener
 from thoughtgate.front.pages import AdminPort, Pages
@@ -70,18 +70,18 @@ class HttpFront:
         self._authority = authority
         self._pages = pages
         resource = _public_url(listen)
-        entrance, self._keys = open_entrance(
+        authenticator, self._keys = open_authenticator(
             listen.auth,
             environ,
             anonymous=anonymous,
             metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
             file=file,
         )
-        self.auth_method = entrance.method
+        self.auth_method = authenticator.method
         self.listener = Listener(
             authority,
             outbox,
-            entrance,
+            authenticator,
             server=server,
             keys=self._keys,
             metadata=resource_metadata(resource, listen.auth),

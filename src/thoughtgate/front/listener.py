@@ -9,7 +9,7 @@ from typing import Final
 
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, UNREAD_HTTP, Record
 from thoughtgate.front.authentication import (
-    Entrance,
+    Authenticator,
     Identity,
     KeySet,
     Rejection,
@@ -36,7 +36,7 @@ class Listener:
         self,
         authority: LocalAuthority,
         outbox: Outbox,
-        entrance: Entrance,
+        authenticator: Authenticator,
         *,
         server: str = "",
         keys: KeySet | None = None,
@@ -52,7 +52,7 @@ class Listener:
         """Finds the endpoint of a path that is not in the table, and may make it."""
         self._authority = authority
         self._outbox = outbox
-        self._entrance = entrance
+        self._authenticator = authenticator
         self._server = server
         self._keys = keys
         self._metadata = metadata
@@ -91,7 +91,7 @@ class Listener:
             refuse(exchange, facts.place)
         if facts.place or facts.is_page or admit_page(exchange):
             return
-        who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
+        who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):
             self._reject(exchange, who)
             return
@@ -122,7 +122,7 @@ class Listener:
         """A token was signed with a key that is not known yet: the issuer may have a new one."""
         if self._keys is not None:
             await self._keys.fetch()
-        who = self._entrance.check(exchange.peer, exchange.headers, exchange.repeated)
+        who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Identity):
             exchange.facts = who
             self._identified(exchange)

@@ -28,7 +28,7 @@ _MAC_BYTES: Final = 15
 _SEPARATOR: Final = "."
 
 
-class Entry:
+class HttpSession:
     """One session."""
 
     __slots__ = ("ident", "last_used", "peer", "principal", "upstream")
@@ -50,15 +50,15 @@ class SessionTable:
         self._key = key
         self._limit = limit
         self._idle_s = idle_s
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._entries: OrderedDict[str, HttpSession] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
-        self.on_dropped: Callable[[Entry], None] = lambda _entry: None
+        self.on_dropped: Callable[[HttpSession], None] = lambda _entry: None
         """Told of every session that was not ended but is no longer known."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[HttpSession]:
         """Return every session, the longest unused first."""
         return list(self._entries.values())
 
@@ -68,7 +68,7 @@ class SessionTable:
 
     def find(
         self, ident: str, principal: str, make_peer: "Callable[[], Peer] | None"
-    ) -> Entry | None:
+    ) -> HttpSession | None:
         """Return the session an agent names; None when it is not his, or there is no such.
 
         With ``make_peer`` a session that another process opened is taken on.
@@ -95,9 +95,9 @@ class SessionTable:
             entry.last_used = monotonic()
             self._entries.move_to_end(ident)
 
-    def open(self, upstream: str, principal: str, peer: "Peer") -> Entry:
+    def open(self, upstream: str, principal: str, peer: "Peer") -> HttpSession:
         """Enter a session that a server opened; the longest idle one makes room if need be."""
-        entry = Entry(self.seal(upstream, principal), upstream, principal, peer)
+        entry = HttpSession(self.seal(upstream, principal), upstream, principal, peer)
         before = self._entries.pop(entry.ident, None)
         if before is not None:
             self.on_dropped(before)
@@ -106,14 +106,14 @@ class SessionTable:
         self._entries[entry.ident] = entry
         return entry
 
-    def forget(self, ident: str) -> Entry | None:
+    def forget(self, ident: str) -> HttpSession | None:
         """A session has ended, and its seal with it."""
         self._ended[ident] = None
         if len(self._ended) > MAX_ENDED:
             self._ended.popitem(last=False)
         return self._entries.pop(ident, None)
 
-    def expire(self) -> list[Entry]:
+    def expire(self) -> list[HttpSession]:
         """Forget and return the sessions that were unused for too long and have nothing open."""
         oldest = monotonic() - self._idle_s
         gone = []

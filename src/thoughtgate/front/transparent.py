@@ -10,7 +10,7 @@ from typing import cast
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.agent_streams import PassedStream, PushStream
 from thoughtgate.front.authentication import Identity
 from thoughtgate.front.batch import Batch
@@ -20,7 +20,7 @@ from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import Leg, Post
 from thoughtgate.front.request_head import CONTENT, facts_of, unmirrored, upstream_headers
-from thoughtgate.front.sessions import Entry
+from thoughtgate.front.sessions import HttpSession
 from thoughtgate.front.spare_drivers import SpareDrivers
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -40,7 +40,7 @@ class TransparentBackend:
 
     def __init__(
         self,
-        setup: Setup,
+        setup: SessionSettings,
         upstream: HttpUpstream | ChildUpstream,
         authority: LocalAuthority,
         outbox: Outbox,
@@ -62,7 +62,7 @@ class TransparentBackend:
             on_list=self._tools.learn,
         )
 
-    def adopt(self, setup: Setup) -> None:
+    def adopt(self, setup: SessionSettings) -> None:
         """Give sessions that begin from now on other timeouts and limits."""
         self._setup = setup
         self._spares = SpareDrivers()
@@ -105,7 +105,7 @@ class TransparentBackend:
             setup = self._setup = setup._replace(session=label)
         return SessionDriver(self._engine, setup, who.principal, is_modern=is_modern)
 
-    def entered(self, peer: Peer, entry: Entry) -> None:
+    def entered(self, peer: Peer, entry: HttpSession) -> None:
         """A driver has its session."""
         cast("SessionDriver", peer).upstream_session = entry.upstream
 
@@ -156,7 +156,7 @@ class TransparentBackend:
 
     # Streams and sessions.
 
-    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+    def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
         """Open the stream on which the server speaks unasked, or resume one."""
         upstream, driver = self._upstream, cast("SessionDriver", entry.peer)
         if isinstance(upstream, ChildUpstream):
@@ -170,7 +170,9 @@ class TransparentBackend:
         stream.leg = upstream.request(stream, driver, b"GET", headers)
         return stream
 
-    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+    def end_session(
+        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
+    ) -> None:
         """End a session; a server over HTTP is asked, and may refuse."""
         upstream, driver = self._upstream, cast("SessionDriver", entry.peer)
         if isinstance(upstream, ChildUpstream):

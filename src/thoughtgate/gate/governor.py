@@ -15,7 +15,7 @@ from thoughtgate.core.approval import Vote
 from thoughtgate.core.commands import AskPeople, PersonAnswered
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import Decision, Judge, OpenCall, Question, Ruling
+from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, Ruling
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     APPROVAL_DECIDED,
@@ -27,13 +27,13 @@ from thoughtgate.core.record_events import (
     call_ended,
     frame_refused,
 )
-from thoughtgate.core.rejected_clients import Strangers, is_strangers
-from thoughtgate.core.run_summary import POLICY_BLOCK, Tally, run_ended, run_started
+from thoughtgate.core.rejected_clients import RejectedClients, is_rejected_client
+from thoughtgate.core.run_summary import POLICY_BLOCK, RunSummary, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
-from thoughtgate.core.task_table import TaskBook, TaskLimits
+from thoughtgate.core.task_table import TaskLimits, TaskTable
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
-from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskDesk, Told
+from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
 from thoughtgate.stores.tasks import new_task_id
@@ -62,7 +62,7 @@ class Writer(Protocol):
         """Nothing more will come."""
 
 
-class Desk(Protocol):
+class Approvals(Protocol):
     """Where people are asked."""
 
     def ask(
@@ -83,12 +83,12 @@ class Desk(Protocol):
         """Take a question back; return the answers that it had by then."""
 
     def close(self, at: float) -> None:
-        """Withdraw everything this desk has asked."""
+        """Withdraw every approval request of this process."""
 
 
 @runtime_checkable
 class Prompter(Protocol):
-    """A desk that can have the agent's own prompt ask."""
+    """An approval queue that can have the agent's own prompt ask."""
 
     def prompt(self, call_id: str) -> str:
         """Return the question, where the workflow allows it; else empty."""
@@ -97,7 +97,7 @@ class Prompter(Protocol):
         """Count an answer."""
 
 
-class NoDesk:
+class NoApprovals:
     """There is nobody to ask: whatever needs a person is refused."""
 
     def ask(
@@ -150,7 +150,7 @@ class Governor:
         writer: Writer,
         run: Run,
         *,
-        desk: Desk | None = None,
+        approvals: Approvals | None = None,
         tasks: Keeper | None = None,
         task_limits: TaskLimits | None = None,
         task_ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
@@ -162,23 +162,23 @@ class Governor:
         """Judge by ``judge``, record with ``writer``; ``task_ttl_s`` is the default and the maximum."""
         self.judge = judge
         self.run = run
-        self.desk: Desk = desk if desk is not None else NoDesk()
-        self.tasks = TaskDesk(
-            TaskBook(limits=task_limits),
+        self.approvals: Approvals = approvals if approvals is not None else NoApprovals()
+        self.tasks = TaskRunner(
+            TaskTable(limits=task_limits),
             tasks if tasks is not None else NoKeeper(),
             new_id=new_task_id,
             withdraw=self.withdraw,
             default_ttl_s=task_ttl_s[0],
             max_ttl_s=task_ttl_s[1],
         )
-        self.tally = Tally()
+        self.tally = RunSummary()
         self._writer = writer
         self._observe = observe
         self._reports = reports
         self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
-        self._strangers = Strangers()
+        self._rejected = RejectedClients()
         self._lost_quietly = False
         """Whether calls were lost that somebody is about to send on."""
         self._unrecorded: set[str] = set()
@@ -223,9 +223,9 @@ class Governor:
         """Close the run on the record; always its last event."""
         with contextlib.suppress(StoreError):
             # Questions that cannot be taken back now expire; the run must still end on record.
-            self.desk.close(at)
+            self.approvals.close(at)
         self.tasks.close()
-        for record in self._strangers.rest():
+        for record in self._rejected.rest():
             self._put(record)
         self.flush_quietly()
         ended = run_ended(
@@ -240,7 +240,7 @@ class Governor:
         if self._announcer is not None:
             self._announcer.end()
 
-    def rule(self, question: Question) -> Ruling:
+    def rule(self, question: CallRequest) -> Ruling:
         """Judge a request. Whatever fails, the answer is a denial."""
         if question.at >= self._look_at:
             self._look(question.at)
@@ -302,12 +302,12 @@ class Governor:
         if held is None:
             return None
         try:
-            decision = self.desk.ask(call_id, held, workflow, at, owner=owner)
+            decision = self.approvals.ask(call_id, held, workflow, at, owner=owner)
         except StoreError:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the approvals cannot be stored"
             )
-        facts = self.desk.facts(call_id)
+        facts = self.approvals.facts(call_id)
         record = self.judge.asked(call_id, workflow, facts, at) if facts else None
         if record is not None:
             self._put(record)
@@ -315,7 +315,7 @@ class Governor:
 
     def prompt(self, call_id: str) -> str:
         """Return what the agent's own prompt may ask about a held call; empty for nothing."""
-        return self.desk.prompt(call_id) if isinstance(self.desk, Prompter) else ""
+        return self.approvals.prompt(call_id) if isinstance(self.approvals, Prompter) else ""
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the states that stand for a principal's calls; None leaves them to the session."""
@@ -323,19 +323,21 @@ class Governor:
 
     def person_answered(self, command: PersonAnswered) -> None:
         """Count the answer of the person in front of the agent."""
-        if isinstance(self.desk, Prompter):
-            self.desk.answer(command)
+        if isinstance(self.approvals, Prompter):
+            self.approvals.answer(command)
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that people have decided since the last look."""
         self._look(at)
         for record in self._reports():
             self.note(record)
-        return [self._settle(call_id, decision, at) for call_id, decision in self.desk.poll(at)]
+        return [
+            self._settle(call_id, decision, at) for call_id, decision in self.approvals.poll(at)
+        ]
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
         """The caller is gone: take the question back and put that on record."""
-        votes = self.desk.withdraw(call_id, reason, at)
+        votes = self.approvals.withdraw(call_id, reason, at)
         decision = Decision(approved=False, kind="approval_withdrawn", reason=reason, votes=votes)
         for record in self.judge.settle(call_id, decision, at).records:
             self._put(record)
@@ -381,8 +383,8 @@ class Governor:
 
     def note(self, record: Record) -> None:
         """Put an event on the record that a session or a listener reports."""
-        if record.type != CALL_END and is_strangers(record):
-            for one in self._strangers.take(record):
+        if record.type != CALL_END and is_rejected_client(record):
+            for one in self._rejected.take(record):
                 self._put(one)
         else:
             self._put(self.judge.note(record))
@@ -393,8 +395,8 @@ class Governor:
         Raises:
             RecordError: it could not be written and the config says to refuse then.
         """
-        if self._strangers.is_behind and self._queue:
-            for record in self._strangers.due(self._queue[-1].at):
+        if self._rejected.is_behind and self._queue:
+            for record in self._rejected.due(self._queue[-1].at):
                 self._put(record)
         queue, self._queue = self._queue, []
         lost, self._lost_quietly = self._lost_quietly, False
@@ -433,8 +435,8 @@ class Governor:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
             )
-            self.desk.withdraw(call_id, decision.reason, at)
-        if decision.approved and not self.desk.use(call_id):
+            self.approvals.withdraw(call_id, decision.reason, at)
+        if decision.approved and not self.approvals.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"
             )

@@ -19,7 +19,7 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskMade
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import CallRequest
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import CALLER_GONE
 from thoughtgate.core.task_table import Caller
@@ -65,12 +65,12 @@ class LocalAuthority:
         verdict, call_id, _ = self.governor.rule(self.question(driver, command))
         return unchecked(CallJudged, (command.key, verdict, call_id, command.at))
 
-    def question(self, driver: SessionDriver, command: JudgeCall) -> Question:
+    def question(self, driver: SessionDriver, command: JudgeCall) -> CallRequest:
         """Return what the judge is asked about a request of a session."""
         setup = driver.session.setup
         _, method, named, params, size, _, at = command
         return unchecked(
-            Question,
+            CallRequest,
             (
                 setup.server,
                 setup.session,

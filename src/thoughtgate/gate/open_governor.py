@@ -1,4 +1,4 @@
-"""Opening a governor: policy, record and desk from a loaded config.
+"""Opening a governor: policy, record and approval queue from a loaded config.
 
 The one place where these parts are put together, whoever governs.
 """
@@ -16,11 +16,11 @@ from thoughtgate.core.task_table import TaskLimits
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.open_channels import Reports, open_channels
 from thoughtgate.gate.approvals.prompt_seals import open_seals
-from thoughtgate.gate.approvals.queue import open_desk
+from thoughtgate.gate.approvals.queue import open_approvals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import sign_key_fault
 from thoughtgate.gate.governor import Governor
-from thoughtgate.gate.operator_log import voice
+from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.run_identity import identify_run
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper
@@ -43,7 +43,7 @@ def open_governor(
     state: str,
     *,
     audit: str = "",
-    desk: bool = True,
+    approvals: bool = True,
     tasks: Keeper | None = None,
     channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
@@ -58,7 +58,7 @@ def open_governor(
     """
     settings, policy = loaded.settings, loaded.policy
     reports = Reports()
-    if desk and policy.profile == PRODUCTION:
+    if approvals and policy.profile == PRODUCTION:
         made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
@@ -70,19 +70,19 @@ def open_governor(
         keep=settings.audit.rotate_keep,
         fsync=settings.audit.fsync,
         sign_key=_sign_key(loaded, environ),
-        say=voice("record", loaded, level="error"),
+        say=operator_messages("record", loaded, level="error"),
     )
     asks = None
-    if desk:
+    if approvals:
         held = Limits(settings.holds.principal, settings.holds.total)
-        asks = open_desk(state, settings.approval, policy, channels=channels, limits=held)
+        asks = open_approvals(state, settings.approval, policy, channels=channels, limits=held)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
         run,
-        desk=asks,
+        approvals=asks,
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),

@@ -58,7 +58,7 @@ def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
     return log.record if log is not None else None
 
 
-def voice(
+def operator_messages(
     component: str,
     loaded: Loaded,
     plain: Callable[[str], None] = complain,

@@ -23,7 +23,7 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.record_events import describe_exit, server_exited, server_started
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import ServerExited
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
@@ -67,13 +67,13 @@ NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
 
 
-class Shim:
+class PollLoop:
     """Runs one server for one agent."""
 
     def __init__(
         self,
         command: Sequence[str],
-        setup: Setup,
+        setup: SessionSettings,
         authority: PolledAuthority,
         environ: Mapping[str, str],
         principal: str = "",

@@ -81,7 +81,7 @@ class Reloader:
         self._stamps = self._look_at_files()
         policy = self.transform(loaded.policy)
         self._governor.judge.replace_policy(policy)
-        approvals = self._governor.desk
+        approvals = self._governor.approvals
         if isinstance(approvals, ReloadableApprovals):
             approvals.reload(dict(loaded.settings.approval), policy.redactor, policy.version)
         if self.adopt is not None:

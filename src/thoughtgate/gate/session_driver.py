@@ -24,7 +24,7 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.events import AgentSent, CallJudged, Event, ServerGone, Ticked
 from thoughtgate.core.session import Session
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.gate.authority import Authority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox
@@ -111,7 +111,7 @@ class SessionDriver:
     def __init__(
         self,
         engine: Engine,
-        setup: Setup,
+        setup: SessionSettings,
         principal: str,
         *,
         transport: str = HTTP,

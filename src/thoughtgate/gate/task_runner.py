@@ -31,8 +31,8 @@ from thoughtgate.core.task_table import (
     ResumeTask,
     SaveTask,
     StopTask,
-    TaskBook,
     TaskStep,
+    TaskTable,
 )
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.call import DENY, Call, Verdict
@@ -116,12 +116,12 @@ Told = tuple[str, Event]
 """A session's id, and what its session is to be told."""
 
 
-class TaskDesk:
+class TaskRunner:
     """Keeps the tasks of every session of one gate."""
 
     def __init__(
         self,
-        book: TaskBook,
+        book: TaskTable,
         keeper: Keeper,
         *,
         new_id: Callable[[], str],
@@ -390,7 +390,7 @@ class TaskDesk:
 
 
 def _line(key: Hashable) -> Line:
-    """Return a key of the book as what this desk always gives it."""
+    """Return a key of the table as what this runner always gives it."""
     if not isinstance(key, Line):
         raise TypeError(key)
     return key

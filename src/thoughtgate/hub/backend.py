@@ -15,7 +15,7 @@ from thoughtgate.front.batch_item import BatchItem
 from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import STREAM, Leg, Post
-from thoughtgate.front.sessions import Entry
+from thoughtgate.front.sessions import HttpSession
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import monotonic
@@ -158,7 +158,7 @@ class HubBackend:
         self.hub.join(client)
         return client
 
-    def entered(self, peer: Peer, entry: Entry) -> None:
+    def entered(self, peer: Peer, entry: HttpSession) -> None:
         """Nothing depends on the session's id."""
 
     def give_back(self, peer: Peer) -> None:
@@ -211,7 +211,7 @@ class HubBackend:
 
     # Streams and sessions.
 
-    def open_stream(self, exchange: Exchange, entry: Entry) -> OpenStream:
+    def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
         """Open the stream on which servers speak unasked."""
         stream = cast("Client", entry.peer).agent
         if not isinstance(stream, ClientStream):
@@ -219,7 +219,9 @@ class HubBackend:
         stream.attach(exchange)
         return _Attached(exchange, stream)
 
-    def end_session(self, exchange: Exchange, entry: Entry, ended: Callable[[Entry], None]) -> None:
+    def end_session(
+        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
+    ) -> None:
         """End a session."""
         ended(entry)
         self.forget(entry.peer)

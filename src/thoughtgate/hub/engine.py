@@ -8,7 +8,7 @@ from thoughtgate import __version__
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import AskPeople, AskTask, JudgeCall, ToServer
 from thoughtgate.core.events import CallJudged, Event, PersonAsked, TaskAnswered, TaskMade
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import CallRequest
 from thoughtgate.core.negotiation import completed
 from thoughtgate.core.record_events import NOWHERE, Record
 from thoughtgate.core.task import wants_task
@@ -66,7 +66,7 @@ class HubAuthority(LocalAuthority):
             return False
         return wants_task(command.method, command.params, modern=False)
 
-    def _refuse(self, question: Question) -> Any:
+    def _refuse(self, question: CallRequest) -> Any:
         """Judge what no server offers: nobody is there to forward it to, in whatever profile."""
         judge = self.governor.judge
         policy = judge.policy

@@ -25,7 +25,7 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.core.routing import split
 from thoughtgate.core.server_lifecycle import CAME_UP, RUNNING, STARTING
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
@@ -210,7 +210,7 @@ class Hub:
             timeout_s = self.settings.listen.request_timeout_s
             if server in self.servers:
                 timeout_s = self.servers[server].settings.timeout_s
-            setup = Setup(
+            setup = SessionSettings(
                 server or NOWHERE,
                 client.id,
                 enforce=self.gate.governor.policy.profile == PRODUCTION,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from thoughtgate.errors import PeerError
-from thoughtgate.upstream.client import Upstream
+from thoughtgate.upstream.client import ServerConnection
 from thoughtgate.wire.canonical import canonical_json
 from thoughtgate.wire.message import Message
 
@@ -32,10 +32,10 @@ class Inflight:
     client: Any
     session: Any
     key: Any
-    inbox: asyncio.Queue[tuple[Upstream, Message]] | None = None
+    inbox: asyncio.Queue[tuple[ServerConnection, Message]] | None = None
     """Takes what a legacy server asks, when its client is modern."""
     reply: "asyncio.Future[Message] | None" = None
-    asked: dict[str, tuple[Upstream, Message]] = field(default_factory=dict)
+    asked: dict[str, tuple[ServerConnection, Message]] = field(default_factory=dict)
     """Questions that the client has been told of and not answered."""
     declared: dict[str, Any] = field(default_factory=dict)
     """What the client can be asked."""

@@ -21,7 +21,7 @@ from thoughtgate.core.negotiation import (
 from thoughtgate.errors import PeerError
 from thoughtgate.hub.parked_calls import Inflight, Parking, binding
 from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
-from thoughtgate.upstream.client import Upstream
+from thoughtgate.upstream.client import ServerConnection
 from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
 from thoughtgate.wire.replies import render
@@ -82,7 +82,9 @@ class ServerRelay:
             session.client.followed[uri] = self.supervisor.id
         return _response(call.key, {})
 
-    async def _plainly(self, session: ServerSession, call: Carried, upstream: Upstream) -> Message:
+    async def _plainly(
+        self, session: ServerSession, call: Carried, upstream: ServerConnection
+    ) -> Message:
         inflight = _inflight(session, call)
         self.inflight.append(inflight)
         params = call.params
@@ -101,7 +103,11 @@ class ServerRelay:
         raise PeerError("upstream_timeout", "the server asked too often")
 
     async def _ask(
-        self, session: ServerSession, call: Carried, upstream: Upstream, params: dict[str, Any]
+        self,
+        session: ServerSession,
+        call: Carried,
+        upstream: ServerConnection,
+        params: dict[str, Any],
     ) -> Message:
         inflight = _inflight(session, call)
         return await upstream.ask(
@@ -115,7 +121,7 @@ class ServerRelay:
         )
 
     async def _with_parking(
-        self, session: ServerSession, call: Carried, upstream: Upstream
+        self, session: ServerSession, call: Carried, upstream: ServerConnection
     ) -> Message:
         """A modern client, a legacy server: park the call whenever the server asks."""
         params = call.params
@@ -136,7 +142,9 @@ class ServerRelay:
                 inflight.reply.cancel()
             raise
 
-    async def _until_asked(self, inflight: Inflight, call: Carried, upstream: Upstream) -> Message:
+    async def _until_asked(
+        self, inflight: Inflight, call: Carried, upstream: ServerConnection
+    ) -> Message:
         reply, inbox = inflight.reply, inflight.inbox
         if reply is None or inbox is None:
             raise PeerError("internal_error", "the parked call is not whole")
@@ -185,7 +193,7 @@ def _inflight(session: ServerSession, call: Carried) -> Inflight:
     )
 
 
-def _note(inflight: Inflight, upstream: Upstream, message: Message) -> None:
+def _note(inflight: Inflight, upstream: ServerConnection, message: Message) -> None:
     inflight.count += 1
     inflight.asked[f"question-{inflight.count}"] = (upstream, message)
 
@@ -216,7 +224,7 @@ async def _collect(
     return answers
 
 
-def _for_client(call: Carried, reply: Message, upstream: Upstream) -> Message:
+def _for_client(call: Carried, reply: Message, upstream: ServerConnection) -> Message:
     """Return a server's reply with the client's id, in the client's revision."""
     result, error = reply.body.get("result"), reply.body.get("error")
     if call.modern == upstream.modern:

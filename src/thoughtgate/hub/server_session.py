@@ -20,7 +20,7 @@ from thoughtgate.core.events import (
     ServerGone,
     ServerSent,
 )
-from thoughtgate.core.session_replies import CALLER_GONE, Setup
+from thoughtgate.core.session_replies import CALLER_GONE, SessionSettings
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone, ServerExited
 from thoughtgate.gate.clock import now
@@ -108,7 +108,7 @@ class ServerSession(SessionDriver):
     )
 
     def __init__(
-        self, engine: Engine, watch: Watch, client: Client, setup: Setup, relay: Relay
+        self, engine: Engine, watch: Watch, client: Client, setup: SessionSettings, relay: Relay
     ) -> None:
         super().__init__(engine, setup, client.principal, transport=client.transport)
         self.client = client

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.http_front import HttpFront
 from thoughtgate.front.request_head import SERVER_PATH
@@ -88,9 +88,9 @@ class SingleServers:
         backend = TransparentBackend(setup, upstream, gate.authority, gate.outbox)
         return _Single(supervisor, upstream, backend, self._front.add((), backend))
 
-    def _setup(self, server: ServerSettings) -> Setup:
+    def _setup(self, server: ServerSettings) -> SessionSettings:
         settings = self._hub.settings
-        return Setup(
+        return SessionSettings(
             server.id,
             "",
             enforce=self._hub.gate.governor.policy.profile == PRODUCTION,

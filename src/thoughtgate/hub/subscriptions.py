@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from thoughtgate.core.judge import Question
+from thoughtgate.core.judge import CallRequest
 from thoughtgate.core.record_events import ERROR, OK, call_ended
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.clock import now
@@ -65,7 +65,7 @@ class HubListens:
         """Judge and record one subscription; what would need a person is not accepted."""
         gate = self._hub.gate
         at = now()
-        question = Question(
+        question = CallRequest(
             server, client.id, client.principal, LISTEN, (named,), 0, client.transport, at
         )
         ruling = gate.governor.rule(question)

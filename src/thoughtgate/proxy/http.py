@@ -17,7 +17,7 @@ from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.front.http_front import HttpFront, check_address
 from thoughtgate.front.pages import Pages
@@ -30,7 +30,12 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, open_tasks
-from thoughtgate.gate.operator_log import operator_log, report_all, report_unenforced, voice
+from thoughtgate.gate.operator_log import (
+    operator_log,
+    operator_messages,
+    report_all,
+    report_unenforced,
+)
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
@@ -201,7 +206,7 @@ class HttpProxy:
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
         )
-        say = voice("proxy", plan.loaded, level="warn")
+        say = operator_messages("proxy", plan.loaded, level="warn")
         watch = watch_config(governor, plan.loaded, plan.environ, say)
         # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
         with contextlib.suppress(RuntimeError, ValueError):
@@ -271,9 +276,9 @@ class HttpProxy:
             return HttpUpstream(open_pool(plan.server, plan.environ), traces=traces)
         return ChildUpstream(plan.server, server_command(plan), note, watcher=self._watcher)
 
-    def _setup(self) -> Setup:
+    def _setup(self) -> SessionSettings:
         plan = self.plan
-        return Setup(
+        return SessionSettings(
             plan.server.id,
             "",
             enforce=plan.loaded.policy.profile == PRODUCTION,

@@ -9,7 +9,7 @@ from typing import Any
 
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentGone, NotSent, ServerSent
-from thoughtgate.core.session_replies import Setup
+from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.clock import now
@@ -17,8 +17,8 @@ from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
-from thoughtgate.gate.operator_log import operator_log, voice
-from thoughtgate.gate.poll_loop import Shim
+from thoughtgate.gate.operator_log import operator_log, operator_messages
+from thoughtgate.gate.poll_loop import PollLoop
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver, Sink
@@ -67,14 +67,14 @@ def _open(plan: ProxyPlan) -> Governor:
         audit=plan.audit,
         observe=operator_log("proxy", plan.loaded),
     )
-    say = voice("proxy", plan.loaded, level="warn")
+    say = operator_messages("proxy", plan.loaded, level="warn")
     watch_config(governor, plan.loaded, plan.environ, say)
     governor.start(now(), server=plan.server.id, command="proxy")
     return governor
 
 
-def _setup(plan: ProxyPlan) -> Setup:
-    return Setup(
+def _setup(plan: ProxyPlan) -> SessionSettings:
+    return SessionSettings(
         plan.server.id,
         SESSION,
         enforce=plan.loaded.policy.profile == PRODUCTION,
@@ -89,7 +89,7 @@ def _run_shim(plan: ProxyPlan) -> int:
     authority = LocalAuthority(governor)
     command = server_command(plan)
     argv = [command.command, *command.args]
-    return Shim(argv, _setup(plan), authority, command.env, principal).run()
+    return PollLoop(argv, _setup(plan), authority, command.env, principal).run()
 
 
 class HttpServer:

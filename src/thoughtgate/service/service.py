@@ -1,4 +1,4 @@
-"""The governance service: one policy, one desk and one record for all shims of a run.
+"""The governance service: one policy, one approval queue and one record for all shims of a run.
 
 Shims ask over HTTP on the loopback with the run's token. This module knows what is asked
 and answered; ``service.http_api`` knows HTTP. Everything runs on one event loop,
@@ -13,7 +13,7 @@ from typing import Any, Final
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
 from thoughtgate.core.events import CallJudged
-from thoughtgate.core.judge import Question, Ruling
+from thoughtgate.core.judge import CallRequest, Ruling
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
 from thoughtgate.core.task_table import Caller
@@ -26,8 +26,8 @@ from thoughtgate.gate.task_runner import Told
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
 from thoughtgate.service.shim_session import (
     MAX_OPEN_CALLS,
-    OpenCall,
     ShimSession,
+    UnfinishedCall,
     known_process,
     read_record,
     string_of,
@@ -233,18 +233,18 @@ class Governance:
             self._lose(session)
 
     def _task_command(self, session: ShimSession, body: dict[str, Any]) -> list[Told]:
-        desk, at = self.governor.tasks, now()
+        tasks, at = self.governor.tasks, now()
         command = task_command(body, at)
         if command is None:
             return []
         if isinstance(command, AskTask):
-            return desk.answer(session.id, Caller(self._principal, session.id), command)
+            return tasks.answer(session.id, Caller(self._principal, session.id), command)
         if isinstance(command, EndTask):
-            return desk.ended(command)
+            return tasks.ended(command)
         if command.call_id not in session.open_calls:
             return []
         held = self.governor.judge.open_call(command.call_id)
-        return desk.make(session.id, command, held.call) if held is not None else []
+        return tasks.make(session.id, command, held.call) if held is not None else []
 
     def _tell(self, told: list[Told]) -> None:
         for ident, event in told:
@@ -322,7 +322,7 @@ class Governance:
             raise PeerError("service_unavailable", "too many calls are open")
         size = body.get("bytes_in")
         at = now()
-        question = Question(
+        question = CallRequest(
             session.server,
             session.id,
             self._principal,
@@ -344,7 +344,7 @@ class Governance:
         ruling = self._recorded(ruling)
         if ruling.call_id:
             refused = ruling.verdict.kind if ruling.verdict.action == DENY else ""
-            session.open_calls[ruling.call_id] = OpenCall(named[0].name, refused)
+            session.open_calls[ruling.call_id] = UnfinishedCall(named[0].name, refused)
         return self._answer(ruling, named[0].name)
 
     def _recorded(self, ruling: Ruling) -> Ruling:

@@ -46,7 +46,7 @@ _PARTS: Final = 3
 """A record on the way to the service: type, time, body."""
 
 
-class OpenCall(NamedTuple):
+class UnfinishedCall(NamedTuple):
     """A call that was judged and whose end the shim has not told."""
 
     tool: str
@@ -90,7 +90,7 @@ class ShimSession:
     """Its process; 0 when that is not known."""
     group: int = 0
     """Process group of its server, once it has told."""
-    open_calls: dict[str, OpenCall] = field(default_factory=dict)
+    open_calls: dict[str, UnfinishedCall] = field(default_factory=dict)
     """Calls without an end."""
     told: list[Event] = field(default_factory=list)
     """What its session must know of tasks and was not yet told."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from thoughtgate.errors import EXIT_FAILURE, ConfigError, ThoughtGateError, UsageError
 from thoughtgate.gate.authority import PolledAuthority
-from thoughtgate.gate.poll_loop import Shim, complain
+from thoughtgate.gate.poll_loop import PollLoop, complain
 from thoughtgate.gate.state_directory import server_environment
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 
@@ -117,4 +117,4 @@ def _run(options: Options) -> int:
 
         authority, setup, principal, withheld = govern_locally(server, options, environ)
     environment = server_environment(environ, withheld)
-    return Shim(options.command, setup, authority, environment, principal).run()
+    return PollLoop(options.command, setup, authority, environment, principal).run()

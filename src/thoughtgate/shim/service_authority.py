@@ -23,7 +23,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
-from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, Setup
+from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, SessionSettings
 from thoughtgate.errors import KINDS
 from thoughtgate.gate.authority import prompts
 from thoughtgate.gate.clock import monotonic, now
@@ -508,7 +508,7 @@ class ServiceAuthority:
 
 def connect(
     server: str, key: str, endpoint: str, environ: Mapping[str, str]
-) -> tuple[ServiceAuthority, Setup, list[str]]:
+) -> tuple[ServiceAuthority, SessionSettings, list[str]]:
     """Find the service, wait until it is there, and open a session with it.
 
     Also returns the names of the variables that the server must not see.
@@ -524,7 +524,7 @@ def connect(
     session = _text(reply, "session_id")
     timeout_s = reply.get("timeout_s")
     held = reply.get("max_held")
-    setup = Setup(
+    setup = SessionSettings(
         server,
         session,
         enforce=run.profile == PRODUCTION,

@@ -1,4 +1,4 @@
-"""A shim that judges by itself: its config, its record, its desk.
+"""A shim that judges by itself: its config, its record, its approval queue.
 
 Loaded only then; a shim that asks a governance service never pays for this.
 """
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from thoughtgate.config.secrets import secret_names
-from thoughtgate.core.session_replies import ORPHAN_AFTER_S, Setup
+from thoughtgate.core.session_replies import ORPHAN_AFTER_S, SessionSettings
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
-from thoughtgate.gate.operator_log import operator_log, voice
+from thoughtgate.gate.operator_log import operator_log, operator_messages
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
@@ -40,7 +40,7 @@ class ShimOptions(Protocol):
 
 def govern_locally(
     server: str, options: ShimOptions, environ: dict[str, str]
-) -> tuple[PolledAuthority, Setup, str, Iterable[str]]:
+) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
     """Load the config and open the run; also return the principal, and variables to withhold.
 
     Raises:
@@ -51,7 +51,7 @@ def govern_locally(
     loaded = load_configuration(
         options.config or None, environ, str(Path.cwd()), profile=options.profile or None
     )
-    say = voice("shim", loaded, level="warn")
+    say = operator_messages("shim", loaded, level="warn")
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
@@ -63,7 +63,7 @@ def govern_locally(
     session = "1"
     settings = loaded.settings
     listed = settings.servers.get(server)
-    setup = Setup(
+    setup = SessionSettings(
         server,
         session,
         enforce=loaded.policy.profile == PRODUCTION,

@@ -20,7 +20,7 @@ LOOK_BACK: Final = 400
 """Changes among which answered questions are looked for; each question has two or three."""
 
 
-class ConsoleDesk:
+class ApprovalActions:
     """Pending questions, answered ones and grants."""
 
     def __init__(
@@ -91,10 +91,10 @@ class ConsoleDesk:
         return self._store.revoke_grant(grant_id)
 
 
-def open_console_desk(directory: str) -> ConsoleDesk:
-    """Open the console's desk on the store in the state directory.
+def open_approval_actions(directory: str) -> ApprovalActions:
+    """Open the console's actions on the store in the state directory.
 
     Raises:
         StoreError: the store cannot be opened.
     """
-    return ConsoleDesk(open_store(directory))
+    return ApprovalActions(open_store(directory))

@@ -29,7 +29,7 @@ from thoughtgate.record.ledger_queries import (
     latencies,
 )
 from thoughtgate.record.reader import read_record
-from thoughtgate.status.server_view import ServerBook
+from thoughtgate.status.server_view import ServerSummaries
 
 Answer = TypeVar("Answer")
 
@@ -57,7 +57,7 @@ class ConsoleRecord:
     def __init__(self, record: Path | None) -> None:
         """Read the record at a path; None when it goes where it cannot be read back."""
         self.path = record
-        self._servers = ServerBook()
+        self._servers = ServerSummaries()
         self._lock = threading.Lock()
         self._follower = Follower(record, rotated=True) if record is not None else None
 
@@ -107,7 +107,7 @@ class ConsoleRecord:
             return events
         return events
 
-    def servers(self) -> ServerBook:
+    def servers(self) -> ServerSummaries:
         """Return what is known of the servers and what they offer."""
         with self._lock:
             if self._follower is not None:

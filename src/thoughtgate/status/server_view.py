@@ -16,7 +16,7 @@ MAX_ENTRIES: Final = 2000
 
 
 @dataclass(slots=True)
-class Entry:
+class OfferedEntry:
     """One tool, resource or prompt of a server."""
 
     name: str
@@ -29,39 +29,39 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Server:
+class ServerSummary:
     """One server as the record knows it."""
 
     name: str
     running: bool | None = None
     """None when the record does not say."""
     seen_at: float = 0.0
-    lists: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    lists: dict[str, dict[str, OfferedEntry]] = field(default_factory=dict)
     """Entries by name, by the method that lists them."""
 
-    def entries(self, method: str) -> list[Entry]:
+    def entries(self, method: str) -> list[OfferedEntry]:
         """Return what a list holds: what changed first, then by name."""
         found = self.lists.get(method, {}).values()
         return sorted(found, key=lambda each: (not each.changed_at, each.name))
 
     @property
-    def changed(self) -> list[Entry]:
+    def changed(self) -> list[OfferedEntry]:
         """Everything that became another since it was first seen."""
         return [each for held in self.lists.values() for each in held.values() if each.changed_at]
 
     @property
-    def hidden(self) -> list[Entry]:
+    def hidden(self) -> list[OfferedEntry]:
         """Everything that agents are not shown."""
         return [each for held in self.lists.values() for each in held.values() if each.hidden]
 
 
-class ServerBook:
+class ServerSummaries:
     """Every server of a record."""
 
     def __init__(self) -> None:
-        self.servers: dict[str, Server] = {}
+        self.servers: dict[str, ServerSummary] = {}
 
-    def all(self) -> list[Server]:
+    def all(self) -> list[ServerSummary]:
         """Return the servers by name."""
         return sorted(self.servers.values(), key=lambda server: server.name)
 
@@ -89,17 +89,19 @@ class ServerBook:
         if book is not None:
             book.running = running
 
-    def _server(self, name: str, at: float) -> Server | None:
+    def _server(self, name: str, at: float) -> ServerSummary | None:
         if not name or (name not in self.servers and len(self.servers) >= MAX_SERVERS):
             return None
-        book = self.servers.setdefault(name, Server(name))
+        book = self.servers.setdefault(name, ServerSummary(name))
         book.seen_at = max(book.seen_at, at)
         return book
 
-    def _entry(self, held: dict[str, Entry], name: str, digest: str, at: float) -> Entry:
+    def _entry(
+        self, held: dict[str, OfferedEntry], name: str, digest: str, at: float
+    ) -> OfferedEntry:
         entry = held.get(name)
         if entry is None:
-            entry = held[name] = Entry(name, digest, first_at=at)
+            entry = held[name] = OfferedEntry(name, digest, first_at=at)
         elif digest and digest != entry.digest:
             if entry.digest:
                 entry.changed_at = at

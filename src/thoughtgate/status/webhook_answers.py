@@ -7,7 +7,7 @@ from thoughtgate.channels import webhook_decision as decisions
 from thoughtgate.channels.webhook_decision import parse_decision
 from thoughtgate.channels.webhook_signature import DECISION, Nonces, read_signature, signature_error
 from thoughtgate.core.approval import Approval, Refusal
-from thoughtgate.status.approval_actions import ConsoleDesk
+from thoughtgate.status.approval_actions import ApprovalActions
 
 MAX_BODY: Final = decisions.MAX_BODY
 
@@ -15,18 +15,18 @@ UNKNOWN: Final = "wrong signature"
 """What everybody is told who does not hold the key, so that ids cannot be tried out."""
 
 
-class WebhookDesk:
+class WebhookAnswers:
     """Takes decisions for the workflows that ask by webhook."""
 
-    def __init__(self, desk: ConsoleDesk, keys: Mapping[str, bytes]) -> None:
+    def __init__(self, actions: ApprovalActions, keys: Mapping[str, bytes]) -> None:
         """Check signatures with ``keys``, by workflow."""
-        self._desk = desk
+        self._actions = actions
         self._keys = keys
         self._nonces = Nonces()
 
     def decide(self, body: bytes, headers: Mapping[str, str]) -> Approval | Refusal:
         """Count one decision, if it is signed for the workflow that asked."""
-        now, signed = self._desk.clock(), read_signature(headers)
+        now, signed = self._actions.clock(), read_signature(headers)
         said = parse_decision(body, now)
         if isinstance(said, str):
             # Only a holder of some key is told what is wrong with the text.
@@ -34,7 +34,7 @@ class WebhookDesk:
                 signature_error(key, DECISION, body, signed, now) for key in self._keys.values()
             ]
             return Refusal("unsigned", UNKNOWN) if all(doubts) else Refusal("wrong", said)
-        found = self._desk.get(said.approval)
+        found = self._actions.get(said.approval)
         key = self._keys.get(found.workflow) if isinstance(found, Approval) else None
         if isinstance(found, Refusal) or key is None:
             return Refusal("unsigned", UNKNOWN)
@@ -45,4 +45,4 @@ class WebhookDesk:
             return Refusal("refused", "replayed")
         if said.digest != found.digest:
             return Refusal("refused", "the decision is about another call")
-        return self._desk.count(found.id, said.vote)
+        return self._actions.count(found.id, said.vote)

@@ -22,7 +22,7 @@ from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.http_answer import Owner
-from thoughtgate.upstream.multiplexer import Listener, Mux
+from thoughtgate.upstream.multiplexer import Listener, Multiplexer
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import REQUEST, Message, RequestId
@@ -56,8 +56,8 @@ class ChildUpstream:
         self._watcher = watcher
         self._log = log
         self._is_shared = server.isolation == SHARED
-        self._muxes: dict[object, Mux] = {}
-        self._spare: Mux | None = None
+        self._muxes: dict[object, Multiplexer] = {}
+        self._spare: Multiplexer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Told of frames of the server that cannot be passed on."""
@@ -166,7 +166,7 @@ class ChildUpstream:
         else:
             self._spawn(self._start_and_put(mux, line, message))
 
-    async def _start_and_put(self, mux: Mux, line: "ChildLine", message: Message) -> None:
+    async def _start_and_put(self, mux: Multiplexer, line: "ChildLine", message: Message) -> None:
         try:
             await mux.ready()
         except PeerError as error:
@@ -179,7 +179,7 @@ class ChildUpstream:
             return driver.is_modern
         return driver.principal if driver.is_modern else driver
 
-    def _mux_for(self, driver: SessionDriver) -> Mux:
+    def _mux_for(self, driver: SessionDriver) -> Multiplexer:
         key = self._key_of(driver)
         mux = self._muxes.get(key)
         if mux is None:
@@ -187,8 +187,8 @@ class ChildUpstream:
             self._muxes[key] = mux
         return mux
 
-    def _new_mux(self) -> Mux:
-        return Mux(
+    def _new_mux(self) -> Multiplexer:
+        return Multiplexer(
             self._server,
             self._command,
             is_shared=self._is_shared,
@@ -207,7 +207,7 @@ class ChildUpstream:
         task.add_done_callback(self._tasks.discard)
 
 
-def _put(mux: Mux, line: "ChildLine", message: Message) -> None:
+def _put(mux: Multiplexer, line: "ChildLine", message: Message) -> None:
     if message.shape == REQUEST:
         mux.send(line, message)
     else:

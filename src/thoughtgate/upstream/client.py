@@ -40,7 +40,7 @@ class Carrier(Protocol):
     exit_code: int | None
     """Of its process, once that has ended; a negative number is a signal."""
 
-    async def open(self, upstream: "Upstream") -> None:
+    async def open(self, upstream: "ServerConnection") -> None:
         """Connect, or start the process; frames go to ``upstream.took``."""
 
     def send(self, body: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ class Audience(Protocol):
         """A frame of the server could not be read safely and was dropped."""
 
 
-class Upstream:
+class ServerConnection:
     """One negotiated connection."""
 
     def __init__(self, carrier: Carrier, audience: Audience) -> None:

@@ -56,7 +56,7 @@ class Listener(Sink, Protocol):
     driver: SessionDriver
 
 
-class Mux(ServerRunner[StdioCarrier]):
+class Multiplexer(ServerRunner[StdioCarrier]):
     """One child and everybody who talks to it."""
 
     def __init__(

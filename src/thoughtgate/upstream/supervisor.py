@@ -15,7 +15,7 @@ from thoughtgate.core.server_lifecycle import DISABLED, FAILED, HALTED, RUNNING
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic
-from thoughtgate.upstream.client import Carrier, Upstream, wanted_changes
+from thoughtgate.upstream.client import Carrier, ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
 from thoughtgate.wire.message import Fault, Message
@@ -58,7 +58,7 @@ class Owner(Protocol):
         """What the server offers is not what it was."""
 
 
-class Supervisor(ServerRunner[Upstream]):
+class Supervisor(ServerRunner[ServerConnection]):
     """One server."""
 
     log: ServerLog
@@ -85,7 +85,7 @@ class Supervisor(ServerRunner[Upstream]):
         self._listing: dict[str, asyncio.Task[Offer]] = {}
 
     @property
-    def upstream(self) -> Upstream | None:
+    def upstream(self) -> ServerConnection | None:
         """The connection, when there is one."""
         return self._connection
 
@@ -109,7 +109,7 @@ class Supervisor(ServerRunner[Upstream]):
 
     # Up and down.
 
-    async def ready(self, *, by_hand: bool = False) -> Upstream:
+    async def ready(self, *, by_hand: bool = False) -> ServerConnection:
         """Return the connection, starting the server when it is not up.
 
         Raises:
@@ -123,14 +123,14 @@ class Supervisor(ServerRunner[Upstream]):
         await super().dispose()
         await finish(self._idle, *self._listing.values())
 
-    def _connect(self) -> Upstream:
-        return Upstream(self._carry(self.log), self)
+    def _connect(self) -> ServerConnection:
+        return ServerConnection(self._carry(self.log), self)
 
-    async def _open(self, connection: Upstream) -> None:
+    async def _open(self, connection: ServerConnection) -> None:
         await connection.open(self.declared)
         self.capabilities = connection.capabilities
 
-    def _came_up(self, connection: Upstream) -> None:
+    def _came_up(self, connection: ServerConnection) -> None:
         self.used_at = monotonic()  # whoever waited for the start has not called yet
         self._stale |= set(self._offers)
         self._hear_changes(connection)
@@ -142,7 +142,7 @@ class Supervisor(ServerRunner[Upstream]):
     def _changed(self, event: str) -> None:
         self._owner.server_changed(self, event)
 
-    def _hear_changes(self, upstream: Upstream) -> None:
+    def _hear_changes(self, upstream: ServerConnection) -> None:
         if upstream.modern:
             wanted = wanted_changes(upstream.capabilities, sorted(self.subscribed))
             if wanted:
@@ -223,7 +223,7 @@ class Supervisor(ServerRunner[Upstream]):
         self.warnings[method] = offer.warnings
         return offer
 
-    async def _pages(self, upstream: Upstream, method: str) -> list[Any]:
+    async def _pages(self, upstream: ServerConnection, method: str) -> list[Any]:
         member = LISTINGS[method].member
         listed: list[Any] = []
         params: dict[str, Any] = {}

@@ -24,10 +24,14 @@ class ApprovalPage:
 
     def page(self, request: Request) -> Response:
         """Serve the details of one approval."""
-        found = self._context.desk.get(request.path_params["ident"])
+        found = self._context.approvals.get(request.path_params["ident"])
         if isinstance(found, Refusal):
             return self._context.render_message(request, 404, "Approval not found", found.text)
-        bar = reason_cannot_decide(found, self._context.desk.by) if found.status == PENDING else ""
+        bar = (
+            reason_cannot_decide(found, self._context.approvals.by)
+            if found.status == PENDING
+            else ""
+        )
         return self._context.render_page(request, "approval.html", approval=found, bar=bar)
 
     async def decide(self, request: Request) -> Response:
@@ -42,7 +46,7 @@ class ApprovalPage:
 
     def _decide(self, request: Request, form: dict[str, str]) -> Response:
         context, ident = self._context, request.path_params["ident"]
-        found = context.desk.get(ident)
+        found = context.approvals.get(ident)
         digest = found.digest if isinstance(found, Approval) else ""
         if not context.verify_form(request, form, FORM, ident, digest):
             text = (
@@ -55,7 +59,7 @@ class ApprovalPage:
         if choice is None or isinstance(remember, Refusal):
             text = remember.text if isinstance(remember, Refusal) else "Choose approve or deny."
             return context.render_message(request, 400, "Nothing was decided", text)
-        decided = context.desk.decide(
+        decided = context.approvals.decide(
             ident, approve=choice, reason=form.get("reason", "").strip(), remember=remember
         )
         if isinstance(decided, Refusal):

@@ -60,7 +60,7 @@ class CallsPage:
     def _find(self, asked: dict[str, str]) -> list[dict[str, Any]]:
         wanted = {name: word for name, word in asked.items() if name != "since"}
         ago = asked["since"]
-        since = self._context.desk.clock() - parse_duration(ago) if ago else 0.0
+        since = self._context.approvals.clock() - parse_duration(ago) if ago else 0.0
         return self._context.record.calls(SHOWN, since, **wanted)
 
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from thoughtgate.errors import StoreError
-from thoughtgate.status.approval_actions import ConsoleDesk
+from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
 from thoughtgate.web.templating import make_environment, shown_left
@@ -36,7 +36,7 @@ PAGES: Final = (
 class ConsoleContext:
     """The stores, sessions and templates that the console's pages use."""
 
-    desk: ConsoleDesk
+    approvals: ApprovalActions
     record: ConsoleRecord
     sessions: ConsoleSessions
     refused: Callable[[str, str], None]
@@ -50,11 +50,11 @@ class ConsoleContext:
     ) -> Response:
         """Render a whole page."""
         session = session_of(request)
-        now = self.desk.clock()
+        now = self.approvals.clock()
         frame = {
             "pages": PAGES,
             "path": request.url.path,
-            "by": self.desk.by,
+            "by": self.approvals.by,
             "now": now,
             "waiting": self._waiting() if session is not None else 0,
             "signed_in": session is not None,
@@ -66,9 +66,9 @@ class ConsoleContext:
 
     def render_part(self, request: Request, template: str, **values: Any) -> str:
         """Render a fragment of a page."""
-        now = self.desk.clock()
+        now = self.approvals.clock()
         given = {
-            "by": self.desk.by,
+            "by": self.approvals.by,
             "now": now,
             "token": lambda *about: self.token(request, *about),
             "left": lambda until: shown_left(until - now),
@@ -94,7 +94,7 @@ class ConsoleContext:
 
     def _waiting(self) -> int:
         try:
-            return len(self.desk.pending())
+            return len(self.approvals.pending())
         except StoreError:
             return 0
 

@@ -11,7 +11,7 @@ from thoughtgate.gate.approvals.channel_secrets import webhook_keys
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place
-from thoughtgate.status.approval_actions import open_console_desk
+from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.app import make_app
@@ -59,7 +59,7 @@ def make_console(
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
     context = ConsoleContext(
-        open_console_desk(state),
+        open_approval_actions(state),
         ConsoleRecord(path),
         sessions or ConsoleSessions(port, now),
         ThrottledReport(refused or report_to_stderr),
@@ -91,7 +91,7 @@ async def open_console(
             async with serve_app(console.app, listener):
                 yield console
         finally:
-            console.context.desk.close()
+            console.context.approvals.close()
 
 
 def report_to_stderr(reason: str, path: str) -> None:

@@ -19,7 +19,7 @@ class GrantsPage:
     def page(self, request: Request) -> Response:
         """Serve all grants in force."""
         revoked = request.query_params.get("revoked", "")[:16]
-        grants = self._context.desk.grants()
+        grants = self._context.approvals.grants()
         return self._context.render_page(request, "grants.html", grants=grants, revoked=revoked)
 
     async def revoke(self, request: Request) -> Response:
@@ -40,7 +40,7 @@ class GrantsPage:
                 "Load the page again."
             )
             return context.render_message(request, 403, "Invalid form", text)
-        revoked = context.desk.revoke(ident)
+        revoked = context.approvals.revoke(ident)
         if isinstance(revoked, Refusal):
             return context.render_message(request, 404, "Nothing was revoked", f"{revoked.text}.")
         return RedirectResponse(f"/grants?revoked={revoked.id}", 303)

@@ -19,31 +19,31 @@ class InboxPage:
     def page(self, request: Request) -> Response:
         """Serve the whole page."""
         context = self._context
-        noted = context.desk.get(request.query_params.get("noted", "")[:16])
+        noted = context.approvals.get(request.query_params.get("noted", "")[:16])
         return context.render_page(
             request,
             "inbox.html",
-            waiting_cards=self._cards(context.desk.pending()),
-            answered=context.desk.answered(SHOWN_ANSWERED),
+            waiting_cards=self._cards(context.approvals.pending()),
+            answered=context.approvals.answered(SHOWN_ANSWERED),
             noted=noted if isinstance(noted, Approval) else None,
-            rev=context.desk.rev(),
+            rev=context.approvals.rev(),
         )
 
     def cards(self, request: Request) -> Response:
         """Serve the parts that change while the page is open."""
         context = self._context
-        pending = context.desk.pending()
+        pending = context.approvals.pending()
         text = context.render_part(
             request,
             "cards.html",
             waiting_cards=self._cards(pending),
-            answered=context.desk.answered(SHOWN_ANSWERED),
+            answered=context.approvals.answered(SHOWN_ANSWERED),
             waiting=len(pending),
         )
         return HTMLResponse(text)
 
     def _cards(self, pending: list[Approval]) -> list[tuple[Approval, str]]:
-        return [(each, reason_cannot_decide(each, self._context.desk.by)) for each in pending]
+        return [(each, reason_cannot_decide(each, self._context.approvals.by)) for each in pending]
 
 
 def reason_cannot_decide(approval: Approval, by: str) -> str:

@@ -89,12 +89,12 @@ class LiveStream:
         session = session_of(request)
         if session is None or not self._context.sessions.holds(session):
             return False
-        return self._context.desk.clock() < session.expires_at
+        return self._context.approvals.clock() < session.expires_at
 
     def _look(self, tidy: bool) -> int:
         if tidy:
-            self._context.desk.tidy()
-        return self._context.desk.rev()
+            self._context.approvals.tidy()
+        return self._context.approvals.rev()
 
     def _rows(
         self, request: Request, news: Callable[[], list[dict[str, Any]]] | None, *, every: bool

@@ -31,7 +31,7 @@ class StatsPage:
         # The calls page names its parameter "since", so a link may use that name here too.
         name = next((one for one in _NAMES if request.query_params.get(one)), "span")
         chosen = request.query_params.get(name, "").strip().lower()[:MAX_WORD] or "1d"
-        now = self._context.desk.clock()
+        now = self._context.approvals.clock()
         stats = self._context.record.stats(now - SPANS[chosen][1], now) if chosen in SPANS else {}
         charts = {}
         if stats.get("calls") or stats.get("frames_refused"):

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from thoughtgate.core.approval import Refusal
-from thoughtgate.status.webhook_answers import MAX_BODY, WebhookDesk
+from thoughtgate.status.webhook_answers import MAX_BODY, WebhookAnswers
 from thoughtgate.web.console_context import ConsoleContext
 
 _STATUS = {"unsigned": 401, "wrong": 400, "refused": 409}
@@ -18,7 +18,7 @@ class WebhookEndpoint:
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
-        self._desk = WebhookDesk(context.desk, context.webhooks)
+        self._desk = WebhookAnswers(context.approvals, context.webhooks)
 
     async def decide(self, request: Request) -> Response:
         """Verify and apply a signed decision."""

@@ -26,10 +26,10 @@ from thoughtgate.gate.approvals import queue as module
 from thoughtgate.gate.approvals.queue import (
     MAX_SHOWN,
     SETTLE_EVERY_S,
-    ApprovalDesk,
+    ApprovalQueue,
     decision_of,
     new_approval_id,
-    open_desk,
+    open_approvals,
     open_store,
     show_arguments,
     task_owner,
@@ -84,7 +84,7 @@ class Broken:
         raise OSError(approval.id)
 
 
-def ask(desk: ApprovalDesk, call_id: str = "run.1", at: float = NOW) -> Decision | None:
+def ask(desk: ApprovalQueue, call_id: str = "run.1", at: float = NOW) -> Decision | None:
     return desk.ask(call_id, held(), "default", at)
 
 
@@ -306,7 +306,7 @@ def test_ids_that_are_taken_are_passed_over(store: ApprovalStore) -> None:
 
 
 def test_a_source_of_ids_that_repeats_itself_refuses(store: ApprovalStore) -> None:
-    desk = ApprovalDesk(store, {}, "o", Redactor(), lambda: "same", policy_version="v1")
+    desk = ApprovalQueue(store, {}, "o", Redactor(), lambda: "same", policy_version="v1")
     assert ask(desk, "run.1") is None
     decision = ask(desk, "run.2")
     assert decision is not None
@@ -398,7 +398,7 @@ def test_a_vote_that_does_not_yet_decide_is_not_a_decision(
     assert len(desk.poll(NOW + 4)) == 1
 
 
-def two_people(store: ApprovalStore) -> ApprovalDesk:
+def two_people(store: ApprovalStore) -> ApprovalQueue:
     return a_desk(store, {"default": WorkflowSettings("default", required=2, timeout_s=60)})
 
 
@@ -526,7 +526,7 @@ def test_short_ids_are_easy_to_read() -> None:
 
 
 def test_a_desk_opens_on_the_state_directory(tmp_path: Path) -> None:
-    desk = open_desk(str(tmp_path / "state"), {}, Policy(version="v9"))
+    desk = open_approvals(str(tmp_path / "state"), {}, Policy(version="v9"))
     assert ask(desk) is None
     store = open_store(str(tmp_path / "state"))
     (asked,) = store.listed()
@@ -543,7 +543,7 @@ def test_a_desk_opens_on_the_state_directory(tmp_path: Path) -> None:
 def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).mkdir()
     with pytest.raises(StoreError):
-        open_desk(str(tmp_path), {}, Policy())
+        open_approvals(str(tmp_path), {}, Policy())
 
 
 def test_old_approvals_are_purged_while_the_desk_is_in_use(

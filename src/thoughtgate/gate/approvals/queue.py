@@ -1,4 +1,4 @@
-"""The desk: holds the calls of one gate that wait for people, and brings their answers.
+"""The approval queue of one gate: the calls that wait for people, and their decisions.
 
 Every driver uses it alike, from a poll loop or from asyncio: each method is a few short
 SQLite statements and never waits for a person. Whatever fails here ends in a denial:
@@ -47,7 +47,7 @@ POLL_EVERY_S: Final = 0.1
 """How often a driver that holds calls should poll; a poll without news costs microseconds."""
 
 SETTLE_EVERY_S: Final = 5.0
-"""How often the desk looks for dead askers; what is due by time is settled on time."""
+"""How often the queue looks for requests whose process has died; deadlines are kept on time."""
 
 PURGE_EVERY_S: Final = 3600.0
 
@@ -65,7 +65,7 @@ _ID_ATTEMPTS: Final = 8
 _LIMIT_KINDS: Final = {"limit_principal": "rate_limited", "limit_total": "service_unavailable"}
 
 
-class ApprovalDesk:
+class ApprovalQueue:
     """Asks people about the held calls of one gate."""
 
     def __init__(
@@ -343,20 +343,20 @@ class ApprovalDesk:
                 continue
 
 
-def open_desk(
+def open_approvals(
     directory: str,
     workflows: Mapping[str, WorkflowSettings],
     policy: Policy,
     *,
     channels: Sequence[Channel] = (),
     limits: Limits | None = None,
-) -> ApprovalDesk:
-    """Open the desk of this process on the store in the state directory.
+) -> ApprovalQueue:
+    """Open the approval queue of this process on the store in the state directory.
 
     Raises:
         StoreError: the store cannot be opened, so nobody can be asked.
     """
-    return ApprovalDesk(
+    return ApprovalQueue(
         open_store(directory),
         workflows,
         own_name(),
