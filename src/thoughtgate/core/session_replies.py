@@ -1,7 +1,7 @@
-"""The clerk of a session: words its replies and its records.
+"""What a session says: the wording of its replies and of its records.
 
-A session decides what happens; the clerk turns that into commands. Keeping the wording
-here keeps the session readable and makes every refusal look alike.
+A session decides what happens; this module turns that into commands, so that every refusal
+has the same form.
 """
 
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""The tasks of a gate, carried out: the book's steps become saves, answers and endings.
+"""The tasks of a gate, carried out: the steps of the task table become saves, answers and endings.
 
 Drivers speak to it in the session's own commands and get the session's own events back,
 each with the line it belongs to, because one gate may hold the tasks of many sessions.
@@ -92,7 +92,7 @@ class NoKeeper:
         return False
 
     def find(self, task_id: str) -> Task | None:
-        """There is none but those in the book."""
+        """There is none but those in the table."""
         del task_id
         return None
 
@@ -138,7 +138,7 @@ class TaskRunner:
         self._sessions: dict[str, str] = {}
         """The session in which a call that is a task was made."""
         self._carried: set[str] = set()
-        """Tasks that this process carries; all others in the book are shown only."""
+        """Tasks that this process carries; all others in the table are shown only."""
         self._late: list[Told] = []
 
     # A call becomes a task.
