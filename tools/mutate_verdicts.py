@@ -8,6 +8,7 @@ this again. ``--only TEXT`` runs the mutations whose file or line contains a tex
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -395,7 +396,7 @@ def run_tests(tree: Path, tests: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     # Compiled files are compared by time and size, and two mutations may agree in both.
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command,
         cwd=tree,
         env=environ,
@@ -403,12 +404,13 @@ def run_tests(tree: Path, tests: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-    ) as process:
-        try:
-            return process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            return None
+    )
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(TIMEOUT_S)
+        return None
 
 
 def is_caught(mutation: Mutation, tree: Path) -> bool:
