@@ -8,6 +8,7 @@ this again. ``--only TEXT`` runs the mutations whose file or line contains a tex
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -407,8 +408,8 @@ def run_tests(tree: Path, tests: tuple[str, ...], timeout_s: float = TIMEOUT_S) 
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.wait(timeout_s)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(TIMEOUT_S)
         return None
 
 
