@@ -541,11 +541,7 @@ def _open_log(reply: dict[str, Any]) -> "Log | None":
     """Return the configured log; None for plain text."""
     if _text(reply, "log_format") != "json":
         return None
-    from thoughtgate.telemetry.logs import (
-        INFO,
-        JSON,
-        Log,
-    )  # imported only if configured: it costs memory
+    from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
 
     return Log("shim", level=_text(reply, "log_level") or INFO, form=JSON)
 
