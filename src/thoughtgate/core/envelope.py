@@ -153,7 +153,7 @@ def seal_all(lines: Iterable[bytes], previous: str) -> tuple[bytes, str]:
     parts: list[bytes] = []
     chain = previous.encode()
     for opened in lines:
-        # Some readers also split lines at other characters, which values must not contain unescaped.
+        # Some readers also split lines at U+2028 and the like, so these are escaped in values.
         data = opened if opened.isascii() else escape_separators(opened)
         chain = sha256(chain + data).hexdigest().encode()
         parts += (data, _CHAIN_BEGINS, chain, _LINE_ENDS)

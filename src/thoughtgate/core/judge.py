@@ -139,7 +139,7 @@ class Judge:
         self._limits = LimitState(policy.limits)
         self._open: dict[str, OpenCall] = {}
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
-        """The arguments judged last and their canonical text, which the hash and the preview share."""
+        """The arguments judged last and their canonical text, for both the hash and the preview."""
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
@@ -290,7 +290,7 @@ class Judge:
     def _evaluate(self, call: Call, at: float) -> Verdict:
         verdict = evaluate(call, self.policy, at)
         if call.kind == RESOURCE:
-            # A server may treat other spellings of a URI as the same resource: the strictest counts.
+            # Servers may read other spellings of a URI as the same resource: the strictest counts.
             for spelling in other_spellings(call.name):
                 other = evaluate(call._replace(name=spelling), self.policy, at)
                 verdict = max(verdict, other, key=_strictness)

@@ -478,7 +478,7 @@ class Session:
     # The agent, a caller or the server is gone, or the gate stops.
 
     def _agent_left(self, event: AgentGone) -> list[Command]:
-        """Withdraw held calls. Forwarded requests stay open: the agent may still read the answers."""
+        """Withdraw held calls; forwarded requests stay open, as the agent may read the answers."""
         self._agent_gone = True
         commands: list[Command] = []
         for key, asked in list(self._waiting.items()):

@@ -290,7 +290,7 @@ class TaskTable:
         if len(waiting) >= MAX_WAITERS:
             return _answer(request, codec.refused("service_unavailable", modern=False, task=task))
         waiting.append(request.key)
-        return []
+        return []  # MCP 2025-11-25: ``tasks/result`` blocks until the task has ended
 
     def _list(self, request: _Request) -> list[TaskStep]:
         mine = self.own(request.caller)
@@ -307,12 +307,14 @@ class TaskTable:
 
     def _cancel(self, request: _Request, task: Task) -> list[TaskStep]:
         if task.is_over:
+            # MCP 2025-11-25 requires an error for an ended task; the extension acknowledges.
             if request.modern:
                 return _answer(request, codec.acknowledged())
             text = "the task is already over"
             return _answer(request, codec.refused("invalid_params", modern=False, text=text))
         moved = self._moved(task.id, CANCELLED, request.at, "cancelled by its caller")
         body = codec.cancelled(self._tasks[task.id], modern=request.modern)
+        # Stopped before it is saved: an approval that arrives now must not start the call.
         stop = StopTask(task, "the caller cancelled", request.at)
         return [stop, *moved, AnswerTask(request.key, body)]
 

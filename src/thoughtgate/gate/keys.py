@@ -20,7 +20,7 @@ def load_key(state: str) -> bytes:
         temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
         with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:
             file.write(made)
-        # If two workers start at once, both must end up with the same key.
+        # A hard link fails if the file exists, so workers that start at once agree on one key.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(temporary)
         temporary.unlink()

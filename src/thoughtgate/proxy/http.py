@@ -174,7 +174,7 @@ class HttpProxy:
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
-        """Stop serving, after open requests have been answered or refused."""
+        """Stop serving gracefully."""
         self._stop.set()
 
     async def run(

@@ -97,6 +97,7 @@ class Governance:
         """Judge a request, or screen a list."""
         session = self._session_of(body)
         if self.shutting_down:
+            # No call may start now: its end could no longer be recorded.
             return {"decision": "deny", "kind": "service_unavailable", "shutdown": True}
         method = string_of(body, "method")
         params = body.get("params")
@@ -116,6 +117,7 @@ class Governance:
                     return {"task_id": call_id, "status": "pending", "shutdown": False}
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
+        # Removed when fetched: a ruling is given out once, so that a call cannot run twice.
         ruling = self._rulings.pop(call_id, None)
         if ruling is None:
             return None
@@ -153,7 +155,7 @@ class Governance:
 
     def mask(self, body: dict[str, Any]) -> dict[str, Any]:
         """Mask the secrets in a server's answer."""
-        self._session_of(body)
+        self._session_of(body)  # refuses a session that is unknown or lost
         said = body.get("body")
         if not isinstance(said, dict):
             raise PeerError("invalid_params", "body must be an object")

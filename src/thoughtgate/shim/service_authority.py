@@ -339,7 +339,7 @@ class ServiceAuthority:
         return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
 
     def _post(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> None:
-        """Send a request; a reply that exists at once, such as a failure, is fed in the next iteration."""
+        """Send a request; events of a failure at once are fed in the loop's next iteration."""
         self._late += self._ask(path, body, answer, timeout_s)
 
     def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
@@ -378,12 +378,14 @@ class ServiceAuthority:
             return Verdict(
                 DENY,
                 _text(reply, "gate"),
+                # A newer service may send a kind that this shim does not know.
                 kind if kind in KINDS else "governance_denied",
                 retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
             )
         return self._no_answer(command)
 
     def _no_answer(self, command: JudgeCall | None) -> Verdict:
+        # F-016b: without a reply from the service, production denies.
         if self._enforce:
             return Verdict(DENY, "governance", "service_unavailable")
         words = "the governance service did not answer"
