@@ -1,4 +1,4 @@
-"""Reading a server's answer: what became of a call, and which entries of a list may be shown."""
+"""Reads a server's answer: the outcome of a call, and the entries of a list to show."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from thoughtgate.wire.replies import render
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-    """Return the status of a call and, for an error, what the record keeps of it.
+    """Return the status of a call and, for an error, what the record stores about it.
 
-    The server's own message may quote arguments or secrets; only its code is kept.
+    The server's own message may quote arguments or secrets, so only its code is stored.
     """
     error = body.get("error")
     if error is None:
@@ -33,7 +33,7 @@ def says_error(body: dict[str, Any]) -> bool:
 
 
 def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
-    """An entry without a readable name can be neither judged nor called: it is not shown."""
+    """Tell whether an entry is shown; one without a valid name can be neither judged nor called."""
     if type(entry) is not dict:
         return False
     name = entry.get(key)
@@ -41,20 +41,20 @@ def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
 
 
 def without_hidden(message: Message, listing: Listing, hidden: frozenset[str]) -> bytes:
-    """Return a server's list without its hidden entries; the same bytes where none is hidden."""
+    """Return a server's list without its hidden entries; the same bytes if none is hidden."""
     entries = message.body["result"][listing.member]
     kept = [entry for entry in entries if is_shown(entry, listing.key, hidden)]
     if len(kept) == len(entries):
         return message.raw
     result = {**message.body["result"], listing.member: kept}
     if "cacheScope" in result:
-        # 2026-07-28, caching: what was filtered for one caller must not be shared.
+        # MCP 2026-07-28, caching: a result that was filtered for one caller must not be shared.
         result["cacheScope"] = "private"
     return render({**message.body, "result": result})
 
 
 def has_failed(status: str, *, is_error: bool) -> bool | None:
-    """Tell whether a call that went to a server failed; None when its caller took it back."""
+    """Tell whether a call that reached a server failed; None if its caller cancelled it."""
     if status == CANCELLED:
         return None
     return is_error or status in {ERROR, TIMEOUT}

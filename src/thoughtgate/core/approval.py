@@ -1,7 +1,7 @@
-"""The life of one approval: from the question to a person's answer to its single use.
+"""State machine of one approval request, from its creation to its decision and single use.
 
-Pure: identities, times and ids come in, values go out, and a refusal is a value with a
-text that can be shown. Who stores approvals and who asks people is not known here.
+Pure: identities, times and ids are arguments, results are values, and a refusal is a value
+with a text that can be shown. Storage and channels are not known here.
 """
 
 import hashlib
@@ -28,39 +28,39 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
     USED: frozenset(),
     VOID: frozenset(),
 }
-"""Every move an approval can make. The diagram in the docs is drawn from this table."""
+"""All allowed transitions of an approval. The diagram in the docs is generated from this table."""
 
 OPEN: Final = (PENDING, APPROVED)
-"""States that something still has to happen to."""
+"""States in which an approval is not closed."""
 
 TIMEOUT_DENY: Final = "deny"
 TIMEOUT_APPROVE: Final = "approve"
 
 AGENT_CHANNEL: Final = "agent"
-"""The channel of the asking agent itself. It never has a vote."""
+"""The channel of the requesting agent itself. It never has a vote."""
 ELICITATION_CHANNEL: Final = "elicitation"
-"""The person in front of the agent, asked through the agent: only where the workflow allows it."""
+"""The agent's own prompt; it has a vote only if the workflow allows it."""
 SYSTEM_CHANNEL: Final = "system"
-"""Nobody: ``on_timeout``."""
+"""No person: ``on_timeout``."""
 GRANT_CHANNEL: Final = "grant"
-"""A decision that somebody asked to be remembered."""
+"""A remembered decision."""
 LOCAL_CHANNELS: Final = frozenset({"console", "terminal"})
-"""Both are the user of this machine, so a bare name in ``approvers`` means either."""
+"""Both mean the user of this machine, so a name without a channel in ``approvers`` means either."""
 
 USE_WITHIN_S: Final = 300.0
-"""An approved call that has not run after this time is void: what was approved is stale."""
+"""An approval that is not used after this time is void, because the situation may have changed."""
 
 MAX_REASON: Final = 2000
-"""Characters kept of a reason; it is shown and recorded, and comes from outside."""
+"""Characters stored of a reason, which is shown and recorded and comes from outside."""
 
 DURABLE: Final = "task:"
-"""Owners that begin so are tasks: they outlive the process that asked."""
+"""Prefix of owners that are tasks, which outlive the process that created the request."""
 
 _DOMAIN: Final = b"thoughtgate approval 1"
 
 
 class Vote(NamedTuple):
-    """One person's answer."""
+    """One reviewer's vote."""
 
     by: str
     """``channel:name``, such as ``terminal:ann`` or ``slack:U0123``."""
@@ -70,23 +70,23 @@ class Vote(NamedTuple):
 
     @property
     def channel(self) -> str:
-        """Where the answer was given."""
+        """The channel on which the vote was given."""
         return self.by.partition(":")[0]
 
 
 class Refusal(NamedTuple):
-    """Why something asked of an approval is not done."""
+    """Why an operation on an approval is refused."""
 
     kind: str
-    """One stable word: unknown, ambiguous, too_late, voted, not_allowed, self, gone, limit ..."""
+    """A stable identifier: unknown, ambiguous, too_late, voted, not_allowed, self, gone, limit ..."""
     text: str
 
 
 class Approval(NamedTuple):
-    """One question to people about one exact call."""
+    """One approval request for one exact call."""
 
     id: str
-    """Short, for people; no secret."""
+    """Short, for people; not a secret."""
     call_id: str
     digest: str
     """Binds the approval to the exact call; see ``digest_of``."""
@@ -95,64 +95,64 @@ class Approval(NamedTuple):
     tool: str
     """The name of the tool or prompt, or the resource's URI."""
     arguments: str
-    """JSON text as people are shown it: secrets masked, long values folded."""
+    """JSON text as reviewers see it: secrets masked, long values shortened."""
     folded: bool
-    """True when ``arguments`` leaves something out because of its length."""
+    """True if ``arguments`` omits something because of its length."""
     principal: str
     session: str
     workflow: str
     channel: str
     rule: str
     reason: str
-    """Why the rules ask."""
+    """Why the rules require approval."""
     policy_version: str
     created_at: float
     expires_at: float
     required: int
-    """How many different people must approve."""
+    """The number of different people who must approve."""
     approvers: tuple[str, ...]
-    """Who may decide; empty for anybody the channels let in."""
+    """Who may decide; empty for everyone whom the channels admit."""
     on_timeout: str
     elicitation: bool
-    """True when the person in front of the agent may answer there."""
+    """True if the agent's own prompt may be used."""
     remember: bool
-    """True when the decision may be remembered for later calls."""
+    """True if the decision may be remembered for later calls."""
     owner: str
-    """Who waits: a process (``stores.process_owner``) or ``task:`` and a task's id."""
+    """Who waits: a process (``stores.process_owner``), or ``task:`` and a task's id."""
     status: str = PENDING
     votes: tuple[Vote, ...] = ()
     decided_at: float = 0.0
     closed_reason: str = ""
     """Why it was withdrawn, expired or became void."""
     grant: str = ""
-    """The remembered grant that answered, if one did."""
+    """The remembered grant that decided, if one did."""
     rev: int = 0
-    """Place in the order of all changes; the store counts."""
+    """Position in the order of all changes; assigned by the store."""
 
     @property
     def is_durable(self) -> bool:
-        """Tell whether the approval outlives the process that asked."""
+        """Tell whether the approval outlives the process that created it."""
         return self.owner.startswith(DURABLE)
 
     @property
     def session_key(self) -> str:
-        """The session as no other run has it: sessions count from one in every run."""
+        """A session key that is unique across runs: sessions are numbered from one in every run."""
         run = self.call_id.rpartition(".")[0]
         return f"{run}/{self.session}" if run and self.session else ""
 
     @property
     def decider(self) -> Vote | None:
-        """The vote that decided: the first refusal, else the last approval; None if none did."""
+        """The vote that decided: the first denial, else the last approval; None if there is none."""
         if self.status in {PENDING, EXPIRED, WITHDRAWN} or not self.votes:
             return None
         return next((vote for vote in self.votes if not vote.approve), self.votes[-1])
 
 
 def digest_of(call: Call, policy_version: str) -> str:
-    """Return the digest of an exact call under an exact policy.
+    """Return the digest that binds an approval to an exact call under an exact policy.
 
     Raises:
-        NotCanonical: The arguments have no canonical form, so nothing can bind to them.
+        NotCanonical: The arguments have no canonical form, so nothing can be bound to them.
     """
     parts = (
         call.server,
@@ -172,7 +172,7 @@ def digest_of(call: Call, policy_version: str) -> str:
 
 
 def move(approval: Approval, status: str, at: float, reason: str = "") -> Approval | Refusal:
-    """Take an approval to another state, if the table allows it."""
+    """Change the state of an approval, if the table allows it."""
     if status not in TRANSITIONS[approval.status]:
         return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
     decided_at = at if approval.status == PENDING else approval.decided_at
@@ -180,7 +180,7 @@ def move(approval: Approval, status: str, at: float, reason: str = "") -> Approv
 
 
 def vote(approval: Approval, given: Vote, now: float) -> Approval | Refusal:
-    """Count one vote: a refusal decides at once, approvals when enough people agree."""
+    """Count a vote: one denial decides at once, approvals decide when there are enough."""
     refusal = _why_not(approval, given, now)
     if refusal is not None:
         return refusal
@@ -196,7 +196,7 @@ def vote(approval: Approval, given: Vote, now: float) -> Approval | Refusal:
 def vote_all(
     approval: Approval, given: Iterable[Vote], now: float
 ) -> tuple[Approval, list[Refusal]]:
-    """Count the votes of one look. Refusals first: of two seen at once, the refusal wins."""
+    """Count the votes of one poll, denials first: if both arrive together, the denial wins."""
     refusals: list[Refusal] = []
     for each in sorted(given, key=lambda one: (one.approve, one.at)):
         counted = vote(approval, each, now)
@@ -208,7 +208,7 @@ def vote_all(
 
 
 def time_out(approval: Approval, now: float) -> Approval | Refusal:
-    """Nobody decided in time: do what the workflow says about that."""
+    """Apply the workflow's ``on_timeout`` to an approval that was not decided in time."""
     if approval.status != PENDING or now < approval.expires_at:
         return Refusal("too_early", f"approval {approval.id} is not due")
     if approval.on_timeout != TIMEOUT_APPROVE:
@@ -218,19 +218,19 @@ def time_out(approval: Approval, now: float) -> Approval | Refusal:
 
 
 def why_late(approval: Approval) -> str:
-    """Say what was missing when a pending approval's time was over."""
+    """Return what was missing when a pending approval timed out."""
     if not approval.votes:
         return "nobody answered in time"
     return f"{len(approval.votes)} of {approval.required} approved in time"
 
 
 def is_stale(approval: Approval, now: float) -> bool:
-    """Tell whether an approved call has waited too long to be run."""
+    """Tell whether an approval has waited too long to be used."""
     return approval.status == APPROVED and now > approval.decided_at + USE_WITHIN_S
 
 
 def may_vote(approval: Approval, by: str) -> Refusal | None:
-    """Say why a person may not decide on an approval, or None."""
+    """Return why a person may not decide on an approval; None if they may."""
     channel, _, name = by.partition(":")
     if not channel or not name:
         return Refusal("not_allowed", "a decision needs a person: channel and name")

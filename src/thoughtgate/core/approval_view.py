@@ -1,4 +1,4 @@
-"""Approvals and grants as JSON objects: what ``--json`` prints and the console reads."""
+"""Approvals and grants as JSON objects, for ``--json`` and the console."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from thoughtgate.core.grant import Grant
 
 
 def approval_object(approval: Approval) -> dict[str, Any]:
-    """Return everything a person may know about an approval."""
+    """Return everything that a person may see of an approval."""
     decider = approval.decider
     return {
         "id": approval.id,
@@ -47,7 +47,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
 
 
 def grant_object(grant: Grant) -> dict[str, Any]:
-    """Return everything a person may know about a grant."""
+    """Return everything that a person may see of a grant."""
     return {
         "id": grant.id,
         "server": grant.server,

@@ -1,7 +1,7 @@
-"""What one server offers, checked, and as the client of ``serve`` sees it.
+"""Catalogue entries of one server: checked, and as a client of ``serve`` sees them.
 
-Entries keep every field the server wrote, known or not: only the name and the description
-change, and ``execution`` is taken away because the hub cannot answer for a server's tasks.
+Entries keep every field that the server wrote, known or not. Only the name and the description
+change, and ``execution`` is removed because the hub cannot answer for a server's tasks.
 """
 
 from typing import Any, Final, NamedTuple
@@ -11,20 +11,20 @@ from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS
 
 MAX_ENTRIES: Final = 10_000
-"""Entries of one list of one server; more is a flood, and no model reads them."""
+"""Entries per list and server; no model reads more than that."""
 
 MAX_WARNINGS: Final = 20
-"""Warnings kept a list; a server that lists thousands of bad names has made its point."""
+"""Warnings kept per list; a server may list thousands of invalid names."""
 
 PREFIXED: Final = frozenset({"tools/list", "prompts/list"})
-"""Lists whose names are composed; resources are known by their URI and keep it."""
+"""Lists whose names get the server's prefix; resources keep their URI."""
 
 
 class Offer(NamedTuple):
     """One list of one server, after the checks."""
 
     entries: tuple[dict[str, Json], ...]
-    """As the server wrote them, without what cannot be named."""
+    """As the server wrote them, without entries that have no valid name."""
     names: frozenset[str]
     warnings: tuple[str, ...] = ()
 
@@ -33,7 +33,7 @@ NOTHING: Final = Offer((), frozenset())
 
 
 def check_offer(method: str, listed: list[Any]) -> Offer:
-    """Check what a server listed: drop what has no name, what came twice, and what is too much."""
+    """Check a server's list: drop entries without a name, duplicates, and entries over the limit."""
     key = LISTINGS[method].key
     kept: dict[str, dict[str, Json]] = {}
     warnings: list[str] = []
@@ -58,7 +58,7 @@ def check_offer(method: str, listed: list[Any]) -> Offer:
 def exposed_entry(
     method: str, entry: dict[str, Json], server: str, title: str, separator: str
 ) -> dict[str, Json] | None:
-    """Return an entry as the client sees it, or None when its composed name is too long."""
+    """Return an entry as the client sees it, or None if its composed name is too long."""
     if method not in PREFIXED:
         return entry
     shown = dict(entry)
@@ -72,7 +72,7 @@ def exposed_entry(
 
 
 def name_warnings(method: str, offer: Offer, server: str, separator: str) -> list[str]:
-    """Return what is wrong with the composed names of a list."""
+    """Return warnings about the composed names of a list."""
     if method not in PREFIXED:
         return []
     found = (length_warning(compose(server, name, separator)) for name in sorted(offer.names))

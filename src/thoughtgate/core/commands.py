@@ -1,7 +1,7 @@
-"""What a session wants done. A driver carries the commands out in their order.
+"""Commands that a session returns; a driver carries them out in order.
 
-Records come before the bytes they speak of: a driver must have written every
-``WriteRecord`` of a batch before it sends the batch's first ``ToServer``.
+Events are recorded before the frames that they describe are sent: a driver must have written
+every ``WriteRecord`` of a batch before it sends the first ``ToServer`` of that batch.
 """
 
 from typing import Final, NamedTuple, TypeAlias
@@ -11,45 +11,45 @@ from thoughtgate.wire.message import Json, Message, RequestId
 from thoughtgate.wire.methods import Named
 
 ANSWER: Final = "answer"
-"""The response to the request of the agent that the key names."""
+"""The response to the agent's request with this key."""
 NOTICE: Final = "notice"
-"""A notification, about the request that the key names or about none."""
+"""A notification, which may belong to the request with this key."""
 PROMPT: Final = "prompt"
 """A request to the agent, from the server or from the gate."""
 
 
 class ToServer(NamedTuple):
-    """Send one frame to the server. If it cannot be sent, report ``NotSent`` with the key."""
+    """Send a frame to the server. If it cannot be sent, the driver feeds ``NotSent`` with the key."""
 
     data: bytes
     key: RequestId | None = None
-    """The id of the request it carries; None when nobody waits for an answer."""
+    """The id of the request in the frame; None if the frame has no answer to wait for."""
     message: Message | None = None
-    """What the frame says; None for one without a reading, which the development profile passes."""
+    """The parsed frame; None for an unreadable frame, which the development profile forwards."""
 
 
 class ToAgent(NamedTuple):
-    """Send one frame to the agent."""
+    """Send a frame to the agent."""
 
     data: bytes
     key: RequestId | None = None
-    """The id of the agent's request that it belongs to; None when it belongs to none."""
+    """The id of the agent's request that the frame belongs to, if any."""
     carries: str = ANSWER
     """``ANSWER``, ``NOTICE`` or ``PROMPT``."""
     error: str = ""
-    """The kind of error, when it is an answer of the gate's own that refuses the request."""
+    """The kind of error if ThoughtGate itself refuses the request with this answer."""
     gate: str = ""
-    """The gate that refused, for such an answer."""
+    """The gate that refused the request, for such an answer."""
 
 
 class WriteRecord(NamedTuple):
-    """Put an event on the record."""
+    """Write an event to the record."""
 
     record: Record
 
 
 class JudgeCall(NamedTuple):
-    """Ask the judge about a request; the answer comes back as ``CallJudged``."""
+    """Have a request judged; the verdict comes back as ``CallJudged``."""
 
     key: RequestId
     method: str
@@ -61,17 +61,17 @@ class JudgeCall(NamedTuple):
 
 
 class ScreenList(NamedTuple):
-    """Ask the judge which entries of a list are hidden; answered by ``ListScreened``."""
+    """Have a list screened; the names to hide come back as ``ListScreened``."""
 
     key: RequestId
     method: str
     entries: tuple[dict[str, Json], ...]
-    """The entries as the server offered them, those without a name included."""
+    """The entries as the server offered them, including those without a name."""
     at: float
 
 
 class MaskAnswer(NamedTuple):
-    """A rule wants secrets out of this answer; comes back as ``AnswerMasked``."""
+    """Have secrets masked in an answer, as a rule requires; it comes back as ``AnswerMasked``."""
 
     key: RequestId
     body: dict[str, Json]
@@ -79,19 +79,19 @@ class MaskAnswer(NamedTuple):
 
 
 class AskPeople(NamedTuple):
-    """Hold this call and ask; a second ``CallJudged`` brings the outcome."""
+    """Hold a call and request approval; the outcome comes back as a second ``CallJudged``."""
 
     key: RequestId
     call_id: str
     workflow: str
     at: float
     params: dict[str, Json] | None = None
-    """The request's params when its caller takes a task: answer with ``TaskMade`` then."""
+    """The request's params if its caller accepts a task; the driver then feeds ``TaskMade``."""
     modern: bool = False
 
 
 class AskTask(NamedTuple):
-    """A request about tasks of the gate's own; answered by ``TaskAnswered``."""
+    """Answer a request about ThoughtGate's own tasks; the reply comes back as ``TaskAnswered``."""
 
     key: RequestId
     method: str
@@ -99,11 +99,11 @@ class AskTask(NamedTuple):
     modern: bool
     at: float
     body: dict[str, Json] | None = None
-    """For ``tasks/list``: what the server answered, to be merged with."""
+    """For ``tasks/list``: the server's answer, to be merged with our own tasks."""
 
 
 class EndTask(NamedTuple):
-    """A call that is a task has ended; the body is its response."""
+    """Store the result of a task's call; the body is the response."""
 
     call_id: str
     body: dict[str, Json]
@@ -111,18 +111,18 @@ class EndTask(NamedTuple):
 
 
 class PersonAnswered(NamedTuple):
-    """The person in front of the agent has answered the prompt about a held call."""
+    """Store the answer that a person gave to the agent's own prompt about a held call."""
 
     call_id: str
     approve: bool
     reason: str
     at: float
     by: str = ""
-    """Who is in front of an agent elsewhere; empty for the login of this process."""
+    """The principal that answered over HTTP; empty for the user that this process runs as."""
 
 
 class Withdraw(NamedTuple):
-    """Nobody waits for this held call any more: take the question back everywhere."""
+    """Withdraw the approval request of a held call that its caller no longer waits for."""
 
     key: RequestId
     call_id: str

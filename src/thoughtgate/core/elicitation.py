@@ -1,11 +1,11 @@
-"""Asking the person in front of the agent, through the agent's own prompt.
+"""Approval through the agent's own prompt (MCP elicitation).
 
-Up to 2025-11-25 the gate sends ``elicitation/create`` under an id that nobody else can
-know, and the agent's answer to it never reaches the server. From 2026-07-28 on it answers
-the call itself with ``input_required`` and a state that stands for exactly this call; the
-caller makes the call again with the person's answer. Only where the client said that it
-can ask, and only for workflows that allow it: a client may answer without asking anybody.
-Pure and small: every shim loads it.
+Up to 2025-11-25 the gate sends ``elicitation/create`` with an unguessable id, and the agent's
+answer to it never reaches the server. From 2026-07-28 on the gate answers the call itself with
+``input_required`` and a state that stands for exactly this call; the caller repeats the call
+with the person's answer. This is used only if the client declares the capability and the
+workflow allows it, because a client may answer without showing the prompt to anyone. Pure and
+small: every shim loads it.
 """
 
 from typing import Any, Final, Protocol
@@ -18,27 +18,27 @@ from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
 METHOD: Final = "elicitation/create"
 
 ID_PREFIX: Final = "tg-ask-"
-"""Begins the id of every prompt; the rest is random, so that no server can ask under it."""
+"""Prefix of the id of every prompt; the rest is random, so that no server can use the same id."""
 
 MAX_REASON: Final = 500
 
 STATE_PREFIX: Final = "tg1."
-"""Begins every state that we give out; the rest cannot be guessed."""
+"""Prefix of every state that we issue; the rest cannot be guessed."""
 
 INPUT: Final = "thoughtgate"
-"""The name of our question among the inputs that a call needs."""
+"""The name of our prompt among the inputs that a call needs."""
 
 PROMISE_S: Final = 600.0
-"""How long a person may think before the call has to be asked about anew."""
+"""How long a person may take before the state expires and the call needs a new prompt."""
 MAX_PROMISED: Final = 100
-"""States that stand for a call; the oldest makes room."""
+"""States kept per session; the oldest is dropped for a new one."""
 
 _PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
-"""2026-07-28, multi round-trip requests: what may be answered with ``input_required``."""
+"""MCP 2026-07-28, multi round-trip requests: methods that may return ``input_required``."""
 _ROUND_TRIP: Final = ("requestState", "inputResponses")
 
 Answer = tuple[bool | None, str]
-"""Yes or no, and why; None when the person was asked and decided nothing."""
+"""The decision and its reason; the decision is None if the person dismissed the prompt."""
 
 ELSEWHERE: Final = "it was answered elsewhere, or nobody waits for it any more"
 
@@ -55,21 +55,21 @@ SCHEMA: Final[dict[str, Any]] = {
     },
     "required": ["decision"],
 }
-"""Flat, of strings only: what every revision that knows elicitation can show."""
+"""A flat schema of strings only, which clients of every revision with elicitation can show."""
 
 
 class Promises(Protocol):
-    """States that stand for calls, each for one call and once."""
+    """Issues states that stand for calls, each valid for one call and one use."""
 
     def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
-        """Return a state for a call; empty when there can be none."""
+        """Return a state for a call; empty if none can be issued."""
 
     def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
-        """Tell whether a state stands for a call; it does so no second time."""
+        """Tell whether a state stands for a call; it is used up by this."""
 
 
 class KeptPromises:
-    """States that are random and known to one session alone."""
+    """Random states that only one session knows."""
 
     def __init__(self) -> None:
         self._promised: dict[str, tuple[str, dict[str, Any], float]] = {}
@@ -78,7 +78,7 @@ class KeptPromises:
         return len(self._promised)
 
     def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
-        """Keep the call under a new state; the oldest makes room."""
+        """Store the call under a new state; the oldest state is dropped if there are too many."""
         while len(self._promised) >= MAX_PROMISED:
             del self._promised[next(iter(self._promised))]
         state = STATE_PREFIX + ident
@@ -86,7 +86,7 @@ class KeptPromises:
         return state
 
     def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
-        """Tell whether the state is known, young and of this call; it is forgotten either way."""
+        """Tell whether the state is known, not expired and for this call; it is removed either way."""
         promised = self._promised.pop(state, None)
         return promised is not None and promised[:2] == (method, params) and at <= promised[2]
 
@@ -98,12 +98,12 @@ class Elicitations:
 
     def __init__(self) -> None:
         self.is_used = False
-        """Whether the client was asked something, or has said what it can be asked."""
+        """Whether a prompt was shown, or the client has declared its capabilities."""
         self._can_ask = False
         self._asked: dict[RequestId, tuple[str, RequestId]] = {}
-        """Calls by the id of the prompt that asks about them, with the request's own id."""
+        """Calls by the id of their prompt, with the id of the request."""
         self.promises: Promises | None = None
-        """Where states come from; a table of this session's own, unless the driver has others."""
+        """Issues the states; a table of this session, unless the driver sets another."""
 
     def learn(self, method: str, params: dict[str, Any]) -> None:
         """Note from ``initialize`` whether the client can show a form."""
@@ -111,16 +111,16 @@ class Elicitations:
             self.declare(params.get("capabilities"))
 
     def declare(self, capabilities: Any) -> None:
-        """Note from what the client can do whether it can show a form."""
+        """Note from the client's capabilities whether it can show a form."""
         self._can_ask = _shows_forms(capabilities)
         self.is_used = True
 
     def is_asked(self, ident: RequestId | None) -> bool:
-        """Tell whether a prompt of this id waits for its answer."""
+        """Tell whether a prompt with this id is open."""
         return ident in self._asked
 
     def ask(self, key: RequestId, ident: str, call_id: str, text: str) -> list[Command]:
-        """Ask about a held call; nothing when the client cannot."""
+        """Show a prompt about a held call; return nothing if the client cannot show one."""
         if not self._can_ask or not ident.startswith(ID_PREFIX):
             return []
         self._asked[ident] = (call_id, key)
@@ -130,14 +130,14 @@ class Elicitations:
         return [ToAgent(frame, key, PROMPT)]
 
     def take(self, message: Message, at: float) -> list[Command] | None:
-        """Return what an answer to a prompt comes to; None when it answers none of ours."""
+        """Return the commands for an answer to a prompt; None if it answers none of ours."""
         asked = self._asked.pop(message.id, None) if message.id is not None else None
         if asked is None:
             return None
         return self.answered(asked[0], _decision(message.body.get("result")), at)
 
     def close(self, call_id: str) -> list[Command]:
-        """The call was decided or given up: take the prompt back."""
+        """Cancel the prompt of a call that was decided or given up."""
         if not self._asked:
             return []
         asked = {ident: key for ident, (about, key) in self._asked.items() if about == call_id}
@@ -148,7 +148,7 @@ class Elicitations:
         ]
 
     def answered(self, call_id: str, answer: Answer | None, at: float) -> list[Command]:
-        """Return what the person said of a call that is made again, now that people are asked."""
+        """Return the person's answer to a repeated call, now that its approval request exists."""
         if answer is None or answer[0] is None:
             return []
         return [PersonAnswered(call_id, answer[0], answer[1], at)]
@@ -156,7 +156,7 @@ class Elicitations:
     def promise(
         self, key: RequestId, message: Message, ident: str, text: str, at: float
     ) -> list[Command]:
-        """Answer a modern call with the prompt; nothing when its caller cannot ask, or asks already."""
+        """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
         method, params = message.method, message.body.get("params") or {}
         meta = params.get(META)
         can_ask = type(meta) is dict and _shows_forms(meta.get(CAPABILITIES_KEY))
@@ -177,9 +177,9 @@ class Elicitations:
         return [ToAgent(render({"jsonrpc": "2.0", "id": key, "result": result}), key)]
 
     def redeem(self, message: Message, at: float) -> tuple[Message, Answer | None]:
-        """Take our part out of a call that is made again, with what the person said of that call.
+        """Remove our part from a repeated call, and return it with the person's answer.
 
-        A state that is unknown, old, used or of another call stands for nothing.
+        A state that is unknown, expired, used or for another call is ignored.
         """
         params = message.body.get("params")
         state = params.get("requestState") if type(params) is dict else None
@@ -198,17 +198,17 @@ class Elicitations:
 
 def _shows_forms(capabilities: Any) -> bool:
     said = capabilities.get("elicitation") if type(capabilities) is dict else None
-    # 2025-11-25, elicitation: an empty object means forms; so did every one before it.
+    # MCP 2025-11-25, elicitation: an empty object means forms, as in every earlier revision.
     return type(said) is dict and (not said or "form" in said)
 
 
 def _bare(params: dict[str, Any]) -> dict[str, Any]:
-    """Return what a call says, without what may differ when it is made again."""
+    """Return the params of a call without members that may differ when it is repeated."""
     return {name: value for name, value in params.items() if name not in (*_ROUND_TRIP, META)}
 
 
 def _decision(result: Any) -> Answer:
-    """Read an answer: yes or no, and why; neither when the prompt was only dismissed."""
+    """Parse an answer: the decision and its reason; no decision if the prompt was dismissed."""
     said = result if type(result) is dict else {}
     action, content = said.get("action"), said.get("content")
     if action == "decline":

@@ -1,8 +1,8 @@
-"""From a record to a line: the envelope every event has, its place in the run, the chain.
+"""Envelope of a record event: renders a line with its sequence number and hash chain.
 
-A line is one JSON object. Its last member, ``chain``, is the SHA-256 over the chain of the
-line before it and everything of this line that stands before the member. Editing, removing
-or moving a line therefore breaks the chain at a position that ``audit verify`` can name.
+A line is one JSON object. Its last member, ``chain``, is the SHA-256 of the previous line's
+chain and everything before the member in this line. Editing, removing or moving a line
+therefore breaks the chain at a position that ``audit verify`` can report.
 """
 
 import json
@@ -15,10 +15,10 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.wire.frame import escape_separators
 
 CONTRACT: Final = "1.0"
-"""Version of the record's contract. New members and types raise the minor number."""
+"""Version of the record format. New members and types raise the minor number."""
 
 GENESIS: Final = "0" * 64
-"""The chain before the first line of a record."""
+"""The chain value before the first line of a record."""
 
 CHAIN_MEMBER: Final = ',"chain":"'
 _CHAIN_TAIL: Final = len(CHAIN_MEMBER) + 64 + len('"}')
@@ -26,7 +26,7 @@ _CHAIN_BEGINS: Final = CHAIN_MEMBER.encode()
 _LINE_ENDS: Final = b'"}\n'
 
 MAX_KEPT: Final = 1024
-"""Beginnings of lines that are kept; sessions come and go."""
+"""Cached line beginnings; bounded because sessions come and go."""
 
 UNKNOWN: Final = "unknown"
 CLIENTS: Final = frozenset({"claude", "codex", "headless", "custom"})
@@ -36,7 +36,7 @@ dump_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def dump_bytes(value: Any) -> bytes:
-    """Render JSON as UTF-8, halves of surrogate pairs too, which arguments may hold."""
+    """Render JSON as UTF-8, including lone surrogates, which arguments may hold."""
     return _encoded(dump_json(value))
 
 
@@ -45,7 +45,7 @@ def _encoded(text: str) -> bytes:
 
 
 class Run(NamedTuple):
-    """Who records: the identity that every event of a run carries."""
+    """The identity that every event of a run carries."""
 
     run_id: str
     agent_id: str = UNKNOWN
@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 
 class Envelope:
-    """Gives each record of one run its envelope and its sequence number."""
+    """Adds the envelope and the sequence number to each event of one run."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -80,18 +80,18 @@ class Envelope:
         self._identity = dump_json(identity)[1:-1]
         self._milli = -1
         self._time = b""
-        """When the last line was, in milliseconds, and how it says so."""
+        """The time of the last line in milliseconds, and its rendering."""
         self._second = -1
         self._stamp = b""
         self._parts: dict[tuple[str, str, str], tuple[bytes, bytes, bytes]] = {}
-        """What lines of a type, session and server have in common: before and after the time,
-        and after the number."""
+        """The parts that lines of a type, session and server share: before and after the time, and after
+        the sequence number."""
 
     def wrap(self, record: Record, dump: Callable[[Any], bytes] = dump_bytes) -> bytes:
-        """Return the line of a record but for its chain and the closing brace.
+        """Return the line of an event without its chain and closing brace.
 
-        ``dump`` may be a faster encoder of the same JSON, where one is loaded; it may refuse
-        odd values with a TypeError.
+        ``dump`` may be a faster encoder of the same JSON, if one is loaded; it may reject unusual
+        values with a TypeError.
         """
         self.seq += 1
         kind, at, server, session, body = record
@@ -138,22 +138,22 @@ def _stamp(second: int) -> str:
 
 
 def render_time(at: float) -> str:
-    """Return a time as the record writes it: UTC, milliseconds, ``Z``."""
+    """Return a time in the record's format: UTC, milliseconds, ``Z``."""
     second, milli = divmod(int(at * 1000), 1000)
     return f"{_stamp(second)}.{milli:03d}Z"
 
 
 def seal(opened: bytes, previous: str) -> tuple[bytes, str]:
-    """Close a line with its chain; return the bytes with LF, and the chain for the next line."""
+    """Complete a line with its chain; return the bytes with LF, and the chain for the next line."""
     return seal_all((opened,), previous)
 
 
 def seal_all(lines: Iterable[bytes], previous: str) -> tuple[bytes, str]:
-    """Close lines that follow each other; return them all, and the chain for the next."""
+    """Complete consecutive lines; return all of them, and the chain for the next line."""
     parts: list[bytes] = []
     chain = previous.encode()
     for opened in lines:
-        # A line for every reader: nobody's words may begin another one.
+        # Some readers also split lines at U+2028 and the like, so these are escaped in values.
         data = opened if opened.isascii() else escape_separators(opened)
         chain = sha256(chain + data).hexdigest().encode()
         parts += (data, _CHAIN_BEGINS, chain, _LINE_ENDS)
@@ -161,7 +161,7 @@ def seal_all(lines: Iterable[bytes], previous: str) -> tuple[bytes, str]:
 
 
 def stated_chain(line: bytes) -> tuple[bytes, str] | None:
-    """Split a line (without LF) into what its chain covers and the chain it states."""
+    """Split a line (without LF) into the part that its chain covers and the chain that it states."""
     covered, tail = line[:-_CHAIN_TAIL], line[-_CHAIN_TAIL:]
     text = tail.decode("ascii", "replace")
     if not text.startswith(CHAIN_MEMBER) or not text.endswith('"}'):

@@ -1,7 +1,8 @@
-"""What can happen to a session. Each event is a value and carries its own time.
+"""Events that a driver feeds to a session. Each event is a value and carries its own time.
 
-The drivers (the shim's loop, the HTTP gateway, the hub) report what they saw with
-these; ``core.session`` answers with commands.
+The drivers (the shim's poll loop, the HTTP proxy, the hub) report what happened with these
+events; ``core.session`` answers with commands. The session reads no clock of its own, so that
+the same events always produce the same commands.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -11,27 +12,27 @@ from thoughtgate.wire.message import Fault, Json, Message, RequestId
 
 
 class AgentSent(NamedTuple):
-    """A whole frame arrived from the agent, without its line end."""
+    """A complete frame arrived from the agent, without its line terminator."""
 
     line: bytes
     at: float
     message: Message | Fault | None = None
-    """What the line says, when the driver has read it already."""
+    """The parsed frame, if the driver has parsed it already."""
     shown: str = ""
-    """The name by which the caller knows what it asks for, where that is not the server's own."""
+    """The name that the caller used, if it differs from the server's own, as behind the hub."""
 
 
 class ServerSent(NamedTuple):
-    """A whole frame arrived from the server, without its line end."""
+    """A complete frame arrived from the server, without its line terminator."""
 
     line: bytes
     at: float
     message: Message | Fault | None = None
-    """What the line says, when the driver has read it already."""
+    """The parsed frame, if the driver has parsed it already."""
 
 
 class CallJudged(NamedTuple):
-    """The judge has spoken on a request: at once, or after a person decided."""
+    """A request has a verdict: the first one, or a later one after a person decided."""
 
     key: RequestId
     verdict: Verdict
@@ -40,7 +41,7 @@ class CallJudged(NamedTuple):
 
 
 class ListScreened(NamedTuple):
-    """The judge has said which entries of a list stay hidden."""
+    """A list was screened; ``hidden`` names the entries to remove."""
 
     key: RequestId
     hidden: frozenset[str]
@@ -48,7 +49,7 @@ class ListScreened(NamedTuple):
 
 
 class AnswerMasked(NamedTuple):
-    """An answer without its secrets; None when it could not be masked."""
+    """An answer was masked; the body is None if that failed."""
 
     key: RequestId
     body: dict[str, Json] | None
@@ -56,17 +57,17 @@ class AnswerMasked(NamedTuple):
 
 
 class PersonAsked(NamedTuple):
-    """The workflow of a held call lets the agent's own prompt ask: do so, if the client can."""
+    """A held call may be decided in the agent's own prompt: show it, if the client supports it."""
 
     key: RequestId
     ident: str
-    """The prompt's own id, unguessable."""
+    """The prompt's id, random so that a server cannot answer in the person's place."""
     text: str
     at: float
 
 
 class TaskMade(NamedTuple):
-    """A held call became a task, or could not: the body answers its request."""
+    """A held call became a task, or failed to become one; the body is the reply to its request."""
 
     key: RequestId
     body: dict[str, Json]
@@ -74,7 +75,7 @@ class TaskMade(NamedTuple):
 
 
 class TaskAnswered(NamedTuple):
-    """The answer to a request about tasks; None sends the request to the server."""
+    """A request about tasks has an answer; if the body is None, the server is asked instead."""
 
     key: RequestId
     body: dict[str, Json] | None
@@ -82,54 +83,57 @@ class TaskAnswered(NamedTuple):
 
 
 class NotSent(NamedTuple):
-    """A request could not be sent on: its record could not be written, or the way is closed."""
+    """A request could not be sent: the record could not be written, or the connection is closed."""
 
     key: RequestId
     kind: str
     at: float
     reason: str = ""
-    """Why, in words for the caller; without URLs, paths and arguments."""
+    """Why, for the caller to read; without URLs, paths or arguments, which may hold secrets."""
     text: str = ""
-    """The error's message, where it is not the usual one of its kind."""
+    """The error message, if it is not the default one of its kind."""
 
 
 class KeptAlive(NamedTuple):
-    """The server waits for the agent to answer something before it can go on with a request."""
+    """A request is still in progress: its server waits for an answer from the agent.
+
+    The time a person takes to answer must not count towards the request's timeout.
+    """
 
     key: RequestId
     at: float
 
 
 class AgentGone(NamedTuple):
-    """The agent closed its side; nobody will read an answer."""
+    """The agent closed its side and will send nothing more."""
 
     at: float
 
 
 class GateStopping(NamedTuple):
-    """The gate stops: calls that wait for a person are not made, and their callers are told."""
+    """The gate is stopping: held calls are not made, and their callers receive an error."""
 
     at: float
 
 
 class CallerGone(NamedTuple):
-    """The caller of one request is gone; others of the same session may still be there."""
+    """The caller of one request has disconnected; the session may have other callers."""
 
     key: RequestId
     at: float
 
 
 class ServerGone(NamedTuple):
-    """The server's side is closed, or the server could not be started."""
+    """The server closed its side, exited, or could not be started."""
 
     reason: str
-    """In words for the caller, without paths or arguments."""
+    """For the caller to read; without paths or arguments."""
     at: float
     kind: str = "upstream_connection_failed"
 
 
 class Ticked(NamedTuple):
-    """Time passed."""
+    """Time passed: the session checks its timeouts."""
 
     at: float
 

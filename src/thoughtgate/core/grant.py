@@ -1,7 +1,7 @@
-"""Remembered decisions: what one person allowed beyond one call, for whom, and how long.
+"""Grants: remembered decisions that approve later calls, with their scope and lifetime.
 
-A grant never widens what the rules allow: it only answers where they ask, and the rules
-are evaluated again before the call runs. Pure; the store keeps and counts grants.
+A grant never widens what the rules allow: it only replaces the approval that they require, and
+the rules are evaluated again before the call runs. Pure; the store keeps and counts grants.
 """
 
 from typing import Final, NamedTuple
@@ -18,18 +18,18 @@ TOOL: Final = "tool"
 SCOPES: Final = (EXACT, TOOL)
 
 MAX_GRANT_S: Final = 30 * 86_400.0
-"""A grant by time lasts 30 days at most: what nobody remembers giving should end."""
+"""A grant lasts at most 30 days, so that forgotten grants end."""
 
 
 class Remember(NamedTuple):
-    """What somebody wants remembered with a decision."""
+    """What a reviewer wants remembered with a decision."""
 
     lifetime: str
     """``once`` (the next such call), ``session`` or ``until``."""
     scope: str = EXACT
     """``call``: the same call with the same arguments; ``tool``: any call of the tool."""
     seconds: float = 0.0
-    """For ``until``: how long from the decision on."""
+    """For ``until``: the duration from the decision on."""
 
 
 class Grant(NamedTuple):
@@ -46,13 +46,13 @@ class Grant(NamedTuple):
     """For scope ``call``: the approval's digest. Empty for scope ``tool``."""
     lifetime: str
     session: str
-    """For lifetime ``session``: the key of the session it ends with."""
+    """For lifetime ``session``: the key of the session that it ends with."""
     created_at: float
     expires_at: float
-    """For ``until`` its end; for the others the latest end all the same."""
+    """For ``until`` its end; for the other lifetimes the latest possible end."""
     by: str
     approval: str
-    """The id of the approval it came from."""
+    """The id of the approval that created it."""
     uses: int = 0
     last_used_at: float = 0.0
 
@@ -60,7 +60,7 @@ class Grant(NamedTuple):
 def grant_from(
     approval: Approval, remember: Remember, *, by: str, ident: str, now: float
 ) -> Grant | Refusal:
-    """Turn a decision into a grant, or say why it cannot be remembered."""
+    """Turn a decision into a grant, or return why it cannot be remembered."""
     refusal = _why_not(approval, remember)
     if refusal is not None:
         return refusal
@@ -102,7 +102,7 @@ def _why_not(approval: Approval, remember: Remember) -> Refusal | None:
 
 
 def matches(grant: Grant, asked: Approval, now: float) -> bool:
-    """Tell whether a grant answers a question."""
+    """Tell whether a grant decides an approval request."""
     if now >= grant.expires_at or (grant.lifetime == ONCE and grant.uses):
         return False
     about = (asked.principal, asked.workflow, asked.server, asked.kind, asked.tool)

@@ -1,8 +1,8 @@
-"""The judge: takes a request through the gates and the limits, and says what goes on record.
+"""Judge: evaluates a request against the policy and the limits, and creates its record events.
 
-Pure: the time comes with the question, and call ids count up within the run, so a judge
-asked the same things at the same times says the same things. Everybody who governs holds
-one: the shim that judges by itself, the governance service, the gateway, the hub.
+The judge is pure: the time comes with the request and call ids are numbered within the run,
+so the same requests at the same times produce the same verdicts. Every governor has one: the
+standalone shim, the governance service, the proxy, the hub.
 """
 
 from hashlib import sha256
@@ -33,42 +33,43 @@ from thoughtgate.wire.revisions import META, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
 MAX_PREVIEW: Final = 16_384
-"""Bytes of arguments that a record shows."""
+"""Default number of bytes of the arguments that a record event shows."""
 
 MAX_SECRET: Final = 16_384
-"""Characters after the last shown one that are looked at: a secret is known by its end too."""
+"""Characters after the shown part that are also searched for secrets: the end of a secret that
+the cut splits may be what identifies it."""
 
 MAX_INSPECT: Final = 1_048_576
-"""Arguments longer than this are judged and hashed but not previewed."""
+"""Arguments longer than this are judged and hashed, but not previewed."""
 
 MAX_KEPT: Final = 1024
-"""Bytes of a request whose arguments may stay in memory until it is answered."""
+"""Requests up to this size keep their arguments in memory until they are answered."""
 
 MAX_KNOWN_TOOLS: Final = 20_000
-"""Tools per server whose annotations are remembered; a flooding list forgets the rest."""
+"""Tools per server whose annotations are remembered; bounds the cost of a hostile list."""
 
 MAX_SESSIONS: Final = 10_000
-"""Sessions whose calls are counted: as many as a listener holds."""
+"""Sessions whose calls are counted: as many as a listener accepts."""
 
 MAX_SAID: Final = 256
-"""Verdicts whose wording is kept; the reasons of some tell of the call."""
+"""Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
 
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
 
 MAX_LISTED: Final = 1000
-"""Entries of a list that the record names."""
+"""Entries of a list that a record event names."""
 
 _DIGEST: Final = 16
-"""Characters of an entry's digest: enough to see that a server changed it."""
+"""Hex digits of an entry's digest: enough to detect that a server changed the entry."""
 
 
 _NOTHING: Final[dict[str, Json]] = {}
 
 
 class CallRequest(NamedTuple):
-    """A request that needs a verdict, and who asks."""
+    """A request that needs a verdict, with its principal and origin."""
 
     server: str
     session: str
@@ -79,17 +80,18 @@ class CallRequest(NamedTuple):
     transport: str
     at: float
     params: dict[str, Json] = _NOTHING
-    """The request's params, for the facts about it that no gate judges: its trace, its task."""
+    """The request's params, for facts that are recorded but not judged: trace context and task."""
     trace: str = ""
-    """The caller's W3C ``traceparent`` where the transport carries it, as HTTP does."""
+    """The caller's W3C ``traceparent`` if the transport carries it, as HTTP does."""
     claims: dict[str, Any] | None = None
-    """What authentication says of the principal."""
+    """The principal's claims from authentication."""
     promised: bool = False
-    """Its caller was told that a person decides: what the rules would forward is held too."""
+    """Whether its caller was told that a person decides: then it is held even if the rules forward
+    it."""
 
 
 class Ruling(NamedTuple):
-    """The answer: what happens to the request, and what must be on record before it does."""
+    """A verdict on a request, with the events that must be recorded before it takes effect."""
 
     verdict: Verdict
     call_id: str
@@ -97,7 +99,7 @@ class Ruling(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a person, or the lack of one, said about a held call."""
+    """The outcome of an approval request, whether people decided or it expired."""
 
     approved: bool
     kind: str = ""
@@ -106,30 +108,30 @@ class Decision(NamedTuple):
     channel: str = ""
     reason: str = ""
     auto: bool = False
-    """Nobody was asked: a remembered grant, the development profile, or ``on_timeout``."""
+    """Whether no person decided: a remembered grant, the development profile, or ``on_timeout``."""
     votes: tuple[Vote, ...] = ()
-    """Every answer that was given, whether or not it decided."""
+    """Every vote, including votes that did not decide."""
     approval_id: str = ""
-    """The question that was put, if one was."""
+    """The id of the approval request, if there was one."""
 
 
 class OpenCall(NamedTuple):
-    """A call between its first verdict and its end."""
+    """A call that has a first verdict and has not ended."""
 
     call: Call
     verdict: Verdict
     at: float
     calls: tuple[Call, ...] = ()
-    """Of a held call: everything that the request names, each as a call of its own."""
+    """For a held call: everything that the request names, each as a call of its own."""
     approval_id: str = ""
-    """Of a held call: the question that was put to people."""
+    """For a held call: the id of its approval request."""
 
 
 class Judge:
     """Judges the calls of one run."""
 
     def __init__(self, policy: Policy, run_id: str, *, preview: int = MAX_PREVIEW) -> None:
-        """Judge by a policy; ``preview`` is how many bytes of arguments a record shows."""
+        """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments."""
         self.policy = policy
         self._preview_bytes = preview
         self._run_id = run_id
@@ -137,16 +139,17 @@ class Judge:
         self._limits = LimitState(policy.limits)
         self._open: dict[str, OpenCall] = {}
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
-        """The arguments judged last and their canonical text, which is hashed and shown."""
+        """The arguments judged last and their canonical text, for both the hash and the preview."""
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
-        """How the record says a verdict: few rules decide most calls. Never changed once said."""
+        """Cached decision objects for the record: few rules decide most calls. Record events share
+        them, so they must not be modified."""
         self._said_by = policy
-        """The policy that these verdicts are said by."""
+        """The policy that the cache belongs to."""
 
     def replace_policy(self, policy: Policy) -> None:
-        """Judge by another policy from now on. Open calls and counters stay."""
+        """Judge by another policy from now on. Open calls and the counters of limits are kept."""
         counted = self._limits.export()
         self.policy = policy
         self._limits = LimitState(policy.limits)
@@ -157,7 +160,7 @@ class Judge:
         return self._open.get(call_id)
 
     def judge(self, question: CallRequest) -> Ruling:
-        """Judge a request. A request that names several things needs all of them."""
+        """Judge a request. If it names several things, all of them must be allowed."""
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
         named = question.named
@@ -171,7 +174,7 @@ class Judge:
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
-        # A call that goes on is not judged again; large arguments need not stay open as long.
+        # A forwarded call is not judged again, so large arguments need not stay in memory.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
             self._open[call_id] = unchecked(OpenCall, (kept, verdict, question.at, (), ""))
@@ -185,12 +188,12 @@ class Judge:
         return unchecked(Ruling, (shown, call_id, records))
 
     def predict(self, call: Call, at: float) -> Verdict:
-        """Return the verdict that a call would get, without counting it for limits."""
+        """Return the verdict that a call would get, without counting it towards limits."""
         verdict = self._evaluate(call, at)
         return verdict if verdict.action == FORWARD else self._unless_observing(verdict)
 
     def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
-        """A person has decided on a held call: judge it again and say what happens now."""
+        """Judge a held call again after its approval was decided, and return the final ruling."""
         held = self._open.get(call_id)
         if held is None:
             verdict = Verdict(DENY, "approval", "approval_withdrawn", "the call is no longer open")
@@ -202,7 +205,7 @@ class Judge:
         return Ruling(verdict, call_id, (record,))
 
     def asked(self, call_id: str, workflow: str, facts: dict[str, Any], at: float) -> Record | None:
-        """Return the record that people were asked about a held call."""
+        """Return the event that records the approval request for a held call."""
         held = self._open.get(call_id)
         if held is None:
             return None
@@ -214,7 +217,7 @@ class Judge:
         return Record(APPROVAL_REQUESTED, at, held.call.server, held.call.session, body)
 
     def note(self, record: Record) -> Record:
-        """Complete an event that a session reports, and learn from it."""
+        """Complete an event that a session reports; the end of a call also updates the limits."""
         if record.type != CALL_END:
             return record
         call = record.body["call"]
@@ -222,11 +225,12 @@ class Judge:
         if held is None:
             return record
         call["args_hash"] = held.call.args_hash
-        # The contract has room for the result here; it is counted, never kept.
+        # The record format has a field for the result; results are measured, never stored.
         record.body.setdefault("preview", {"truncated": True})
         if not self.policy.limits:
             return record
         error = record.body.get("error")
+        # A call that the gate refused says nothing about the server's health.
         blocked = error is not None and error.get("class") == "policy_block"
         is_error = record.body.get("is_error") is True
         failed = None if blocked else has_failed(record.body["status"], is_error=is_error)
@@ -243,7 +247,7 @@ class Judge:
         entries: tuple[dict[str, Json], ...],
         at: float,
     ) -> tuple[frozenset[str], Record]:
-        """Say which entries of a list stay hidden, remembering what the server says of its tools."""
+        """Return which entries of a list are hidden, and remember the annotations of tools."""
         listing = LISTINGS[method]
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
@@ -278,7 +282,7 @@ class Judge:
         assert objection is not None
         call, verdict = objection
         if verdict.action == APPROVE and len(calls) > 1:
-            # A person must see, and approve, everything the request names.
+            # The reviewer must see, and approve, everything that the request names.
             every = Named(call.kind, call.name, {"all": [one.name for one in calls]})
             return self._call(question, every), verdict
         return objection
@@ -286,6 +290,7 @@ class Judge:
     def _evaluate(self, call: Call, at: float) -> Verdict:
         verdict = evaluate(call, self.policy, at)
         if call.kind == RESOURCE:
+            # Servers may read other spellings of a URI as the same resource: the strictest counts.
             for spelling in other_spellings(call.name):
                 other = evaluate(call._replace(name=spelling), self.policy, at)
                 verdict = max(verdict, other, key=_strictness)
@@ -294,13 +299,14 @@ class Judge:
         return self._limits.check(call, at) or verdict
 
     def _count(self, calls: tuple[Call, ...], at: float) -> None:
-        """Count what goes on, for the limits and for the session."""
+        """Count forwarded calls, for the limits and per session."""
         if self.policy.limits:
             for call in calls:
                 self._limits.commit(call, at)
         session = calls[0].session
+        # Removed and inserted again, so that the first key is the session idle for longest.
         before = self._forwarded.pop(session, 0)
-        if len(self._forwarded) >= MAX_SESSIONS:  # the one that has been silent for longest goes
+        if len(self._forwarded) >= MAX_SESSIONS:
             del self._forwarded[next(iter(self._forwarded))]
         self._forwarded[session] = before + len(calls)
 
@@ -312,6 +318,7 @@ class Judge:
         for call in held.calls:
             again = self._evaluate(call._replace(session_calls=before), at)
             if again.action == DENY:
+                # The rules or the limits have changed since the call was held.
                 kind = again.kind if again.kind in THROTTLES else "policy_drift"
                 return again._replace(kind=kind)
             redact = redact or again.redact
@@ -319,7 +326,7 @@ class Judge:
         return Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
-        """In the development profile everything goes on, and the record says what would not have."""
+        """Forward everything in the development profile; the record says what would be blocked."""
         if self.policy.profile == PRODUCTION:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
@@ -395,7 +402,7 @@ class Judge:
         near = text[: self._preview_bytes + MAX_SECRET]
         if shown is not arguments or not self.policy.redactor.is_clean(arguments, near):
             text = canonical_json(self.policy.redactor.mask_value(arguments))
-        if len(text) * 4 <= self._preview_bytes:  # however many bytes its characters take
+        if len(text) * 4 <= self._preview_bytes:  # a character takes at most four bytes in UTF-8
             return {"truncated": False, "args_preview": text}
         data = text.encode()
         if len(data) <= self._preview_bytes:
@@ -481,7 +488,7 @@ def _strictness(verdict: Verdict) -> int:
 
 
 def _asking_nobody(verdict: Verdict) -> Verdict:
-    """Return the refusal of a request that two workflows would have to approve."""
+    """Return the denial of a request whose parts need approval from different workflows."""
     reason = "different people must approve parts of it; ask for each alone"
     return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")
 
@@ -495,7 +502,7 @@ def _action_word(verdict: Verdict) -> str:
 
 
 def _digests(entries: tuple[dict[str, Json], ...], key: str) -> dict[str, str]:
-    """Name what a server offers, each with a digest that changes when its description does."""
+    """Return the entries of a list by name, each with a digest that changes with its content."""
     digests: dict[str, str] = {}
     for entry in entries[:MAX_LISTED]:
         name = entry.get(key)

@@ -1,30 +1,30 @@
-"""Pages of a list that the hub puts together itself, and the cursors between them."""
+"""Pages of a list that the hub assembles itself, and their cursors."""
 
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of one page: well under the largest message, and 5,000 usual tools fit in one."""
+"""Bytes per page: well below the largest message; about 5,000 typical tools fit."""
 
 
 _PLACE: Final = re.compile("[0-9]{1,9}")
 
 
 class Page(NamedTuple):
-    """A part of a list."""
+    """One page of a list."""
 
     start: int
     stop: int
     cursor: str
-    """Of the next page; empty at the end."""
+    """The cursor of the next page; empty on the last page."""
 
 
 def page_of(sizes: Sequence[int], generation: str, cursor: str | None) -> Page | None:
-    """Return the page a cursor stands for, given the entries' sizes; None for a foreign cursor.
+    """Return the page for a cursor, given the sizes of the entries; None for an invalid cursor.
 
-    A cursor binds to the list it was made for (``generation``): when the list has changed
-    since, its places mean something else.
+    A cursor is bound to the list that it was made for (``generation``), because its position
+    means something else once the list has changed.
     """
     start = 0
     if cursor is not None:

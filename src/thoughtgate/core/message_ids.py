@@ -1,8 +1,7 @@
-"""Changing whose request a message belongs to, and nothing else where that is possible.
+"""Changes the id of a message, and nothing else where that is possible.
 
-A reply that only needs another id keeps its bytes: SDKs write the id first or last, and
-there it can be exchanged without reading the rest. Any other reply is rendered anew,
-which changes no value.
+A reply that only needs another id keeps its bytes: SDKs write the id first or last, where it can
+be replaced without parsing the rest. Any other reply is rendered again, which changes no value.
 """
 
 import json
@@ -30,10 +29,10 @@ def _literal(ident: RequestId | None) -> bytes:
 
 
 def _exchanged(raw: bytes, old: bytes, new: bytes) -> bytes | None:
-    """Exchange the id at a place where it can only be the message's own.
+    """Replace the id where it can only be the message's own.
 
-    The reader has refused messages with two ids, so the first member, or the last before
-    the closing brace, is the one; a text inside a string would have its quotes escaped.
+    The reader rejects messages with two ids, so the first member, or the last before the
+    closing brace, is the id; the same text inside a string would have escaped quotes.
     """
     head = b'{"jsonrpc":"2.0","id":' + old + b","
     if raw.startswith(head):

@@ -1,4 +1,4 @@
-"""Choosing the namespace: which servers one endpoint of ``serve`` stands for."""
+"""Chooses the namespace: the set of servers that an endpoint of ``serve`` exposes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -13,17 +13,17 @@ class Selection(NamedTuple):
     """A namespace, and how it was chosen."""
 
     name: str
-    """Empty when there are no namespaces and every server is meant."""
+    """Empty if there are no namespaces and all servers are exposed."""
     how: str
     """``flag``, ``default``, ``only`` or ``all``."""
     servers: tuple[str, ...]
 
 
 class NoSelection(NamedTuple):
-    """Why there is none."""
+    """Why no namespace could be chosen."""
 
     reason: str
-    """In words, the choices included."""
+    """For people to read, with the choices."""
     choices: tuple[str, ...]
 
 
@@ -33,7 +33,7 @@ def select_namespace(
     namespaces: Mapping[str, tuple[str, ...]],
     servers: Iterable[str],
 ) -> Selection | NoSelection:
-    """Choose by the flag, else the default, else the only one, else all when there is none."""
+    """Choose by the flag, else the default, else the only one; all servers if there is none."""
     choices = tuple(namespaces)
     for name, how in ((asked, BY_FLAG), (default, BY_DEFAULT)):
         if name:

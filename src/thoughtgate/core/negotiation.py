@@ -1,8 +1,8 @@
-"""What the hub says of itself to a client, and how it opens a connection to a server.
+"""Protocol negotiation of the hub with its clients and its servers.
 
-Each leg negotiates alone: what a client asked for is never what a server is asked. The
-capabilities that the hub shows are at most those its servers have, and what it declares
-to a server is at most what the client declared.
+Each connection is negotiated independently: the revision that a client requests is never passed
+to a server. The hub offers at most the capabilities of its servers, and declares to a server at
+most the capabilities that the client declared.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 RESERVED: Final = "io.modelcontextprotocol/"
 
 UNSUPPORTED_VERSION: Final = -32022
-"""2026-07-28: the error for a revision that is not spoken."""
+"""MCP 2026-07-28: the error for an unsupported revision."""
 
 LOG_LEVELS: Final = (
     "debug",
@@ -43,14 +43,14 @@ LOG_LEVELS: Final = (
 )
 
 CARRIED: Final = ("sampling", "elicitation", "roots")
-"""Capabilities of a client that the hub can carry to a server and back."""
+"""Client capabilities that the hub can relay between a server and the client."""
 
 NEEDS: Final[dict[str, str]] = {
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
     "roots/list": "roots",
 }
-"""What a client must have declared before a server may ask it."""
+"""The capability that a client must have declared before a server may send it this request."""
 
 CACHED: Final = frozenset(
     {
@@ -62,7 +62,7 @@ CACHED: Final = frozenset(
         "resources/read",
     }
 )
-"""2026-07-28: results that must say how long, and for whom, they may be kept."""
+"""MCP 2026-07-28: methods whose results must say how long, and for whom, they may be cached."""
 
 GONE_IN_MODERN: Final = frozenset(
     {
@@ -73,23 +73,23 @@ GONE_IN_MODERN: Final = frozenset(
         "resources/unsubscribe",
     }
 )
-"""Methods that 2026-07-28 has no more."""
+"""Methods that MCP 2026-07-28 has removed."""
 
 
 def info(version: str) -> dict[str, str]:
-    """Return how the hub introduces itself, to clients and to servers."""
+    """Return the implementation info of the hub, for clients and servers."""
     return {"name": NAME, "title": TITLE, "version": version}
 
 
 def choose_version(asked: Json) -> str:
-    """Return the revision of an ``initialize`` answer: what was asked if it is spoken."""
+    """Return the revision for an ``initialize`` result: the requested one if it is supported."""
     return asked if asked in LEGACY else LATEST_LEGACY
 
 
 def merge_capabilities(
     known: Iterable[dict[str, Json] | None], *, manager_tools: bool
 ) -> dict[str, Json]:
-    """Return what the hub can offer; a server that was not asked yet (None) may have everything."""
+    """Return the hub's capabilities; a server that is not connected yet (None) may have all."""
     found: dict[str, dict[str, bool]] = {}
     if manager_tools:
         found["tools"] = {"listChanged": True}
@@ -100,7 +100,7 @@ def merge_capabilities(
             elif name in capabilities:
                 said = capabilities[name]
                 has = said if type(said) is dict else {}
-                # The hub can announce changes of its own lists whatever the server does.
+                # The hub can announce changes of its own lists, whatever the server supports.
                 kept = {key: True for key in members if key == "listChanged" or has.get(key)}
                 found.setdefault(name, {}).update(kept)
     return dict(found)
@@ -118,7 +118,7 @@ _OFFERED: Final[dict[str, dict[str, bool]]] = {
 def initialize_params(
     version: str, capabilities: dict[str, Json], revision: str = LATEST_LEGACY
 ) -> dict[str, Json]:
-    """Return how the gate opens a connection to a legacy server."""
+    """Return the ``initialize`` request for a legacy server."""
     return {
         "protocolVersion": revision,
         "capabilities": capabilities,
@@ -127,7 +127,7 @@ def initialize_params(
 
 
 def initialized_by(answer: dict[str, Json]) -> dict[str, Json] | None:
-    """Return the result of a server's answer to ``initialize``; None unless it opens the connection."""
+    """Return the result of a server's ``initialize`` answer; None if it is not a success."""
     result = answer.get("result")
     if type(result) is not dict or result.get("protocolVersion") not in LEGACY:
         return None
@@ -137,7 +137,7 @@ def initialized_by(answer: dict[str, Json]) -> dict[str, Json] | None:
 def initialize_result(
     asked: Json, capabilities: dict[str, Json], version: str, instructions: str
 ) -> dict[str, Json]:
-    """Answer a legacy client's opening."""
+    """Answer a legacy client's ``initialize``."""
     result: dict[str, Json] = {
         "protocolVersion": choose_version(asked),
         "capabilities": capabilities,
@@ -149,7 +149,7 @@ def initialize_result(
 def discover_result(
     capabilities: dict[str, Json], version: str, instructions: str
 ) -> dict[str, Json]:
-    """Answer a modern client's question what there is."""
+    """Answer a modern client's ``server/discover``."""
     shown = {name: members for name, members in capabilities.items() if name != "logging"}
     result: dict[str, Json] = {"supportedVersions": list(MODERN), "capabilities": shown}
     if instructions:
@@ -158,11 +158,11 @@ def discover_result(
 
 
 def completed(method: str, result: dict[str, Json], version: str) -> dict[str, Json]:
-    """Return a result as a modern client needs it, with what a legacy server leaves out."""
+    """Return a result for a modern client, with the members that a legacy server omits."""
     made = {"resultType": "complete", **result}
     if method in CACHED and made["resultType"] == "complete":
         made.setdefault("ttlMs", 0)
-        # What was filtered or put together for one caller must not be shared.
+        # A result that was filtered or assembled for one caller must not be shared.
         made["cacheScope"] = "private"
     meta = made.get(META)
     said = dict(meta) if type(meta) is dict else {}
@@ -171,7 +171,7 @@ def completed(method: str, result: dict[str, Json], version: str) -> dict[str, J
 
 
 def plain(result: dict[str, Json]) -> dict[str, Json]:
-    """Return a result as a legacy client knows it."""
+    """Return a result in the form that a legacy client knows."""
     made = {key: value for key, value in result.items() if key not in _MODERN_ONLY}
     meta = made.get(META)
     if type(meta) is dict:
@@ -187,7 +187,7 @@ _MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
 def carried_capabilities(declared: Json) -> dict[str, Json]:
-    """Return what of a client's capabilities a server may be told."""
+    """Return the client capabilities that may be declared to a server."""
     if type(declared) is not dict:
         return {}
     return {name: declared[name] for name in CARRIED if type(declared.get(name)) is dict}
@@ -201,7 +201,7 @@ def params_for_modern(
     log_level: str = "",
     token: int | None = None,
 ) -> dict[str, Json]:
-    """Return params with the envelope that a modern server needs."""
+    """Return params with the metadata that a modern server requires."""
     meta = _vendor_meta(params)
     meta[VERSION_KEY] = LATEST
     meta[CAPABILITIES_KEY] = capabilities
@@ -214,7 +214,7 @@ def params_for_modern(
 
 
 def params_for_legacy(params: dict[str, Json], *, token: int | None = None) -> dict[str, Json]:
-    """Return params without what only a modern server understands."""
+    """Return params without members that only a modern server understands."""
     meta = _vendor_meta(params)
     if token is not None:
         meta["progressToken"] = token
@@ -241,14 +241,14 @@ def _vendor_meta(params: dict[str, Json]) -> dict[str, Any]:
 
 
 def is_at_least(level: str, threshold: str) -> bool:
-    """Tell whether a log message is severe enough; an unknown level is."""
+    """Tell whether a log message is severe enough; an unknown level always is."""
     if level not in LOG_LEVELS or threshold not in LOG_LEVELS:
         return True
     return LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)
 
 
 def input_requests(result: Json) -> dict[str, dict[str, Json]] | None:
-    """Return what a modern server wants to know before it goes on; None when it is done."""
+    """Return the inputs that a modern server requires before it continues; None if it is done."""
     if type(result) is not dict or result.get("resultType") != "input_required":
         return None
     wanted = result.get("inputRequests")

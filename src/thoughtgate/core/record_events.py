@@ -1,7 +1,7 @@
-"""The events of the record as values, built by the packages that see them happen.
+"""Events of the record as values, created by the packages that observe them.
 
-How they become lines is ``core.envelope``'s business, where the lines go ``record.writer``'s.
-This module is loaded by every shim and stays small.
+``core.envelope`` renders them as lines, and ``record.writer`` writes the lines. Every shim loads
+this module, so it stays small.
 """
 
 from typing import Any, Final, NamedTuple
@@ -33,40 +33,40 @@ TIMEOUT: Final = "TIMEOUT"
 CANCELLED: Final = "CANCELLED"
 
 NOWHERE: Final = "(none)"
-"""The server id on record for calls that name no server; no config can hold it."""
+"""The server id for calls that name no server; no config can contain it."""
 
 MAX_NAME: Final = 512
-"""Characters of a method or tool name that the record keeps; names are the peers' to choose."""
+"""Characters of a method or tool name that the record stores; peers choose the names."""
 
 
 UNREAD_HTTP: Final = "http"
-"""The check that a request fails which is no HTTP, or none that can be taken; nobody knows whose."""
+"""The check for a request that is not valid HTTP or is not accepted; its sender is unknown."""
 
 _SIGNALLED: Final = 128
-"""Added to the number of the signal that ended a process, as shells do."""
+"""Added to the number of the signal that ended a process, as in shells."""
 
 _DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
-"""Checks whose refusal nobody is told of, because nobody asked."""
+"""Checks whose refusals are not answered, because there is no request to answer."""
 
 
 class Record(NamedTuple):
-    """One event, before it has its place in a run."""
+    """One event, before it has a sequence number in a run."""
 
     type: str
     at: float
     """Seconds since the epoch."""
     server: str
-    """Id of the server; empty when the event belongs to none."""
+    """Id of the server; empty if the event belongs to none."""
     session: str
     """Id of the session; ``0`` before there is one."""
     body: dict[str, Any]
-    """The members that belong to this type alone."""
+    """The members that are specific to this type."""
 
 
 def message_seen(  # noqa: PLR0917 - one message, told in the order it is seen
     at: float, server: str, session: str, direction: str, shape: str, method: str, size: int
 ) -> Record:
-    """A message was passed on that no gate judges."""
+    """A message that no gate judges was passed on."""
     body = {
         "message": {
             "direction": direction,
@@ -104,7 +104,7 @@ def frame_refused(
 
 
 def server_started(at: float, server: str, session: str, pid: int) -> Record:
-    """A server was started or reached; one without a process here has the pid 0."""
+    """A server was started or connected; one without a local process has the pid 0."""
     return Record(SERVER_STARTED, at, server, session, {"server": {"pid": pid}})
 
 
@@ -117,7 +117,7 @@ def server_exited(
     exit_code: int | None = None,
     was_up: bool = True,
 ) -> Record:
-    """A server ended, could not be started, or is lost; signal n is the exit code 128 + n."""
+    """A server exited, could not be started, or was lost; signal n gives the exit code 128 + n."""
     facts: dict[str, Any] = {"state": "lost" if was_up else "failed_to_start"}
     if exit_code is not None:
         code = exit_code if exit_code >= 0 else _SIGNALLED - exit_code
@@ -126,7 +126,7 @@ def server_exited(
 
 
 def describe_exit(code: int) -> str:
-    """Return an exit code, of either convention for signals, in words."""
+    """Return an exit code as text, for both conventions for signals."""
     number = -code if code < 0 else code - _SIGNALLED
     ended = f"was ended by signal {number}" if number > 0 else f"exited with code {code}"
     return f"the server {ended}"
@@ -145,7 +145,7 @@ def call_ended(
     error: dict[str, Any] | None = None,
     is_error: bool = False,
 ) -> Record:
-    """A call was answered, refused, lost or cancelled. Its result is counted, never kept."""
+    """A call was answered, refused, lost or cancelled. Its result is measured, never stored."""
     body: dict[str, Any] = {
         "call": {"call_id": call_id, "server_name": server, "tool_name": tool[:MAX_NAME]},
         "status": status,

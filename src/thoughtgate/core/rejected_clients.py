@@ -1,9 +1,9 @@
-"""What strangers cause on the record: written one by one while it is little, else counted.
+"""Limits how many events unauthenticated clients can cause on the record.
 
-Whoever can reach a listener can have himself turned away as often as he likes. If every
-time were written, he could push everybody else's events out of a record that keeps its
-last files only. So of each type some events a minute are written; the rest is one event
-that tells the last of them and how many there were.
+Anyone who can reach a listener can be rejected as often as they like. If each rejection were
+recorded, they could push all other events out of a record that keeps only its last files. So
+per type a number of events per minute is recorded; the others are folded into one event that
+contains the last of them and their number.
 """
 
 from typing import Final
@@ -13,36 +13,36 @@ from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, FRAME_REFUSED, U
 WINDOW_S: Final = 60.0
 
 MAX_EACH: Final = 100
-"""Events of one type that are written one by one in that time."""
+"""Events per type that are recorded individually in that time."""
 
 _TOLD_IN: Final = {AGENT_AUTH_REJECTED: "agent", FRAME_REFUSED: "frame"}
-"""The member of each type that says what happened."""
+"""The member of each type that describes what happened."""
 
 
 def is_rejected_client(record: Record) -> bool:
-    """Tell whether somebody who has shown nothing of himself can cause an event."""
+    """Tell whether an unauthenticated client can cause an event."""
     if record.type == FRAME_REFUSED:
         return bool(record.body["frame"]["check"] == UNREAD_HTTP)
     return record.type == AGENT_AUTH_REJECTED
 
 
 class RejectedClients:
-    """Counts what strangers cause, and says what of it is written."""
+    """Counts the events that unauthenticated clients cause, and folds them."""
 
     def __init__(self) -> None:
         self._began = 0.0
         self._counts: dict[str, int] = {}
-        """Events of each type since then."""
+        """Events per type since then."""
         self._last: dict[str, Record] = {}
-        """Of each type, the last event that was not written."""
+        """Per type, the last event that was not recorded."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether events wait to be told as one."""
+        """Whether folded events are still to be recorded."""
         return bool(self._last)
 
     def take(self, record: Record) -> list[Record]:
-        """Return what is written when an event happens: often it alone, in a flood nothing."""
+        """Return the events to record: usually the event itself, in a flood none."""
         due = self.due(record.at)
         if not self._is_current(record.at):
             self._began = record.at
@@ -55,11 +55,11 @@ class RejectedClients:
         return due
 
     def due(self, at: float) -> list[Record]:
-        """Return what was not written one by one, once its time is over."""
+        """Return the folded events, once their minute is over."""
         return [] if self._is_current(at) else self.rest()
 
     def rest(self) -> list[Record]:
-        """Return what was not written one by one, now."""
+        """Return the folded events now."""
         told = []
         for kind, record in self._last.items():
             member = _TOLD_IN[kind]
@@ -70,5 +70,5 @@ class RejectedClients:
         return told
 
     def _is_current(self, at: float) -> bool:
-        # A clock that was set back begins anew.
+        # If the clock was set back, start a new minute.
         return 0 <= at - self._began < WINDOW_S

@@ -1,7 +1,7 @@
-"""Names as ``serve`` shows them, and the way back from a name to its server.
+"""Names that ``serve`` exposes, and the route from a name back to its server.
 
-A tool or prompt of a server is shown as ``{server}.{name}``. The identity that gates
-judge is always the pair behind it; a composed name never reaches a rule.
+A tool or prompt of a server is exposed as ``{server}.{name}``. Gates always judge the pair of
+server and name; a composed name is never matched against a rule.
 """
 
 import re
@@ -10,22 +10,22 @@ from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 MAX_NAME: Final = 128
-"""Characters of a tool's name that the specification allows."""
+"""Maximum length of a tool name in the specification."""
 
 NARROW_NAME: Final = 64
-"""Characters of a tool's name that the narrowest clients accept."""
+"""Maximum length of a tool name that the strictest clients accept."""
 
 MAX_PLACEHOLDERS: Final = 16
 MAX_URI: Final = 4096
-"""Beyond these a URI is made from no template: a server must not choose how long looking takes."""
+"""Longer URIs match no template, because a server must not control how long matching takes."""
 
 _MANY: Final = frozenset("+#/?&;.")
-"""Operators whose values may hold delimiters."""
+"""Operators whose values may contain delimiters."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class Route(NamedTuple):
-    """Where a name leads."""
+    """The server and name that an exposed name stands for."""
 
     server: str
     name: str
@@ -33,14 +33,14 @@ class Route(NamedTuple):
 
 
 def compose(server: str, name: str, separator: str) -> str:
-    """Return the name under which something of a server is shown."""
+    """Return the name under which a server's tool or prompt is exposed."""
     return f"{server}{separator}{name}"
 
 
 def split(exposed: str, separator: str, servers: Iterable[str]) -> Route | None:
-    """Return where a composed name leads: it is split at the first separator.
+    """Return the route for a composed name, which is split at the first separator.
 
-    A server whose own id holds the separator is found by its whole id, the longest first.
+    A server whose id contains the separator is found by its whole id, the longest first.
     """
     server, found, name = exposed.partition(separator)
     known = frozenset(servers)
@@ -54,7 +54,7 @@ def split(exposed: str, separator: str, servers: Iterable[str]) -> Route | None:
 
 
 def length_warning(exposed: str) -> str:
-    """Say what is wrong with the length of a composed name; empty when nothing is."""
+    """Return what is wrong with the length of a composed name; empty if nothing is."""
     if len(exposed) > MAX_NAME:
         return f"{exposed[:MAX_NAME]}… is left out: longer than {MAX_NAME} characters"
     if len(exposed) > NARROW_NAME:
@@ -65,8 +65,8 @@ def length_warning(exposed: str) -> str:
 def matches_template(template: str, uri: str) -> bool:
     """Tell whether a URI could have been made from a URI template (RFC 6570).
 
-    Servers write templates, so no regular expression is made of one: all places that the
-    parts so far can end at are carried along as the bits of one number.
+    Servers write templates, so they are not turned into regular expressions, which can be
+    slow: the positions where the parts so far can end are kept as the bits of one number.
     """
     if template == uri:
         return True
@@ -83,7 +83,7 @@ def matches_template(template: str, uri: str) -> bool:
         elif part[:1] in _MANY or part.endswith("*"):
             ends = -(ends & -ends) & ((2 << len(uri)) - 1)
         else:
-            # A carry runs from each end through the characters that a value may have.
+            # Adding propagates a carry from each end through the characters that a value may have.
             ends |= ((ends & inside) + inside) ^ inside
         if not ends:
             return False
@@ -101,11 +101,11 @@ def find_owner(
     templates: Iterable[tuple[str, str]],
     capable: Iterable[str],
 ) -> str | None:
-    """Return the server a resource belongs to.
+    """Return the server that a resource belongs to.
 
-    ``listed`` leads from URI to server, ``templates`` are (template, server) pairs, and
-    ``capable`` are the servers that have resources at all: the only one of these is asked
-    for what nobody lists.
+    ``listed`` maps URIs to servers, ``templates`` are (template, server) pairs, and
+    ``capable`` are the servers with resources: if there is only one, it gets every URI that
+    no server lists.
     """
     owner = listed.get(uri)
     if owner is not None:
@@ -118,5 +118,5 @@ def find_owner(
 
 
 def as_entries(value: Any) -> list[dict[str, Any]]:
-    """Return the members of a list that are objects; anything else cannot be named or judged."""
+    """Return the members of a list that are objects; others can be neither named nor judged."""
     return [entry for entry in value if type(entry) is dict] if type(value) is list else []

@@ -1,8 +1,8 @@
-"""Counting a run: what happened in it, as the summary that its last event states.
+"""Run summary: counts the events of a run for its last event.
 
-The rules are those of the run contract: a call counts when it ends; what a gate refused is
-blocked or throttled and an error too; total = allowed + blocked + throttled. Pure: a tally
-sees the same records as the file does, and nothing else.
+The run contract defines the counts: a call counts when it ends; a call that a gate refused is
+blocked or throttled and also an error; total = allowed + blocked + throttled. Pure: the summary
+is computed from the recorded events only.
 """
 
 from typing import Any, Final
@@ -29,21 +29,21 @@ ENFORCE: Final = "enforce"
 OBSERVE: Final = "observe"
 
 STARTER: Final = "starter"
-"""How the record names the policy that applies without a config file."""
+"""The name of the built-in policy on the record."""
 
 SUCCEEDED: Final = "SUCCEEDED"
-"""The agent left and the server ended as it was told to."""
+"""The agent left and the server exited as requested."""
 FAILED: Final = "FAILED"
-"""The server died, could not start, or the gate itself gave up."""
+"""The server died or could not start, or the gate itself failed."""
 TERMINATED: Final = "TERMINATED"
 """A signal or a rule ended the run."""
 WITHDRAWN: Final = "CANCELLED"
-"""The run was called off before the agent was done."""
+"""The run was cancelled before the agent was done."""
 STATUSES: Final = frozenset({SUCCEEDED, FAILED, TERMINATED, WITHDRAWN})
 
 POLICY_BLOCK: Final = "policy_block"
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
-"""Kinds of refusal that waiting or doing something else may lift."""
+"""Kinds of refusal that may not recur after waiting or after a different call."""
 
 OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
 
@@ -67,7 +67,7 @@ class RunSummary:
         }
 
     def count(self, *records: Record) -> None:
-        """Take records into account; types that are not counted pass."""
+        """Count records; types that are not counted are ignored."""
         counts = self.counts
         for kind, _, _, _, body in records:
             counter = _COUNTERS.get(kind)
@@ -75,7 +75,7 @@ class RunSummary:
                 counter(counts, body)
 
     def summary(self, started_at: float, at: float) -> dict[str, int]:
-        """Return the counts, and how long the run has lasted."""
+        """Return the counts and the duration of the run."""
         duration = max(0, round((at - started_at) * 1000))
         return {**self.counts, "duration_ms": duration}
 
@@ -83,7 +83,7 @@ class RunSummary:
 def _count_end(counts: dict[str, int], body: dict[str, Any]) -> None:
     counts["calls_total"] += 1
     if body.get("status") == OK and "error" not in body and "is_error" not in body:
-        counts["calls_allowed"] += 1  # as nearly every call ends
+        counts["calls_allowed"] += 1  # nearly every call ends like this
         return
     error = body.get("error") or {}
     refused = error.get("class") == POLICY_BLOCK
@@ -137,7 +137,7 @@ _COUNTERS: Final = {
 
 
 def run_started(at: float, policy: Policy, *, server: str = "", **facts: Any) -> Record:
-    """The first record of a run: since when, in which mode, by which policy.
+    """The first event of a run: its start, mode and policy.
 
     ``facts`` go into the free-form ``run.meta``.
     """
@@ -165,7 +165,7 @@ def run_ended(
     server: str = "",
     reason: str = "",
 ) -> Record:
-    """The last record of a run: how it ended, and the sums. ``status`` is one of ``STATUSES``."""
+    """The last event of a run: its status and counts. ``status`` is one of ``STATUSES``."""
     run: dict[str, Any] = {
         "ended_at": render_time(at),
         "status": status,
@@ -177,7 +177,7 @@ def run_ended(
 
 
 def policy_reference(policy: Policy) -> dict[str, str]:
-    """Return how the record names a policy: the starter or the operator's, and its digest."""
+    """Return how the record names a policy: starter or config, and its digest."""
     return {
         "policy_id": STARTER if policy.starter else "config",
         "policy_version": policy.version,

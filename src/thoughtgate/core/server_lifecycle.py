@@ -1,20 +1,20 @@
-"""The life of one server behind the hub, as a table of transitions.
+"""Lifecycle of one server behind the hub, as a table of transitions.
 
-Pure: what happened comes in with its time, the next state goes out. Starting, waiting
-and killing are the supervisor's business; the docs' diagram is drawn from this table.
+Pure: an event with its time goes in, the next state comes out. The supervisor starts, waits and
+kills; the diagram in the docs is generated from this table.
 """
 
 from typing import Final, NamedTuple
 
 STOPPED: Final = "stopped"
-"""Not needed yet, or not for a while: the next call starts it."""
+"""Not needed now: the next call starts it."""
 STARTING: Final = "starting"
 RUNNING: Final = "running"
 STOPPING: Final = "stopping"
 WAITING: Final = "waiting"
-"""It ended by itself and is started again when its back-off is over."""
+"""It exited by itself and is restarted after its back-off."""
 FAILED: Final = "failed"
-"""It ended too often: only a new call, or a person, starts it again."""
+"""It failed too often: only a new call or a person starts it again."""
 HALTED: Final = "halted"
 """A person stopped it: only a person starts it again."""
 DISABLED: Final = "disabled"
@@ -24,7 +24,7 @@ WANTED: Final = "wanted"
 TOLD_TO_START: Final = "told_to_start"
 CAME_UP: Final = "came_up"
 BROKE: Final = "broke"
-"""It did not come up, or ended by itself."""
+"""It did not start, or exited by itself."""
 TOLD_TO_STOP: Final = "told_to_stop"
 UNUSED: Final = "unused"
 """Idle for longer than its config allows, or no longer in the config."""
@@ -53,8 +53,8 @@ TRANSITIONS: Final[dict[tuple[str, str], str]] = {
     (FAILED, UNUSED): STOPPED,
     (STOPPING, ENDED): STOPPED,
 }
-"""(state, what happened) -> next state. After ``BROKE`` too many failures give ``FAILED``; a
-stop that a person asked for ends in ``HALTED``."""
+"""(state, event) -> next state. After ``BROKE``, too many failures lead to ``FAILED``; a stop that a
+person requested leads to ``HALTED``."""
 
 _OTHERWISE: Final = {(STARTING, FAILED), (RUNNING, FAILED), (STOPPING, HALTED)}
 
@@ -70,14 +70,14 @@ FOLLOWING: Final[dict[str, frozenset[str]]] = {
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
 MAX_FAILURES: Final = 5
-"""Failures in a row after which nobody but a call or a person tries again."""
+"""Failures in a row after which it is not restarted automatically."""
 
 STABLE_S: Final = 60.0
 """A server that ran for this long has recovered: its earlier failures no longer count."""
 
 
 class Supervision(NamedTuple):
-    """Where a server stands."""
+    """The state of a server."""
 
     state: str = STOPPED
     failures: int = 0
@@ -85,25 +85,25 @@ class Supervision(NamedTuple):
     retry_at: float = 0.0
     """When it may be started again, while it waits or has failed."""
     since: float = 0.0
-    """When it came into this state."""
+    """When it entered this state."""
     halting: bool = False
-    """While it stops: whether a person said so."""
+    """While it stops: whether a person requested it."""
     reason: str = ""
-    """What went wrong last, in words without paths and arguments."""
+    """The last failure, without paths and arguments."""
 
     @property
     def is_up(self) -> bool:
-        """Whether there is, or may be, a process or connection."""
+        """Whether a process or connection exists, or may exist."""
         return self.state in {STARTING, RUNNING, STOPPING}
 
 
 def backoff_s(failures: int) -> float:
-    """Return the pause before the next start: doubling from half a second to half a minute."""
+    """Return the delay before the next start: doubling from half a second to half a minute."""
     return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(max(0, failures - 1), 16))
 
 
 def advance(now: Supervision, event: str, at: float, reason: str = "") -> Supervision | None:
-    """Return the next state, or None when this cannot happen in the present one."""
+    """Return the next state, or None if the event is impossible in the current one."""
     state = TRANSITIONS.get((now.state, event))
     if state is None:
         return None

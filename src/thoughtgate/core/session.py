@@ -1,6 +1,6 @@
-"""One agent and one server talking through the gate: what may pass, and what is still open.
+"""Protocol state machine between one agent and one server: what is open, and what may pass.
 
-It knows frames, ids and who waits for what; not rules, pipes, sockets or clocks.
+It knows frames, ids and open requests; it does not know rules, pipes, sockets or clocks.
 """
 
 from typing import Any, Final
@@ -76,32 +76,32 @@ from thoughtgate.wire.unchecked import unchecked
 
 
 class Session:
-    """The state of one connection. ``receive`` is the only way in."""
+    """The state of one session. ``receive`` is its only input."""
 
     def __init__(self, setup: SessionSettings) -> None:
         self.setup = setup
         self._replies = SessionReplies(setup)
         self._waiting: dict[RequestId, PendingRequest] = {}
-        """Requests of the agent without a verdict, or held."""
+        """Agent requests that are held or have no verdict yet."""
         self._abandoned: dict[RequestId, PendingRequest] = {}
-        """Requests nobody waits for whose verdict is still to come: their ids stay taken, so that
+        """Requests whose caller left before the verdict arrived: their ids stay reserved, so that
         no other call can inherit the verdict."""
         self._open: dict[RequestId, PendingRequest] = {}
-        """Requests of the agent that the server works on."""
+        """Agent requests that were forwarded and have no answer yet."""
         self._late: dict[RequestId, float] = {}
-        """Requests that ended before the server answered, and when: their ids stay taken too, so
-        that a late answer, a list that was never screened say, cannot pass for another's."""
+        """Requests that ended before the server answered, and when: their ids stay reserved too, so
+        that a late answer, such as an unscreened list, is not taken for another request's."""
         self._offered: dict[RequestId, OfferedList] = {}
-        """Lists of the server that wait to be screened."""
+        """Lists from the server that wait to be screened."""
         self._served: dict[RequestId, str] = {}
-        """Requests of the server that the agent works on, with their method."""
+        """Server requests that the agent has not answered yet, with their method."""
         self._tokens: dict[RequestId, RequestId] = {}
         """Progress tokens of open requests, with the request's id."""
         self._taken: tuple[dict[RequestId, Any], ...]
-        """Where the ids stand that the agent must not use again yet."""
+        """The tables with the ids that the agent must not use again yet."""
         self._taken = (self._waiting, self._open, self._late, self._offered, self._abandoned)
         self._passing = (*self._taken[:-1], self._served, self._tokens)
-        """What ends with the server."""
+        """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
         self.prompts = Elicitations()
         self._held = 0
@@ -110,31 +110,31 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing of the agent's is open, so nothing can run late."""
+        """Whether no agent request is open, so that nothing can time out."""
         return not (self._waiting or self._open or self._offered)
 
     @property
     def is_untouched(self) -> bool:
-        """Nothing that happened has an effect on what comes: as if it were new."""
+        """Whether the session has no state that can affect later requests."""
         busy = self._abandoned or self._tasked.is_used or self.prompts.is_used or any(self._passing)
         return not (busy or self._agent_gone or self._server_gone)
 
     def is_open(self, key: RequestId) -> bool:
-        """Whether a request of the agent still has no answer."""
+        """Tell whether an agent request has no answer yet."""
         return key in self._waiting or key in self._open or key in self._offered
 
     @property
     def open_requests(self) -> int:
-        """Requests of the agent that have no answer yet."""
+        """The number of agent requests that have no answer yet."""
         return len(self._waiting) + len(self._open) + len(self._offered)
 
     @property
     def held_calls(self) -> int:
-        """Calls that wait for a person."""
+        """The number of calls that wait for a person."""
         return self._held
 
     def receive(self, event: Event) -> list[Command]:
-        """Take what happened and return what to do about it, in order."""
+        """Handle an event and return the commands to carry out, in order."""
         commands: list[Command] = _HANDLERS[type(event)](self, event)
         return self._tasked.divert(commands, event.at) if self._tasked.is_used else commands
 
@@ -215,7 +215,7 @@ class Session:
         return asked
 
     def _close_early(self, ident: RequestId, at: float) -> PendingRequest | None:
-        """Close a request that the server has and may still answer."""
+        """Close a request that the server may still answer; its id stays reserved."""
         asked = self._close(ident)
         if asked is not None:
             self._late[ident] = at
@@ -255,7 +255,7 @@ class Session:
         return [seen, ToServer(message.raw, None, message)]
 
     def _unasked(self, message: Message, at: float, direction: str) -> list[Command]:
-        """A response to an id that was never asked is dropped and recorded."""
+        """Drop and record a response that belongs to no open request."""
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
         return self._replies.refused(fault, message.raw, at, direction, message)
 
@@ -321,7 +321,7 @@ class Session:
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: AnswerMasked) -> list[Command]:
-        """A rule wants this answer without its secrets; no mask, no answer."""
+        """Send the masked answer; if masking failed, send an error, never the original."""
         key, body, at = event
         asked = self._waiting.pop(key, None)
         if asked is None:
@@ -331,12 +331,12 @@ class Session:
         return self._answer_call(key, asked, body, render(body), at)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
-        """Refuse a frame of the server; if it was an answer, its caller must not hang."""
+        """Refuse an invalid frame from the server; if it was an answer, its caller gets an error."""
         unread = fault.check in UNREAD
         answered = find_id(line) if unread and fault.id is None else fault.id
         is_answer = (unread or not fault.answerable) and answered in self._open
         if unread or fault.check in STRAY:
-            # Nothing says that the server waits for an answer to this.
+            # Nothing shows that this was a request, so the server must not get an error response.
             fault = fault._replace(answerable=False)
         commands = self._replies.refused(fault, line, at, SERVER_TO_AGENT)
         asked = self._close(answered) if is_answer and answered is not None else None
@@ -348,7 +348,7 @@ class Session:
         return [*commands, *failed]
 
     def _keep_alive(self, message: Message, at: float) -> None:
-        """A server that reports progress on a request has not forgotten it."""
+        """Restart the timeout of a request when the server reports progress on it."""
         if message.method != methods.PROGRESS:
             return
         token = (message.body.get("params") or {}).get("progressToken")
@@ -361,7 +361,7 @@ class Session:
             self._open[event.key] = self._open[event.key]._replace(alive_at=event.at)
         return []
 
-    # Answers to what the session asked its driver.
+    # Replies to commands of the session.
 
     def _call_judged(self, event: CallJudged) -> list[Command]:
         tasked = self._tasked.take(event.call_id) if self._tasked.is_used else None
@@ -385,7 +385,7 @@ class Session:
         return [*closed, *self._replies.denied(key, asked, verdict, at)]
 
     def _judged_too_late(self, event: CallJudged) -> list[Command]:
-        """Nobody waits any more: the call is not made, and the record says so."""
+        """Record that a call was not made because its caller left before the verdict."""
         asked = self._abandoned.pop(event.key, None)
         if asked is None:
             return []
@@ -419,7 +419,7 @@ class Session:
         promised = self.prompts.promise(key, asked.message, ident, text, at)
         return promised and [*self._give_up(key, asked, ASKED_IN_AGENT, at), *promised]
 
-    # Held calls whose callers took a task.
+    # Held calls that became tasks.
 
     def _task_made(self, event: TaskMade) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
@@ -446,7 +446,7 @@ class Session:
         return [task_reply(event.key, event.body or {})]
 
     def _task_judged(self, asked: PendingRequest, event: CallJudged) -> list[Command]:
-        """A person has decided on a call whose caller polls for it: it runs now, or never."""
+        """Run or refuse the call of a task, after a person has decided."""
         asked = asked._replace(redact=event.verdict.redact)
         if event.verdict.trace and asked.message is not None:
             asked = asked._replace(message=traced(asked.message, event.verdict.trace))
@@ -475,10 +475,10 @@ class Session:
         why = {"reason": reason} if reason else None
         return self._replies.failed(key, asked, kind, at, text=text, details=why)
 
-    # Ends.
+    # The agent, a caller or the server is gone, or the gate stops.
 
     def _agent_left(self, event: AgentGone) -> list[Command]:
-        """Nobody will ask again; who asked before may still read the answer, but waits for no person."""
+        """Withdraw held calls; forwarded requests stay open, as the agent may read the answers."""
         self._agent_gone = True
         commands: list[Command] = []
         for key, asked in list(self._waiting.items()):
@@ -491,7 +491,7 @@ class Session:
         return commands
 
     def _gate_stopping(self, event: GateStopping) -> list[Command]:
-        """Answer every held call: nobody will decide on it here."""
+        """Deny every held call, because no decision can reach it after the stop."""
         verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
         commands: list[Command] = []
         for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
@@ -503,7 +503,7 @@ class Session:
         return commands
 
     def _caller_left(self, event: CallerGone) -> list[Command]:
-        """From 2026-07-28 on leaving cancels; before, the server may go on and the record waits."""
+        """Since MCP 2026-07-28 a disconnect cancels the request; in older revisions it does not."""
         key, at = event
         waiting = self._waiting.get(key)
         if waiting is not None:
@@ -516,7 +516,7 @@ class Session:
         return [*ended, to_server_frame(render_cancelled(key, CALLER_GONE))]
 
     def _server_left(self, event: ServerGone) -> list[Command]:
-        """Everybody who waits is told; nothing stays open."""
+        """Answer every open request with an error; nothing stays open."""
         self._server_gone = event
         commands: list[Command] = []
         for key, asked in self._waiting.items():
@@ -537,10 +537,10 @@ class Session:
     def _give_up(
         self, key: RequestId, asked: PendingRequest, reason: str, at: float
     ) -> list[Command]:
-        """The caller no longer waits: whatever a person says now, the call is not made."""
+        """Give up a request whose caller has left: even if a person approves it, it is not made."""
         del self._waiting[key]
         if asked.call_id and asked.message is not None and asked.message.shape != REQUEST:
-            # It has run, and only its answer is still being masked.
+            # The call has already run; only its answer was still being masked.
             return self._replies.ended(asked, at, CANCELLED, 0)
         if not asked.call_id:
             self._abandoned[key] = asked._replace(message=None)

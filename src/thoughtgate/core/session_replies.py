@@ -1,7 +1,7 @@
-"""What a session says: the wording of its replies and of its records.
+"""Replies and record events of a session.
 
-A session decides what happens; this module turns that into commands, so that every refusal
-has the same form.
+A session decides what happens; this module turns the decision into commands, so that every
+refusal has the same form.
 """
 
 from typing import Any, Final, NamedTuple
@@ -25,19 +25,19 @@ from thoughtgate.wire.revisions import is_modern, with_traceparent
 from thoughtgate.wire.unchecked import unchecked
 
 MAX_OPEN: Final = 100_000
-"""Requests open at once in one direction; each costs under half a KiB."""
+"""Open requests per direction; each costs less than half a KiB."""
 
 MAX_HELD: Final = 32
-"""Calls that may wait for a person on one connection before the next is refused."""
+"""Calls held per session before further ones are refused."""
 
 ORPHAN_AFTER_S: Final = 600.0
-"""How long a server may be silent on a request when its config sets no timeout."""
+"""How long a server may be silent on a request if its config sets no timeout."""
 
 LATE_FOR_S: Final = 3600.0
-"""How long the id of a request that ended without the server's answer stays taken."""
+"""How long the id of a request that the server has not answered stays reserved."""
 
 PROGRESS_EVERY_S: Final = 10.0
-"""Pace of progress while a call is held; common clients give up after 60 s of silence."""
+"""Interval of progress notifications for a held call; common clients time out after 60 s."""
 
 HOLD_TEXT: Final = "waiting for a person to approve this call"
 
@@ -48,17 +48,17 @@ UNREADABLE: Final = "the server's answer could not be read safely and was droppe
 
 
 STRAY: Final = frozenset({"missing_version", "unclassifiable"})
-"""What a server's own logging on its standard output looks like; it asks for nothing."""
+"""Faults that are typical for a server that logs to stdout; such a line is not a request."""
 
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
-"""Faults that even the development profile cannot pass on: the bytes are gone, or ids would mix."""
+"""Faults that even the development profile cannot forward: the bytes are lost, or ids would clash."""
 
 UNSENT: Final = frozenset({"service_unavailable", "approval_withdrawn", "not_exposed"})
-"""Kinds of error that say that the gate itself did not send a request on: no server has seen it."""
+"""Kinds of error for requests that the gate itself did not forward: no server has seen them."""
 
 
 class SessionSettings(NamedTuple):
-    """What a session is told about itself."""
+    """The settings of one session."""
 
     server: str
     session: str
@@ -68,40 +68,40 @@ class SessionSettings(NamedTuple):
     max_held: int = MAX_HELD
     max_open: int = MAX_OPEN
     names_server: bool = False
-    """Whether an error says which server it is about, where callers know several."""
+    """Whether errors name the server, for callers that use several."""
 
 
 class PendingRequest(NamedTuple):
-    """A request of the agent that has no answer yet: before its verdict, held, or at the server."""
+    """An agent request without an answer: before its verdict, held, or forwarded."""
 
     message: Message | None
-    """The frame, kept until it is sent on."""
+    """The frame, kept until it is forwarded."""
     method: str
     name: str
-    """The tool, resource or prompt it names; empty when no gate judges it."""
+    """The tool, resource or prompt that it names; empty if no gate judges it."""
     at: float
-    """When the agent asked."""
+    """When the request arrived."""
     modern: bool
     token: RequestId | None
     """The caller's progress token."""
     call_id: str = ""
     held_since: float = 0.0
-    """When people were asked; 0 for a request that was not held."""
+    """When the approval was requested; 0 if the request is not held."""
     told: int = 0
     """Progress notifications sent while it is held."""
     redact: bool = False
-    """A rule wants the answer without its secrets."""
+    """Whether a rule requires masking of the answer."""
     alive_at: float = 0.0
-    """When the server last showed that it works on it."""
+    """When the server last showed progress."""
     answer: tuple[bool | None, str] | None = None
-    """What the person in front of the agent said of exactly this call, when it is made again;
-    nothing but that they were asked where the first is None."""
+    """The person's answer to the prompt about exactly this call, if it is repeated; its first member is
+    None if the prompt was dismissed."""
     shown: str = ""
-    """The name that the caller used, where it is not the server's own."""
+    """The name that the caller used, if it differs from the server's own."""
 
 
 class OfferedList(NamedTuple):
-    """A list that the server sent and that waits to be screened."""
+    """A list from the server that waits to be screened."""
 
     message: Message
     listing: Listing
@@ -109,32 +109,32 @@ class OfferedList(NamedTuple):
 
 
 def sent(asked: PendingRequest, at: float, call_id: str, redact: bool) -> PendingRequest:
-    """Return a request as it is once the server has it; built anew, as every call passes here."""
+    """Return a request in its forwarded state; a new tuple is faster than ``_replace`` here."""
     return unchecked(
         PendingRequest, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12])
     )
 
 
 def traced(message: Message, trace: str) -> Message:
-    """Return a request that tells the server under which trace it works."""
+    """Return a request with the trace context for the server."""
     body = with_traceparent(message.body, trace)
     return message._replace(body=body, raw=render(body))
 
 
 def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
-    """Return a frame of the gate's own for the server."""
+    """Return a frame that the gate itself sends to the server."""
     message = read_frame(data)
     return ToServer(data, key, message if isinstance(message, Message) else None)
 
 
 def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
-    """Return the answer to a request, as the table of tasks words it."""
+    """Return the reply to a request with the body from the task table."""
     reply = render({"jsonrpc": "2.0", "id": key, **body})
     return ToAgent(reply, key, ANSWER, refusal_kind(body))
 
 
 def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[Command]:
-    """Send progress with the caller's own token on each held call that is due for it."""
+    """Return progress notifications, with the callers' own tokens, for held calls that are due."""
     commands: list[Command] = []
     for key, asked in waiting.items():
         if asked.token is None or not asked.held_since:
@@ -148,14 +148,14 @@ def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[C
 
 
 class SessionReplies:
-    """Words what one session says."""
+    """Creates the replies and record events of one session."""
 
     def __init__(self, setup: SessionSettings) -> None:
         self._setup = setup
         self._refusals = 0
 
     def seen(self, message: Message, at: float, direction: str, method: str = "") -> WriteRecord:
-        """Put an ungated message on the record."""
+        """Record a message that no gate judges."""
         setup = self._setup
         return WriteRecord(
             message_seen(
@@ -170,13 +170,13 @@ class SessionReplies:
         )
 
     def passes(self, fault: Fault) -> bool:
-        """Tell whether a refused frame goes on all the same, as in the development profile."""
+        """Tell whether an invalid frame is forwarded anyway, as in the development profile."""
         return not self._setup.enforce and fault.check not in NEVER_PASSED
 
     def refused(
         self, fault: Fault, line: bytes, at: float, direction: str, message: Message | None = None
     ) -> list[Command]:
-        """Refuse a frame: on the record, and to the one who asked with it."""
+        """Refuse a frame: record it, and answer its sender if it was a request."""
         self._refusals += 1
         setup = self._setup
         correlation_id = f"{setup.session}-f{self._refusals}"
@@ -217,11 +217,11 @@ class SessionReplies:
     def denied(
         self, key: RequestId, asked: PendingRequest, verdict: Verdict, at: float
     ) -> list[Command]:
-        """Tell the caller that its call is not made, and nothing about the rules."""
+        """Tell the caller that its call is denied, without revealing the rules."""
         details: dict[str, Any] = {}
         if verdict.retry_after_s:
             details["retry_after"] = round(verdict.retry_after_s, 3)
-        # A verdict that is neither forward nor a known denial comes from a judge gone wrong.
+        # An unknown verdict means a faulty judge and counts as a denial.
         kind = verdict.kind if verdict.kind in MESSAGES else "internal_error"
         error = {"class": "policy_block", "kind": kind, "message": MESSAGES[kind]}
         return self.failed(key, asked, kind, at, error=error, gate=verdict.gate, details=details)
@@ -239,9 +239,9 @@ class SessionReplies:
         status: str = ERROR,
         details: dict[str, Any] | None = None,
     ) -> list[Command]:
-        """Answer a request with an error of ours, and end its call on the record."""
+        """Answer a request with an error of the gate, and record the end of its call."""
         if kind == "not_exposed":
-            # Hidden, unknown and elsewhere must look the same.
+            # Hidden and unknown names must be indistinguishable.
             gate = "visibility"
         elif self._setup.names_server:
             details = {**(details or {}), "server": self._setup.server}
@@ -271,7 +271,7 @@ class SessionReplies:
         *,
         is_error: bool = False,
     ) -> list[Command]:
-        """End a call on the record; nothing for a request that no gate judged."""
+        """Record the end of a call; nothing for a request that no gate judged."""
         if not asked.call_id:
             return []
         setup = self._setup

@@ -1,8 +1,8 @@
-"""The calls of a session whose callers took a task and went on.
+"""Calls of a session that became tasks.
 
-Such a call has left the table of requests: its id is the caller's to use again. It is
-known by its call id while a person decides, and by an id of the gate's own once it runs;
-what the server says then belongs to the task, not to the agent's line.
+Such a call has left the table of open requests, because its caller may use the id again. It is
+identified by its call id while a person decides, and by an id of the gate once it runs. The
+server's answer then belongs to the task and is not sent to the agent.
 """
 
 import json
@@ -19,27 +19,27 @@ class TaskCalls:
 
     def __init__(self) -> None:
         self.is_used = False
-        """Whether there was ever one; most sessions have none."""
+        """Whether there ever was one; most sessions have none."""
         self._held: dict[str, PendingRequest] = {}
         self._running: dict[RequestId, str] = {}
 
     def hold(self, asked: PendingRequest) -> None:
-        """Take over a held call whose caller has its task."""
+        """Add a held call whose caller has received its task."""
         self.is_used = True
         self._held[asked.call_id] = asked
 
     def take(self, call_id: str) -> PendingRequest | None:
-        """Give a held call back: a person has decided, or nobody wants it any more."""
+        """Remove and return a held call that was decided or withdrawn."""
         return self._held.pop(call_id, None)
 
     def take_all(self) -> list[PendingRequest]:
-        """Give all held calls back."""
+        """Remove and return all held calls."""
         held = list(self._held.values())
         self._held.clear()
         return held
 
     def run(self, asked: PendingRequest) -> Message:
-        """Start a call: return the request for the server, under an id of the gate's own."""
+        """Start a call: return the request for the server, with an id of the gate."""
         assert asked.message is not None
         self.is_used = True
         ident = f"tg-{asked.call_id}"
@@ -50,7 +50,7 @@ class TaskCalls:
         return asked.message._replace(id=ident, body=body, raw=render(body))
 
     def divert(self, commands: list[Command], at: float) -> list[Command]:
-        """Turn every answer to a running task into the task's end."""
+        """Replace answers to running tasks by the end of the task."""
         return [self._end(command, at) for command in commands]
 
     def _end(self, command: Command, at: float) -> Command:

@@ -1,7 +1,7 @@
-"""How a task looks on the wire: 2025-11-25's shapes and the 2026-07-28 extension's.
+"""Wire format of tasks: MCP 2025-11-25 and the 2026-07-28 extension.
 
-Pure functions from a task to the body of a response (an object with ``result`` or
-``error``); nothing here knows who may see which task.
+Pure functions from a task to the body of a response (an object with ``result`` or ``error``);
+access control is not done here.
 """
 
 import json
@@ -38,28 +38,28 @@ _STATUS: Final = {
     FAILED: "failed",
     CANCELLED: "cancelled",
 }
-"""A held task is ``working``: ``input_required`` would ask the caller, and not the approver."""
+"""A held task is ``working``: ``input_required`` would mean the caller, not the reviewer."""
 
 Body = dict[str, Json]
-"""The part of a response that is not its envelope."""
+"""A response without its JSON-RPC envelope."""
 
 
 def created(task: Task) -> Body:
-    """Answer the request that became a task."""
+    """Reply to the request that became a task."""
     if task.modern:
         return {"result": {"resultType": "task", **_modern(task)}}
     return {"result": {"task": _legacy(task)}}
 
 
 def got(task: Task, *, modern: bool) -> Body:
-    """Answer ``tasks/get``; the extension's answer holds the outcome too."""
+    """Reply to ``tasks/get``; in the extension the reply includes the outcome."""
     if not modern:
         return {"result": _legacy(task)}
     return {"result": {"resultType": "complete", **detailed(task)}}
 
 
 def detailed(task: Task) -> dict[str, Json]:
-    """Return an extension task with its outcome, as ``tasks/get`` and notifications show it."""
+    """Return a task of the extension with its outcome, for ``tasks/get`` and notifications."""
     body = _modern(task)
     if task.phase in {COMPLETED, FAILED} and task.outcome:
         body |= json.loads(task.outcome)
@@ -67,13 +67,13 @@ def detailed(task: Task) -> dict[str, Json]:
 
 
 def result_of(task: Task) -> Body:
-    """Answer ``tasks/result`` of a task that is over: exactly what the call would have said."""
+    """Reply to ``tasks/result`` for an ended task, exactly as the call would have."""
     if task.phase == CANCELLED:
         return refused("task_cancelled", modern=task.modern, task=task)
     body: Body = json.loads(task.outcome)
     result = body.get("result")
     if type(result) is dict:
-        # 2025-11-25, tasks: the result must name the task it belongs to.
+        # MCP 2025-11-25, tasks: the result must name its task.
         meta = result.get(META)
         related = {RELATED: {"taskId": task.id}}
         result[META] = {**(meta if type(meta) is dict else {}), **related}
@@ -81,7 +81,7 @@ def result_of(task: Task) -> Body:
 
 
 def listed(tasks: Iterable[Task], next_cursor: str) -> Body:
-    """Answer ``tasks/list``, which only 2025-11-25 has."""
+    """Reply to ``tasks/list``, which only 2025-11-25 has."""
     result: dict[str, Json] = {"tasks": [_legacy(task) for task in tasks]}
     if next_cursor:
         result["nextCursor"] = next_cursor
@@ -89,7 +89,7 @@ def listed(tasks: Iterable[Task], next_cursor: str) -> Body:
 
 
 def merged_list(body: Body, own: Iterable[Task]) -> Body:
-    """Put the gate's own tasks before those on the first page of the server's list."""
+    """Put the gate's tasks before those on the first page of the server's list."""
     result = body.get("result")
     theirs = result.get("tasks") if type(result) is dict else None
     if type(result) is not dict or type(theirs) is not list:
@@ -98,17 +98,17 @@ def merged_list(body: Body, own: Iterable[Task]) -> Body:
 
 
 def cancelled(task: Task, *, modern: bool) -> Body:
-    """Answer ``tasks/cancel``."""
+    """Reply to ``tasks/cancel``."""
     return acknowledged() if modern else {"result": _legacy(task)}
 
 
 def acknowledged() -> Body:
-    """Answer an extension request whose answer says nothing."""
+    """Reply to an extension request with an empty result."""
     return {"result": {"resultType": "complete"}}
 
 
 def refused(kind: str, *, modern: bool, text: str = "", task: Task | None = None) -> Body:
-    """Answer with one of our kinds of error."""
+    """Reply with one of ThoughtGate's kinds of error."""
     tool = task.tool if task is not None else ""
     correlation = task.call_id if task is not None else ""
     return {
@@ -119,7 +119,7 @@ def refused(kind: str, *, modern: bool, text: str = "", task: Task | None = None
 
 
 def missing_extension() -> Body:
-    """Answer a modern request about a task that does not declare the extension."""
+    """Reply to a modern request about a task that does not declare the extension."""
     data: dict[str, Json] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
     text = "this request must declare the tasks extension"
     return {"error": {"code": MISSING_CAPABILITY, "message": text, "data": data}}
@@ -133,7 +133,7 @@ def notification(task: Task) -> dict[str, Json]:
 
 
 def advertise(capabilities: dict[str, Json], *, modern: bool) -> dict[str, Json]:
-    """Return a server's capabilities with what the gate adds: tasks for calls that wait."""
+    """Return a server's capabilities with tasks added for held calls."""
     if modern:
         extensions = capabilities.get("extensions")
         known = extensions if type(extensions) is dict else {}
@@ -148,7 +148,7 @@ def advertise(capabilities: dict[str, Json], *, modern: bool) -> dict[str, Json]
 
 
 def advertise_tool(entry: dict[str, Json]) -> dict[str, Json]:
-    """Return a tool's entry as one that may be called as a task (2025-11-25)."""
+    """Return a tool's entry with support for tasks declared (2025-11-25)."""
     execution = entry.get("execution")
     known = execution if type(execution) is dict else {}
     if known.get("taskSupport") in {"optional", "required"}:
@@ -157,7 +157,7 @@ def advertise_tool(entry: dict[str, Json]) -> dict[str, Json]:
 
 
 def forwarded(task: Task, ident: str) -> dict[str, Json]:
-    """Return the request that goes to the server once the call is approved."""
+    """Return the request to send to the server once the call is approved."""
     params = json.loads(task.request)
     return {"jsonrpc": "2.0", "id": ident, "method": TASK_METHOD, "params": params}
 

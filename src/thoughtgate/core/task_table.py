@@ -1,9 +1,9 @@
-"""The book of tasks: who may ask about which task, and what a driver must do and answer.
+"""Task table: decides who may access which task, and which steps a driver must carry out.
 
-Pure: every method takes what happened and returns steps, in order. ``SaveTask`` comes
-before the ``AnswerTask`` it makes true, so a driver that carries the steps out in order
-never tells a caller of a task that a restart would forget. The shim, the gateway and
-the hub share it; ``stores.tasks`` keeps what it says to keep.
+Pure: every method takes an event and returns steps, in order. ``SaveTask`` comes before the
+``AnswerTask`` that depends on it, so a driver that carries out the steps in order never returns
+a task that a restart would lose. The shim, the proxy and the hub share this table;
+``stores.tasks`` stores the tasks.
 """
 
 import json
@@ -27,14 +27,14 @@ from thoughtgate.wire.replies import MESSAGES, error_object
 MAX_OPEN_PER_PRINCIPAL: Final = 10
 MAX_OPEN: Final = 1000
 MAX_KEPT_PER_PRINCIPAL: Final = 100
-"""Tasks of one principal kept until they expire; the oldest finished one makes room."""
+"""Tasks kept per principal until they expire; the oldest ended one is dropped for a new one."""
 MAX_KEPT_BYTES: Final = 64 * 1_048_576
-"""Outcomes kept in all; a result may be 10 MiB long."""
+"""Total size of the stored outcomes; a single result may have 10 MiB."""
 MAX_WAITERS: Final = 16
-"""Callers that may block on the result of one task."""
+"""Callers that may wait for the result of one task."""
 PAGE: Final = 50
 MAX_CURSOR_DIGITS: Final = 16
-"""More than any time in milliseconds has; longer numbers are slow to read."""
+"""More digits than any time in milliseconds has; longer numbers are slow to parse."""
 
 HELD_NOTE: Final = "waiting for a person to approve this call"
 RUNNING_NOTE: Final = "approved; the call is running"
@@ -42,41 +42,41 @@ LOST_NOTE: Final = "the gate stopped while the call ran; whether it took effect 
 
 
 class Caller(NamedTuple):
-    """Who asks about tasks."""
+    """Who sends a request about tasks."""
 
     principal: str
     session: str = ""
     authenticated: bool = False
-    """False where the principal is only assumed: then a list shows this session's tasks alone."""
+    """False if the principal is not verified: then a list shows only this session's tasks."""
 
 
 class SaveTask(NamedTuple):
-    """Keep the task before anything else happens."""
+    """Store the task before any further step."""
 
     task: Task
 
 
 class ForgetTask(NamedTuple):
-    """The task is gone: drop what is kept of it."""
+    """Delete what is stored about a task."""
 
     task_id: str
 
 
 class AnswerTask(NamedTuple):
-    """Answer a request: the body lacks only its envelope."""
+    """Reply to a request; the body lacks only its envelope."""
 
     key: Hashable
     body: Body
 
 
 class TellTask(NamedTuple):
-    """The task changed: notify its caller, where there is a way to."""
+    """Notify the caller that the task changed, if it can be reached."""
 
     task: Task
 
 
 class StopTask(NamedTuple):
-    """Nobody wants the call any more: withdraw its approval, cancel it at the server."""
+    """Stop an unwanted call: withdraw its approval request, cancel it at the server."""
 
     task: Task
     reason: str
@@ -84,7 +84,7 @@ class StopTask(NamedTuple):
 
 
 class ResumeTask(NamedTuple):
-    """A restart: judge the call again and ask again in the task's name."""
+    """After a restart: judge the call again and request approval for the task again."""
 
     task: Task
 
@@ -93,7 +93,7 @@ TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | TellTask | StopTask |
 
 
 class TaskLimits(NamedTuple):
-    """How many tasks there may be."""
+    """The maximum numbers of tasks."""
 
     open_per_principal: int = MAX_OPEN_PER_PRINCIPAL
     open_total: int = MAX_OPEN
@@ -110,7 +110,7 @@ class _Request(NamedTuple):
 
 
 class TaskTable:
-    """All tasks of one gate, and the callers that block on their results."""
+    """All tasks of one gate, and the callers that wait for their results."""
 
     def __init__(self, tasks: Iterable[Task] = (), limits: TaskLimits | None = None) -> None:
         self._tasks = {task.id: task for task in tasks}
@@ -125,7 +125,7 @@ class TaskTable:
 
     @property
     def is_empty(self) -> bool:
-        """There is no task, and so nobody who waits for one."""
+        """Whether there is no task, and so no waiting caller."""
         return not self._tasks
 
     def task(self, task_id: str) -> Task | None:
@@ -133,21 +133,21 @@ class TaskTable:
         return self._tasks.get(task_id)
 
     def by_call(self, call_id: str) -> Task | None:
-        """Return the unfinished task that carries a call."""
+        """Return the unfinished task for a call."""
         return next(
             (t for t in self._tasks.values() if t.call_id == call_id and not t.is_over), None
         )
 
     def unfinished(self) -> list[Task]:
-        """Return every task that is not over."""
+        """Return every task that has not ended."""
         return [task for task in self._tasks.values() if not task.is_over]
 
     def waits_for(self, task_id: str) -> bool:
-        """Tell whether a caller blocks on a task's result."""
+        """Tell whether a caller waits for a task's result."""
         return bool(self._waiters.get(task_id))
 
     def mirror(self, task: Task) -> list[TaskStep]:
-        """Show a task as the process that carries it keeps it; who blocks on it may be answered."""
+        """Update the copy of another process's task; callers that wait for it may get their reply."""
         self._tasks[task.id] = task
         if not task.is_over:
             return []
@@ -155,11 +155,11 @@ class TaskTable:
         return [AnswerTask(key, codec.result_of(task)) for key in waiting]
 
     def drop(self, task_id: str) -> None:
-        """A task could not be kept: there is none."""
+        """Remove a task that could not be stored."""
         self._forget(task_id)
 
     def recover(self, at: float) -> list[TaskStep]:
-        """After a restart: what was held is asked again, what ran is never run twice."""
+        """Recover after a restart: held calls need a new approval request, running calls are not repeated."""
         steps: list[TaskStep] = self.ticked(at)
         for task in list(self._tasks.values()):
             if task.phase == HELD:
@@ -171,7 +171,7 @@ class TaskTable:
     # The call's side.
 
     def create(self, key: Hashable, task: Task, at: float) -> list[TaskStep]:
-        """Make a task of a held call and answer its request with it."""
+        """Create a task for a held call and reply to its request with it."""
         refusal = self._over_limit(task)
         if refusal:
             return [AnswerTask(key, codec.refused(refusal, modern=task.modern, task=task))]
@@ -181,17 +181,17 @@ class TaskTable:
         return [*steps, SaveTask(made), AnswerTask(key, codec.created(made))]
 
     def rejudged(self, task_id: str, call_id: str) -> list[TaskStep]:
-        """The judge gave the call another id after a restart."""
+        """Set the call id that the judge assigned after a restart."""
         task = self._tasks[task_id]._replace(call_id=call_id)
         self._tasks[task_id] = task
         return [SaveTask(task)]
 
     def started(self, task_id: str, at: float) -> list[TaskStep]:
-        """The approval landed and was spent: the call runs once these steps are carried out."""
+        """Mark a task as running: its approval is used, and the call runs after these steps."""
         return self._moved(task_id, RUNNING, at, RUNNING_NOTE)
 
     def finished(self, task_id: str, outcome: Body, at: float) -> list[TaskStep]:
-        """The server has answered; ``outcome`` is its response's ``result`` or ``error``."""
+        """End a task with the server's response; ``outcome`` has its ``result`` or ``error``."""
         task = self._tasks.get(task_id)
         if task is None or task.phase != RUNNING:
             return []
@@ -202,7 +202,7 @@ class TaskTable:
         return self._moved(task_id, FAILED if "error" in kept else COMPLETED, at)
 
     def failed(self, task_id: str, kind: str, at: float, note: str = "") -> list[TaskStep]:
-        """The call will not be made, or its answer will not come: denied, timed out, lost."""
+        """End a task whose call is not made or not answered: denied, timed out or lost."""
         task = self._tasks.get(task_id)
         if task is None or task.is_over:
             return []
@@ -213,7 +213,7 @@ class TaskTable:
         return self._moved(task_id, FAILED, at, note or MESSAGES[kind])
 
     def ticked(self, at: float) -> list[TaskStep]:
-        """Forget what has lived its time; a call that still waits is stopped."""
+        """Delete expired tasks; a call that is still held is stopped."""
         steps: list[TaskStep] = []
         for task in [task for task in self._tasks.values() if at >= task.expires_at]:
             if not task.is_over:
@@ -224,12 +224,12 @@ class TaskTable:
         return steps
 
     def left(self, key: Hashable) -> None:
-        """A caller no longer blocks on a result."""
+        """Forget a caller that no longer waits for a result."""
         for waiting in self._waiters.values():
             if key in waiting:
                 waiting.remove(key)
 
-    # The callers' side.
+    # Requests of callers.
 
     def request(
         self,
@@ -242,10 +242,11 @@ class TaskTable:
         modern: bool = False,
         passes_on: bool = False,
     ) -> list[TaskStep] | None:
-        """Answer a ``tasks/*`` request; an empty list means the answer comes later.
+        """Reply to a ``tasks/*`` request; an empty list means that the reply comes later.
 
-        With ``passes_on`` the result is None for what is not ours: a transparent gate sends
-        it to its server. A task of another principal is not ours, exactly as an unknown one.
+        With ``passes_on`` the result is None for a task that is not ours, and a transparent gate
+        forwards the request to its server. Another principal's task is treated like an unknown
+        one, so that its existence is not revealed.
         """
         request = _Request(key, caller, params, modern, at)
         if method == "tasks/list" and not modern:
@@ -263,7 +264,7 @@ class TaskTable:
         return handler(request, task)
 
     def own(self, caller: Caller) -> list[Task]:
-        """Return what a caller's list shows, newest first."""
+        """Return the tasks that a caller's list shows, newest first."""
         mine = [
             task
             for task in self._tasks.values()
@@ -289,7 +290,7 @@ class TaskTable:
         if len(waiting) >= MAX_WAITERS:
             return _answer(request, codec.refused("service_unavailable", modern=False, task=task))
         waiting.append(request.key)
-        return []
+        return []  # MCP 2025-11-25: ``tasks/result`` blocks until the task has ended
 
     def _list(self, request: _Request) -> list[TaskStep]:
         mine = self.own(request.caller)
@@ -306,17 +307,19 @@ class TaskTable:
 
     def _cancel(self, request: _Request, task: Task) -> list[TaskStep]:
         if task.is_over:
+            # MCP 2025-11-25 requires an error for an ended task; the extension acknowledges.
             if request.modern:
                 return _answer(request, codec.acknowledged())
             text = "the task is already over"
             return _answer(request, codec.refused("invalid_params", modern=False, text=text))
         moved = self._moved(task.id, CANCELLED, request.at, "cancelled by its caller")
         body = codec.cancelled(self._tasks[task.id], modern=request.modern)
+        # Stopped before it is saved: an approval that arrives now must not start the call.
         stop = StopTask(task, "the caller cancelled", request.at)
         return [stop, *moved, AnswerTask(request.key, body)]
 
     def _update(self, request: _Request, task: Task) -> list[TaskStep]:
-        del task  # Ours never ask for input, and unknown answers are to be ignored.
+        del task  # Our tasks never ask for input, and unknown inputs must be ignored.
         if not request.modern:
             return _answer(request, codec.refused("method_not_found", modern=False))
         return _answer(request, codec.acknowledged())
@@ -373,7 +376,7 @@ def _answer(request: _Request, body: Body) -> list[TaskStep]:
 
 
 def _age(task: Task) -> tuple[int, str]:
-    """Sort newest first, in the precision that a cursor keeps."""
+    """Sort newest first, with the precision of a cursor."""
     return -int(task.created_at * 1000), task.id
 
 

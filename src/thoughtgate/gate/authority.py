@@ -1,8 +1,8 @@
-"""Who judges the calls of a session: a seam with two implementations.
+"""Authority: the interface through which session drivers get verdicts, with two implementations.
 
-``gate.local_authority`` judges in this process; ``shim.service_authority`` asks the
-governance service of a wrap. A session driver knows only this. An answer that is not
-there yet comes later, as an event fed to the driver.
+``gate.local_authority`` judges in this process; ``shim.service_authority`` asks the governance
+service of a ``wrap`` run. A session driver knows only this interface. A reply that is not
+available at once is fed to the driver later, as an event.
 """
 
 import os
@@ -28,78 +28,78 @@ if TYPE_CHECKING:
 
 
 class Authority(Protocol):
-    """Answers what sessions ask, at once or later, and keeps the record."""
+    """Judges the requests of sessions, at once or later, and keeps the record."""
 
     def judge(self, driver: "SessionDriver", command: JudgeCall) -> CallJudged | None:
-        """Judge a request; None means that the answer comes later."""
+        """Judge a request; None means that the verdict arrives later."""
 
     def resume(self, driver: "SessionDriver", command: JudgeCall) -> None:
-        """Judge again the call of a task that an earlier run of this gate left behind."""
+        """Judge the call of a task from an earlier run of this gate again."""
 
     def screen(self, driver: "SessionDriver", command: ScreenList) -> ListScreened | None:
-        """Say which entries of a list stay hidden; None means that the answer comes later."""
+        """Return which entries of a list are hidden; None means that the reply arrives later."""
 
     def mask(self, driver: "SessionDriver", command: MaskAnswer) -> AnswerMasked | None:
-        """Take the secrets out of an answer; None means that the answer comes later."""
+        """Mask the secrets in an answer; None means that the reply arrives later."""
 
     def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
-        """Have people asked about a held call; return what its session is told at once."""
+        """Request approval for a held call; return the events that its session receives at once."""
 
     def person_answered(self, driver: "SessionDriver", command: PersonAnswered) -> None:
-        """Count the decision of the person in front of the agent."""
+        """Store the answer that a person gave to the agent's own prompt."""
 
     def ask_task(self, driver: "SessionDriver", command: AskTask) -> list[Event]:
-        """Answer a request about tasks of the gate's own; the answer may come later."""
+        """Answer a request about ThoughtGate's own tasks; the answer may arrive later."""
 
     def end_task(self, driver: "SessionDriver", command: EndTask) -> None:
-        """Note the end of a call that is a task."""
+        """Store the result of a task's call."""
 
     def withdraw(self, driver: "SessionDriver", command: Withdraw, at: float) -> None:
-        """Take an approval request back: nobody waits for the call any more."""
+        """Withdraw the approval request of a call that its caller no longer waits for."""
 
     def promises(self, server: str, principal: str) -> Promises | None:
-        """Return the states that stand for a principal's calls; None leaves them to the session."""
+        """Return the request states of a principal's calls; None leaves them to the session."""
 
     def note(self, record: Record) -> None:
-        """Put an event on the record."""
+        """Queue an event for the record."""
 
     def flush(self) -> bool:
-        """Make sure of the record before bytes go on; False means that nothing may be sent."""
+        """Make sure that queued events are recorded; False means that nothing may be forwarded."""
 
 
 class PolledAuthority(Authority, Protocol):
-    """An authority that a poll loop can wait for."""
+    """An authority for a poll loop."""
 
     stop_reason: str
-    """Why the loop must stop; empty while it need not."""
+    """Why the loop must stop; empty while it need not stop."""
 
     def read(self, line: bytes) -> Message | Fault:
-        """Read a frame, by the fastest means that are loaded anyway."""
+        """Parse a frame with the fastest reader that is loaded anyway."""
 
     def rest(self) -> None:
-        """Do what could wait until everything that could be sent has been sent."""
+        """Do deferred work, after everything that could be sent has been sent."""
 
     def descriptors(self) -> dict[int, int]:
         """Return the descriptors to poll, with their masks."""
 
     def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
-        """One of the descriptors is ready."""
+        """Handle a ready descriptor."""
 
     def tick(self, at: float) -> list[Event]:
-        """Time passed; called at least every ``interval_s`` seconds."""
+        """Do periodic work; called at least every ``interval_s`` seconds."""
 
     @property
     def interval_s(self) -> float:
-        """How soon this authority wants to be ticked again."""
+        """How long the loop may wait before the next tick."""
 
     def finish(self, status: str, at: float) -> None:
-        """The session is over."""
+        """Finish at the end of the session."""
 
 
 def prompts(command: AskPeople, text: str) -> list[Event]:
     """Return the event that shows the agent's own prompt; none without a text.
 
-    A caller that takes a task is not asked: it has left its line when the person answers.
+    A caller that accepts a task gets no prompt: its request has its reply before a person answers.
     """
     if not text or command.params is not None:
         return []

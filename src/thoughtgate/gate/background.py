@@ -1,4 +1,4 @@
-"""Starting asyncio tasks so that none is forgotten: the loop itself keeps only weak references."""
+"""Starts asyncio tasks and keeps references to them: the event loop keeps only weak ones."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ _log: Final = logging.getLogger("thoughtgate")
 
 
 def spawn(work: Coroutine[Any, Any, Result], name: str = "") -> asyncio.Task[Result]:
-    """Start a task that is kept until it ends; what it raises unseen is logged."""
+    """Start a task and keep it until it ends; an exception that nobody awaits is logged."""
     task = asyncio.get_running_loop().create_task(work, name=name or None)
     _RUNNING.add(task)
     task.add_done_callback(_ended)
@@ -26,7 +26,7 @@ def _ended(task: asyncio.Task[Any]) -> None:
 
 
 async def finish(*tasks: asyncio.Task[Any] | None) -> None:
-    """Cancel tasks and wait until they have ended, whatever they end with."""
+    """Cancel tasks and wait until they have ended, with whatever result."""
     waiting = [task for task in tasks if task is not None and not task.done()]
     for task in waiting:
         task.cancel()

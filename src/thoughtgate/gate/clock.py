@@ -1,6 +1,6 @@
-"""Time and new ids for the drivers: the pure packages are told both.
+"""Time and new ids for the drivers; the pure packages receive both as arguments.
 
-Small on purpose: every shim loads it.
+Kept small because every shim loads it.
 """
 
 import os
@@ -13,7 +13,7 @@ def now() -> float:
 
 
 def monotonic() -> float:
-    """Seconds on a clock that nobody sets, for waiting."""
+    """Seconds on a clock that is never set, for timeouts."""
     return time.monotonic()
 
 

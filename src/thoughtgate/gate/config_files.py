@@ -1,4 +1,4 @@
-"""Finding and reading the config file: the only part of loading that touches the disk."""
+"""Finds and reads the config file: the only part of loading that touches the disk."""
 
 import errno
 import os
@@ -38,22 +38,22 @@ _SECRET_ENDINGS: Final = (
     "_PAT",
     "_CREDENTIALS",
 )
-"""How the names of variables that hold secrets end."""
+"""Suffixes of the names of variables that hold secrets."""
 
 _MOUNTED: Final = "..data/"
-"""Kubernetes mounts a ConfigMap as links into this directory; no other symlink is followed."""
+"""Kubernetes mounts a ConfigMap as symlinks into this directory; no other symlink is followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration that is ready to be used."""
+    """A configuration that was read and checked."""
 
     settings: Settings
     policy: Policy
     path: str | None
-    """The file it came from; None for the built-in starter policy and for ``load_text``."""
+    """The file that it was read from; None for the built-in starter policy and for ``load_text``."""
     warnings: tuple[str, ...] = ()
-    """What the operator should know, one line each."""
+    """Messages for the operator, one line each."""
 
 
 def load_configuration(
@@ -61,11 +61,11 @@ def load_configuration(
 ) -> Loaded:
     """Find, read and check the config file; without one, use the starter policy.
 
-    ``profile`` is the one named on the command line and goes before everything else.
+    ``profile`` is the one on the command line and takes precedence.
 
     Raises:
         UsageError: there is no such profile.
-        ConfigError: the file that was named is missing, or a file is unreadable or wrong.
+        ConfigError: the named file is missing, or a file is unreadable or invalid.
     """
     _check_profile(profile)
     path = find_config(flag, environ, cwd)
@@ -102,7 +102,7 @@ def _build(
     starter: bool = False,
 ) -> Loaded:
     if settings.store != "sqlite":
-        # Taken for SQLite, each replica would count and ask by itself.
+        # With SQLite instead, each replica would have its own limits and approvals.
         message = "a store that several gates share is not there yet; use sqlite"
         raise ConfigError([Problem("store", message, path or "")])
     if profile:
@@ -118,7 +118,7 @@ def load_text(
 
     Raises:
         UsageError: there is no such profile.
-        ConfigError: the text is wrong.
+        ConfigError: the text is invalid.
     """
     _check_profile(profile)
     settings = load_settings(
@@ -132,7 +132,7 @@ def load_text(
 
 
 def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
-    """Return the config file to use, or None when there is none.
+    """Return the config file to use, or None if there is none.
 
     Raises:
         ConfigError: a flag or variable names a file that does not exist.
@@ -150,7 +150,7 @@ def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str |
 
 
 def load_document(path: str | None) -> Document:
-    """Return the plain data and lines of a config file, or of the starter policy.
+    """Return the parsed data and line numbers of a config file, or of the starter policy.
 
     Raises:
         ConfigError: the file cannot be read or parsed.
@@ -161,7 +161,7 @@ def load_document(path: str | None) -> Document:
 
 
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
-    """Return the values of all secrets that the settings name or hold, so that they can be masked."""
+    """Return the values of all secrets that the settings name or contain, for masking."""
     names = secret_names(settings)
     named = [environ[name] for name in sorted(names) if environ.get(name)]
     return [
@@ -171,10 +171,10 @@ def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
 
 
 def _handed_over(server: ServerSettings) -> Iterator[str]:
-    """Yield the secrets a server gets in its environment or headers, known by their names."""
+    """Yield the secrets in a server's environment and headers, recognised by their names."""
     for name, value in (*server.env.items(), *server.headers.items()):
         if _REDACTOR.is_secret_name(name) or name.upper().endswith(_SECRET_ENDINGS):
-            # "Bearer abc" is a secret as a whole, and so is its last word alone.
+            # "Bearer abc" is a secret as a whole, and so is its last word.
             yield from {value, *value.split()[-1:]}
 
 
@@ -185,7 +185,7 @@ def _config_directory(environ: Mapping[str, str]) -> str:
 
 
 def _read_config(path: str) -> tuple[str, list[str]]:
-    """Read the file; return its text and what is doubtful about it."""
+    """Read the file; return its text and warnings about it."""
     try:
         status = Path(path).lstat()
         if stat.S_ISLNK(status.st_mode):
@@ -212,7 +212,7 @@ def _read_config(path: str) -> tuple[str, list[str]]:
 
 
 def _holds_secret(value: Any, name: str = "") -> bool:
-    """Tell whether something written in the file, and not taken from the environment, is secret."""
+    """Tell whether a value in the file itself, not taken from the environment, is a secret."""
     if isinstance(value, dict):
         return any(_holds_secret(member, str(key)) for key, member in value.items())
     if isinstance(value, list):
@@ -223,7 +223,7 @@ def _holds_secret(value: Any, name: str = "") -> bool:
 
 
 def _read(path: Path) -> str:
-    # A pipe would keep us waiting, and half of a policy must not pass for the whole.
+    # A pipe could block, and a truncated policy must not be taken for a complete one.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))

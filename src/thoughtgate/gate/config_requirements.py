@@ -1,7 +1,7 @@
-"""What a config needs of its surroundings: variables that must be set, extras to install.
+"""Requirements of a config: variables that must be set and extras that must be installed.
 
-A config can be right and still not run here. Each command refuses what it needs itself;
-this lists everything at once, for whoever asks before anything is started.
+A valid config may still not run on this machine. Each command checks what it needs itself;
+this module lists all problems at once, for a check before anything is started.
 """
 
 import importlib.util
@@ -13,16 +13,16 @@ from thoughtgate.errors import Problem
 from thoughtgate.gate.approvals.channel_secrets import missing_secrets
 
 _EXTRAS = {"otel": "opentelemetry.sdk", "jwt": "jwt"}
-"""The module that shows whether an extra is installed."""
+"""The module whose presence shows that an extra is installed."""
 
 MIN_SIGN_KEY: Final = 32
-"""Characters of a signing key: fewer can be guessed by whoever has a signed record."""
+"""Minimum length of a signing key: a shorter key can be guessed from a signed record."""
 
 
 def missing_requirements(
     settings: Settings, environ: Mapping[str, str], file: str = ""
 ) -> list[Problem]:
-    """Return what the config names and the surroundings do not have."""
+    """Return the variables and extras that the config needs and that are missing."""
     signing = settings.audit.sign_key_env
     wrong = sign_key_fault(signing, environ) if signing else ""
     found = [Problem("audit.sign_key_env", wrong, file)] if wrong else []
@@ -41,7 +41,7 @@ def missing_requirements(
 
 
 def sign_key_fault(name: str, environ: Mapping[str, str]) -> str:
-    """Say what is wrong with the record's signing key in a variable; empty for nothing."""
+    """Return what is wrong with the record's signing key; empty if it is valid."""
     value = environ.get(name, "")
     if not value.strip():
         return f"the variable {name} is not set"
@@ -73,5 +73,5 @@ def _extras(settings: Settings) -> Iterator[tuple[str, str]]:
 def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that it is part of
+    except ModuleNotFoundError:  # raised if the parent package is missing
         return False

@@ -1,7 +1,7 @@
-"""A socket by which commands of the same user look after a running hub: one line, one answer.
+"""Control socket of a running hub, for commands of the same user: one request line, one reply.
 
-It lies in the state directory, which only its owner can enter; where the system tells who
-is at the other end, that is checked too.
+The socket is in the state directory, which only its owner can enter. Where the system reports
+the user of the peer, that is checked too.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from thoughtgate.errors import PeerError, PeerGone, ThoughtGateError
 
 MAX_LINE: Final = 1024 * 1024
 MAX_PATH: Final = 100
-"""Characters that the address of a local socket may have, with some to spare."""
+"""Length of a Unix socket's address; the system's limit is a little higher."""
 
 ANSWER_S: Final = 30.0
-"""How long a command waits: a server may take its time to start."""
+"""How long a command waits for the reply: a server may be slow to start."""
 
 Operation: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class ControlServer:
-    """Answers on the socket."""
+    """Listens on the control socket and answers commands."""
 
     def __init__(self, path: Path, operations: dict[str, Operation]) -> None:
         self.path = path
@@ -37,10 +37,10 @@ class ControlServer:
         self._links: set[asyncio.StreamWriter] = set()
 
     async def open(self) -> None:
-        """Listen.
+        """Start listening.
 
         Raises:
-            OSError: the socket cannot be made.
+            OSError: the socket cannot be created.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
@@ -53,7 +53,7 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=MAX_LINE)
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
             for link in list(self._links):
@@ -69,7 +69,7 @@ class ControlServer:
                     writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
                     await writer.drain()
         except (OSError, ValueError):
-            pass  # Whoever asked has left, or sent a line without end.
+            pass  # The client has disconnected, or sent a line that is too long.
         finally:
             self._links.discard(writer)
             await _hang_up(writer)
@@ -93,11 +93,11 @@ async def _hang_up(writer: asyncio.StreamWriter) -> None:
 
 
 def ask_control(path: Path, op: str, timeout_s: float = ANSWER_S, **arguments: Any) -> Any:
-    """Ask a running hub something and return its answer.
+    """Send a command to a running hub and return its reply.
 
     Raises:
-        PeerGone: there is nobody at the socket.
-        PeerError: the hub says no, and why.
+        PeerGone: no hub listens on the socket.
+        PeerError: the hub refused the command; the message says why.
     """
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as link:
         link.settimeout(timeout_s)
@@ -117,7 +117,7 @@ def ask_control(path: Path, op: str, timeout_s: float = ANSWER_S, **arguments: A
 
 @contextlib.contextmanager
 def _reachable(path: Path) -> Iterator[str]:
-    """Give an address for a socket; a path that is too long is reached through its directory."""
+    """Yield a usable address for a socket; a path that is too long is reached through its directory."""
     if len(os.fsencode(path)) <= MAX_PATH or sys.platform != "linux":
         yield str(path)
         return
@@ -129,7 +129,7 @@ def _reachable(path: Path) -> Iterator[str]:
 
 
 def _is_own(link: Any) -> bool:
-    """Tell whether the other end runs as the same user, where the system tells."""
+    """Tell whether the peer runs as the same user, if the system can tell."""
     if sys.platform != "linux":
         return True
     try:

@@ -1,4 +1,4 @@
-"""The engine of a gate on an asyncio event loop: outbox, held calls and their timer."""
+"""Connects the engine to an asyncio event loop: the outbox and the poll timer for held calls."""
 
 import asyncio
 from typing import Final
@@ -8,11 +8,11 @@ from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
 
 POLL_EVERY_S: Final = 0.1
-"""How often decisions are looked for while calls are held."""
+"""Poll interval for decisions while calls are held."""
 
 
 class HeldCallTimer:
-    """Looks for decisions while there are held calls, and sleeps otherwise."""
+    """Polls for decisions while calls are held; no timer runs otherwise."""
 
     def __init__(self, authority: LocalAuthority) -> None:
         self._held = authority.held
@@ -21,7 +21,8 @@ class HeldCallTimer:
         self._held.on_held = self._start
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
+        # Calls may still be held after this; they must not start the timer again.
         self._held.on_held = lambda: None
         if self._timer is not None:
             self._timer.cancel()
@@ -38,5 +39,5 @@ class HeldCallTimer:
 
 
 def open_outbox(authority: LocalAuthority) -> Outbox:
-    """Return an outbox that is flushed once in each turn of the running event loop."""
+    """Return an outbox that is flushed at most once per iteration of the running event loop."""
     return Outbox(authority.flush, asyncio.get_running_loop().call_soon)

@@ -1,9 +1,9 @@
-"""The governor: judge, record and approvals in one hand, for every driver.
+"""Governor: combines the judge, the record and the approvals of one run, for every driver.
 
-Whatever carries traffic (the shim, the governance service, the gateway, the hub) asks
-here and nowhere else. ``rule``, ``screen`` and ``note`` queue what must be on record;
-``flush`` writes it, and what is written is counted and told to who observes. A driver sends
-nothing on before ``flush`` has returned, and when ``flush`` raises it refuses what it was
+Everything that carries traffic (the shim, the governance service, the proxy, the hub) gets
+its verdicts here. ``rule``, ``screen`` and ``note`` queue the events that must be recorded;
+``flush`` writes them, then counts them and passes them to the observer. A driver forwards
+nothing before ``flush`` has returned. If ``flush`` raises, the driver refuses what it was
 about to send.
 """
 
@@ -40,47 +40,48 @@ from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
 _ALLOWING = frozenset({CALL_START, CALL_DECISION, APPROVAL_DECIDED})
-"""Types of events that must be on the record before a call goes on."""
+"""Event types that must be on the record before a call is forwarded."""
 
 _ENVELOPE = ("jsonrpc", "id")
-"""Members of an answer that belong to the line, not to what the server said."""
+"""Members of a response that belong to JSON-RPC, not to the server's result; never masked."""
 
 SUSPENDED = "the gate stopped; the task waits for the next one"
 
 
 LOOK_EVERY_S = 1.0
-"""How often the policy's files are looked at: a few system calls, and a person waits for the effect."""
+"""How often the policy's files are checked: it costs a few system calls, and whoever edits a
+file expects it to apply soon."""
 
 
 class Writer(Protocol):
-    """Where records go."""
+    """Writes events to the record."""
 
     def write(self, records: Sequence[Record]) -> None:
-        """Put events on the record, all or none."""
+        """Write events to the record, all or none."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Close the record."""
 
 
 class Approvals(Protocol):
-    """Where people are asked."""
+    """An approval queue: sends approval requests to people and collects their decisions."""
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
     ) -> Decision | None:
-        """Ask in the name of ``owner``; return a decision if there is one already."""
+        """Open an approval request for ``owner``; return a decision if there is one already."""
 
     def facts(self, call_id: str) -> dict[str, Any]:
-        """Return what the record says about the question: its id, workflow, expiry."""
+        """Return what the record says about the approval request: its id, workflow, expiry."""
 
     def poll(self, at: float) -> list[tuple[str, Decision]]:
-        """Return what was decided since the last look."""
+        """Return the decisions made since the last poll."""
 
     def use(self, call_id: str) -> bool:
-        """Spend an approval, exactly once."""
+        """Use an approval; return False if it was used before."""
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Take a question back; return the answers that it had by then."""
+        """Withdraw an approval request; return the votes that it had by then."""
 
     def close(self, at: float) -> None:
         """Withdraw every approval request of this process."""
@@ -88,61 +89,61 @@ class Approvals(Protocol):
 
 @runtime_checkable
 class Prompter(Protocol):
-    """An approval queue that can have the agent's own prompt ask."""
+    """An approval queue that can also ask through a prompt in the agent (elicitation)."""
 
     def prompt(self, call_id: str) -> str:
-        """Return the question, where the workflow allows it; else empty."""
+        """Return the prompt's text if the workflow allows prompts in the agent, else ""."""
 
     def answer(self, command: PersonAnswered) -> None:
-        """Count an answer."""
+        """Store the answer to a prompt as a vote."""
 
 
 class NoApprovals:
-    """There is nobody to ask: whatever needs a person is refused."""
+    """The approval queue of a gate without reviewers: every call that needs a person is denied."""
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
     ) -> Decision | None:
-        """Refuse at once."""
+        """Deny at once."""
         del call_id, open_call, workflow, at, owner
         return Decision(approved=False, kind="approval_timeout", reason="nobody can be asked here")
 
     def facts(self, call_id: str) -> dict[str, Any]:
-        """Nobody was asked."""
+        """Return nothing: there is no approval request."""
         del call_id
         return {}
 
     def poll(self, at: float) -> list[tuple[str, Decision]]:
-        """Nothing is ever decided later."""
+        """Return nothing: no decision ever arrives."""
         del at
         return []
 
     def use(self, call_id: str) -> bool:
-        """There is no approval to spend."""
+        """Return False: there is no approval to use."""
         del call_id
         return False
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Nothing was asked."""
+        """Return no votes: there is no approval request."""
         del call_id, reason, at
         return ()
 
     def close(self, at: float) -> None:
-        """Nothing is open."""
+        """Do nothing: no approval request is open."""
 
 
 class Announcer(Protocol):
-    """Lets people see that this gate runs."""
+    """Announces that this gate is running, for ``thoughtgate status`` and the console."""
 
     def begin(self, kind: str, server: str) -> None:
-        """The run begins; ``kind`` is the command."""
+        """Announce the run; ``kind`` is the command."""
 
     def end(self) -> None:
-        """The run is over."""
+        """Remove the announcement."""
 
 
 class Governor:
-    """Judges and records for one run."""
+    """Judges and records the calls of one run."""
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class Governor:
         on_failure: str = "refuse",
         announcer: Announcer | None = None,
     ) -> None:
-        """Judge by ``judge``, record with ``writer``; ``task_ttl_s`` is the default and the maximum."""
+        """Judge with ``judge``, record with ``writer``; ``task_ttl_s`` is default and maximum."""
         self.judge = judge
         self.run = run
         self.approvals: Approvals = approvals if approvals is not None else NoApprovals()
@@ -180,19 +181,20 @@ class Governor:
         self._queue: list[Record] = []
         self._rejected = RejectedClients()
         self._lost_quietly = False
-        """Whether calls were lost that somebody is about to send on."""
+        """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
-        """Open calls of which something could not be written: whoever approves them, they stay."""
+        """Open calls with an event that could not be written: never made, even if approved."""
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
-        """Called before a call is judged, at most once a second: the rules may have changed."""
+        """Called before a call is judged, at most once per second, to check for changed rules."""
         self.seals: PromptSeals | None = None
-        """For prompts whose answers may come to another process, or to none that remembers them."""
+        """Seals the state of prompts whose answers may arrive at another process, or after a
+        restart."""
         self.draw: Callable[[Record], None] | None = None
-        """Told of every event as it happens, written or not: a call carries its trace, so its spans
-        begin before it is on the record."""
+        """Receives every event as it happens, written or not: a forwarded call carries its trace
+        context, so its span must begin before the event is on the record."""
         self.trace: Callable[[str], str] | None = None
-        """Returns the trace context of a call that goes to the server, where calls are traced."""
+        """Returns the trace context for a forwarded call; None if calls are not traced."""
         self._look_at = 0.0
         self._server = ""
 
@@ -202,15 +204,16 @@ class Governor:
         return self.judge.policy
 
     def start(self, at: float, *, server: str = "", **facts: Any) -> None:
-        """Open the run on the record; ``facts`` say what runs.
+        """Record the start of the run; ``facts`` describe what runs.
 
         Raises:
-            RecordError: it cannot be written, so nothing may start.
+            RecordError: the record cannot be written, so the run must not start.
         """
         self._started_at = at
         self._server = server
         self._put(run_started(at, self.policy, server=server, **facts))
-        # Whoever verifies the record must know of the gate for as long as it is open.
+        # Announced before the first write, so that whoever verifies the record can tell a run
+        # that goes on from one that was killed.
         if self._announcer is not None:
             self._announcer.begin(str(facts.get("command", "")), server)
         try:
@@ -220,9 +223,9 @@ class Governor:
             raise
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
-        """Close the run on the record; always its last event."""
+        """Record the end of the run, which is always its last event, and close the record."""
         with contextlib.suppress(StoreError):
-            # Questions that cannot be taken back now expire; the run must still end on record.
+            # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
         for record in self._rejected.rest():
@@ -241,12 +244,12 @@ class Governor:
             self._announcer.end()
 
     def rule(self, question: CallRequest) -> Ruling:
-        """Judge a request. Whatever fails, the answer is a denial."""
+        """Judge a request. Every failure results in a denial."""
         if question.at >= self._look_at:
             self._look(question.at)
         try:
             ruling = self.judge.judge(question)
-        except Exception:  # noqa: BLE001 - a judge that fails must deny, not let through
+        except Exception:  # noqa: BLE001 - a judge that fails must deny, not forward
             self._put(
                 frame_refused(
                     question.at,
@@ -264,7 +267,7 @@ class Governor:
         return self._made(ruling)
 
     def _made(self, ruling: Ruling) -> Ruling:
-        """Queue what must be on record of a ruling, and have its call carry its trace."""
+        """Queue the events of a ruling, and add the trace context to a forwarded call."""
         if self.draw is None:
             self._queue += ruling.records
         else:
@@ -275,16 +278,18 @@ class Governor:
         return ruling._replace(verdict=ruling.verdict._replace(trace=self.trace(ruling.call_id)))
 
     def _look(self, at: float) -> None:
-        """Let whoever watches the policy's files look at them, now and then."""
+        """Check the policy's files for changes, at most once per second."""
         if self.watch is not None and at >= self._look_at:
             self._look_at = at + LOOK_EVERY_S
             self.watch(at)
 
     def hold(self, session: str, command: AskPeople) -> tuple[Ruling | None, list[Told]]:
-        """Ask people about a held call, and make it a task when its caller takes one.
+        """Request approval for a held call, and turn it into a task if its caller accepts tasks.
 
-        Returns a ruling if there is one at once; otherwise what the task's maker is told.
+        Returns a ruling if the call is decided at once; otherwise the events for the session
+        that created the task.
         """
+        # Reserved first: the task owns the approval request, so that it survives a restart.
         task_id = self.tasks.reserve(command)
         owner = self.tasks.owner_of(task_id)
         ruling = self.ask(command.call_id, command.workflow, command.at, owner=owner)
@@ -294,9 +299,9 @@ class Governor:
         return None, self.tasks.make(session, command, held.call, task_id)
 
     def ask(self, call_id: str, workflow: str, at: float, *, owner: str = "") -> Ruling | None:
-        """Ask people about a held call, in the name of ``owner`` or of this process.
+        """Request approval for a held call; ``owner`` owns the request, or this process does.
 
-        Returns None while they think.
+        Returns None while the decision is pending.
         """
         held = self.judge.open_call(call_id)
         if held is None:
@@ -314,20 +319,20 @@ class Governor:
         return None if decision is None else self._settle(call_id, decision, at)
 
     def prompt(self, call_id: str) -> str:
-        """Return what the agent's own prompt may ask about a held call; empty for nothing."""
+        """Return the text of the agent's own prompt about a held call; empty for no prompt."""
         return self.approvals.prompt(call_id) if isinstance(self.approvals, Prompter) else ""
 
     def promises(self, server: str, principal: str) -> Promises | None:
-        """Return the states that stand for a principal's calls; None leaves them to the session."""
+        """Return the sealed request states of a principal; None leaves them to the session."""
         return self.seals.of(server, principal) if self.seals is not None else None
 
     def person_answered(self, command: PersonAnswered) -> None:
-        """Count the answer of the person in front of the agent."""
+        """Store the answer that a person gave to the agent's own prompt."""
         if isinstance(self.approvals, Prompter):
             self.approvals.answer(command)
 
     def settled(self, at: float) -> list[Ruling]:
-        """Return the rulings on held calls that people have decided since the last look."""
+        """Return the rulings on held calls that were decided since the last poll."""
         self._look(at)
         for record in self._reports():
             self.note(record)
@@ -336,14 +341,17 @@ class Governor:
         ]
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
-        """The caller is gone: take the question back and put that on record."""
+        """Withdraw the approval request of a held call and record the withdrawal."""
         votes = self.approvals.withdraw(call_id, reason, at)
         decision = Decision(approved=False, kind="approval_withdrawn", reason=reason, votes=votes)
         for record in self.judge.settle(call_id, decision, at).records:
             self._put(record)
 
     def suspend(self, call_id: str, at: float) -> None:
-        """The gate stops while a task waits: this run's part of the call has an end on the record."""
+        """Record the end of a task's call in this run: the gate stops, the task stays held.
+
+        Every call that a run starts must also end in that run's record.
+        """
         held = self.judge.open_call(call_id)
         if held is None:
             return
@@ -370,19 +378,20 @@ class Governor:
         entries: tuple[dict[str, Json], ...],
         at: float,
     ) -> frozenset[str]:
-        """Return the names in a list that stay hidden."""
+        """Return the names in a list that are hidden from the agent."""
         hidden, record = self.judge.screen(server, session, method, entries, at)
         self._put(record)
         return hidden
 
     def mask(self, body: dict[str, Json]) -> dict[str, Json]:
-        """Return a server's answer without its secrets."""
+        """Return a server's response with its secrets masked."""
         said = {name: value for name, value in body.items() if name not in _ENVELOPE}
         masked: dict[str, Json] = self.policy.redactor.mask_value(said)
         return {**{name: body[name] for name in _ENVELOPE if name in body}, **masked}
 
     def note(self, record: Record) -> None:
-        """Put an event on the record that a session or a listener reports."""
+        """Queue an event that a session or a listener reports."""
+        # Rejected clients are folded into counts, or a port scan would flood the record.
         if record.type != CALL_END and is_rejected_client(record):
             for one in self._rejected.take(record):
                 self._put(one)
@@ -390,10 +399,10 @@ class Governor:
             self._put(self.judge.note(record))
 
     def flush(self) -> None:
-        """Write what is queued.
+        """Write the queued events.
 
         Raises:
-            RecordError: it could not be written and the config says to refuse then.
+            RecordError: they could not be written, and the config says to refuse calls then.
         """
         if self._rejected.is_behind and self._queue:
             for record in self._rejected.due(self._queue[-1].at):
@@ -414,14 +423,14 @@ class Governor:
             self._unrecorded -= _calls_in(queue, CALL_END)
 
     def refuses_unrecorded(self) -> bool:
-        """Tell whether a call that cannot be put on record is refused, as things stand."""
+        """Tell whether a call that cannot be recorded is refused under the policy in force."""
         return self._refuse_unrecorded and self.policy.profile == PRODUCTION
 
     def flush_quietly(self) -> None:
-        """Write what is queued where nothing that is written now goes on because of it.
+        """Write the queued events when the caller itself is not about to forward a call.
 
-        If calls that others have queued are lost with it, whoever flushes next to send them on
-        hears of it.
+        If the write loses events of calls that another driver has queued, the next ``flush``
+        raises, so that those calls are refused.
         """
         queue, lost = self._queue, self._lost_quietly
         try:
@@ -431,6 +440,8 @@ class Governor:
 
     def _settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
         votes = decision.votes
+        # Three checks before an approved call runs: it is on the record, its approval was not
+        # used before, and its task, if it has one, was not cancelled in the meantime.
         if call_id in self._unrecorded:
             decision = Decision(
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
@@ -452,7 +463,7 @@ class Governor:
         self._queue.append(record)
 
     def _tell(self, records: Sequence[Record]) -> None:
-        """Count what happened, and tell who observes."""
+        """Count events and pass them to the observer."""
         self.tally.count(*records)
         observe = self._observe
         if observe is not None:
@@ -460,7 +471,11 @@ class Governor:
                 observe(record)
 
     def _lose(self, records: Sequence[Record]) -> None:
-        """Events are lost, and what they allow is refused; what was seen to begin still ends."""
+        """Handle events that could not be written: the calls that they allow are refused.
+
+        A call that the observer saw begin must also be seen to end, so those events are still
+        passed on.
+        """
         self._unrecorded |= _calls_in(records, CALL_START, CALL_DECISION)
         self._tell(
             [
@@ -474,12 +489,12 @@ class Governor:
 
 
 def _calls_in(records: Sequence[Record], *types: str) -> set[str]:
-    """Return the ids of the calls that events of these types are about."""
+    """Return the call ids in events of these types."""
     return {record.body["call"]["call_id"] for record in records if record.type in types}
 
 
 def _not_executed(record: Record) -> Record:
-    """Return an event as it went after it was lost: nothing that was approved is run."""
+    """Return an event corrected for a failed write: an approved call was not executed."""
     if record.type != APPROVAL_DECIDED:
         return record
     approval = {**record.body["approval"], "executes": False}

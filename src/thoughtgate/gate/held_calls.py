@@ -1,4 +1,4 @@
-"""The calls of a gate that wait for a person, whichever session and transport they came by."""
+"""Table of the calls that wait for a person's decision, across all sessions and transports."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HeldCalls:
-    """The one table of held calls, and the one place that looks for decisions."""
+    """Keeps the held calls of a gate and polls for decisions about them."""
 
     def __init__(self, governor: "Governor") -> None:
         self._governor = governor
@@ -28,7 +28,7 @@ class HeldCalls:
         return len(self._held)
 
     def hold(self, call_id: str, driver: "SessionDriver", key: RequestId) -> None:
-        """Keep a call until a person has decided."""
+        """Hold a call until a person has decided."""
         self._held[call_id] = (driver, key)
         self.on_held()
 
@@ -37,9 +37,9 @@ class HeldCalls:
         self._held.pop(call_id, None)
 
     def poll(self, at: float) -> None:
-        """Look whether people have decided, and go on with the calls they decided on."""
+        """Fetch new decisions and continue the calls that they are about."""
         if not self._held:
-            return
+            return  # a poll reads the store, which is wasted with no call held
         for ruling in self._governor.settled(at):
             held = self._held.pop(ruling.call_id, None)
             if held is not None:
@@ -47,13 +47,14 @@ class HeldCalls:
                 driver.feed(CallJudged(key, ruling.verdict, ruling.call_id, at), None)
                 driver.outbox.schedule()
             elif ruling.verdict.action == FORWARD:
+                # The approval came after its caller had left, so the call must not run.
                 self.prevented += 1
 
     def withdraw_all(self, reason: str, ended: object = None) -> None:
-        """Withdraw every held call, because the gate stops, or those of one session that ended.
+        """Withdraw every held call when the gate stops, or the held calls of one ended session.
 
-        Tasks are the exception: the next gate carries them on, and one whose session ended
-        still runs.
+        Tasks are the exception: after a stop the next run continues those that are stored, and
+        a task continues after its session has ended.
         """
         at = now()
         governor = self._governor
@@ -63,6 +64,8 @@ class HeldCalls:
                 continue
             self.drop(call_id)
             if governor.tasks.survives(call_id):
+                # The task is stored. The next run judges its call again under a new call id, so
+                # this run records an end for its own call id.
                 governor.suspend(call_id, at)
                 continue
             governor.withdraw(call_id, reason, at)

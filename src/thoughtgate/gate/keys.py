@@ -1,4 +1,4 @@
-"""The key that seals session ids and prompts, kept in the state directory."""
+"""The key that seals session ids and prompt states, stored in the state directory."""
 
 import contextlib
 import os
@@ -13,14 +13,14 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 def load_key(state: str) -> bytes:
-    """Return the key of the seals, kept in the state directory; a passing one if it cannot be."""
+    """Return the sealing key from the state directory; a temporary one if it cannot be stored."""
     path = Path(state, KEY_FILE)
     made = secrets.token_bytes(_KEY_BYTES)
     try:
         temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
         with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:
             file.write(made)
-        # Of two workers that start at once, one key stands.
+        # A hard link fails if the file exists, so workers that start at once agree on one key.
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(temporary)
         temporary.unlink()

@@ -1,7 +1,7 @@
-"""Judging in this process: a governor, the table of held calls, and tasks by session.
+"""Local authority: judges calls in this process, with a governor and a table of held calls.
 
-Every product but the shim under ``wrap`` judges here, over stdio or HTTP, for one session
-or for thousands.
+Every product uses it except the shim under ``wrap``, which asks the governance service. It
+serves stdio and HTTP, one session or thousands.
 """
 
 from collections.abc import Iterable
@@ -35,25 +35,26 @@ from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.unchecked import unchecked
 
 IDLE_S = 3600.0
-"""Without a held call there is nothing to look for."""
+"""Poll interval without held calls: no decision can arrive then."""
 
 HELD_S = 0.2
-"""How often a poll loop looks for decisions while calls are held."""
+"""Poll interval while calls are held."""
 
 LOOK_S = 0.02
-"""Not more often, however busy the line is: a look at the store costs a tenth of a call."""
+"""Minimum time between two polls of the store under load: one costs a tenth of a call."""
 
 
 class LocalAuthority:
-    """Judges with a governor of its own."""
+    """Judges the calls of all sessions with a governor in this process."""
 
     stop_reason = ""
 
     def __init__(self, governor: Governor, *, is_authenticated: bool = False) -> None:
-        """``is_authenticated`` says that principals are proven, not only assumed."""
+        """Judge with ``governor``; ``is_authenticated`` says that principals are verified."""
         self.governor = governor
         self.held = HeldCalls(governor)
         self._is_authenticated = is_authenticated
+        # Weak references: a session that has ended must not be kept alive by its tasks.
         self._drivers: WeakValueDictionary[str, SessionDriver] = WeakValueDictionary()
         self._named = 0
         self._looked_at = 0.0
@@ -61,13 +62,14 @@ class LocalAuthority:
     # Judging.
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
-        """Judge now."""
+        """Judge a request and return the verdict at once."""
         verdict, call_id, _ = self.governor.rule(self.question(driver, command))
         return unchecked(CallJudged, (command.key, verdict, call_id, command.at))
 
     def question(self, driver: SessionDriver, command: JudgeCall) -> CallRequest:
-        """Return what the judge is asked about a request of a session."""
+        """Return the request in the form that the judge takes."""
         setup = driver.session.setup
+        # `unchecked` skips the constructor: this runs for every call.
         _, method, named, params, size, _, at = command
         return unchecked(
             CallRequest,
@@ -88,15 +90,16 @@ class LocalAuthority:
         )
 
     def resume(self, driver: SessionDriver, command: JudgeCall) -> None:
-        """Go on where an earlier run stopped: the call is a task, and a person still decides.
+        """Continue the call of a task from an earlier run, which still needs a person's decision.
 
-        It makes no difference that the rules would forward the call today, for a person may
-        have refused it. Only the development profile asks nobody.
+        A person decides even if the current rules would forward the call, because someone may
+        already have rejected it. Only the development profile skips the approval.
         """
         governor, key, at = self.governor, command.key, command.at
         ruling = governor.rule(self.question(driver, command))
         call_id, verdict = ruling.call_id, ruling.verdict
         governor.tasks.resumed(driver.resumes, call_id, self.name_of(driver))
+        # The session must first hold the call as a task; it accepts the real verdict only then.
         driver.feed(CallJudged(key, verdict._replace(action=APPROVE), call_id, at), None)
         if verdict.action == FORWARD and not governor.tasks.started(call_id, at):
             verdict = Verdict(DENY, "approval", "approval_withdrawn")
@@ -110,22 +113,22 @@ class LocalAuthority:
         driver.feed(CallJudged(key, verdict, call_id, at), None)
 
     def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
-        """Screen now."""
+        """Return which entries of a list are hidden, at once."""
         setup, (key, method, entries, at) = driver.session.setup, command
         hidden = self.governor.screen(setup.server, setup.session, method, entries, at)
         return ListScreened(key, hidden, at)
 
     def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
-        """Mask now."""
+        """Return an answer with its secrets masked, at once."""
         del driver
         return AnswerMasked(command.key, self.governor.mask(command.body), command.at)
 
     # Approvals.
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
-        """Put the call into the approval queue; the decision is often for later."""
+        """Put the call into the approval queue; the decision usually arrives later."""
         if driver.resumes:
-            # The caller has its task since before the restart.
+            # The caller received its task before the restart, so there is nothing to send it.
             return [TaskMade(command.key, {}, command.at)]
         name = self.name_of(driver) if command.params is not None else ""
         ruling, told = self.governor.hold(name, command)
@@ -138,11 +141,11 @@ class LocalAuthority:
         return events
 
     def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
-        """Count it like any other decision; the next look finds it."""
+        """Store the answer as a vote; the next poll finds it."""
         self.governor.person_answered(command._replace(by=driver.person))
 
     def withdraw(self, driver: SessionDriver, command: Withdraw, at: float) -> None:
-        """Nobody waits any more."""
+        """Withdraw the approval request of a call that its caller no longer waits for."""
         del driver
         self.held.drop(command.call_id)
         if command.reason == CALLER_GONE:
@@ -150,13 +153,13 @@ class LocalAuthority:
         self.governor.withdraw(command.call_id, command.reason, at)
 
     def promises(self, server: str, principal: str) -> Promises | None:
-        """Return the states that stand for a principal's calls."""
+        """Return the request states that can be redeemed for a principal's calls."""
         return self.governor.promises(server, principal)
 
     # Tasks.
 
     def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
-        """Answer from the table of tasks."""
+        """Answer a request about tasks from the task table."""
         name = self.name_of(driver)
         caller = Caller(driver.principal, name, self._is_authenticated)
         told = self.governor.tasks.answer(name, caller, command)
@@ -164,12 +167,15 @@ class LocalAuthority:
         return [event for line, event in told if line == name]
 
     def end_task(self, driver: SessionDriver, command: EndTask) -> None:
-        """Keep what became of it."""
+        """Store the result of a task."""
         del driver
         self.tell(self.governor.tasks.ended(command))
 
     def name_of(self, driver: SessionDriver) -> str:
-        """Return the name by which tasks know a session."""
+        """Return the name of a session in the task table; assign one if it has none.
+
+        The counter makes it unique: sessions without an id of their own share one.
+        """
         if not driver.name:
             self._named += 1
             driver.name = f"{driver.session.setup.session}:{self._named}"
@@ -177,7 +183,7 @@ class LocalAuthority:
         return driver.name
 
     def tell(self, told: Iterable[Told]) -> None:
-        """Pass what the tasks say on to the sessions that wait for it."""
+        """Deliver task events to the sessions that wait for them."""
         for name, event in told:
             driver = self._drivers.get(name)
             if driver is not None:
@@ -191,7 +197,7 @@ class LocalAuthority:
         self.governor.note(record)
 
     def flush(self) -> bool:
-        """Write the record; False when it cannot be written and must be."""
+        """Write the record; return False if it cannot be written and calls must be refused."""
         try:
             self.governor.flush()
         except RecordError:
@@ -201,33 +207,34 @@ class LocalAuthority:
     # For a poll loop.
 
     def read(self, line: bytes) -> Message | Fault:
-        """Read a frame; the fast reader is loaded for the record anyway."""
+        """Parse a frame with the fast reader, which the record has loaded anyway."""
         return read_quickly(line)
 
     def rest(self) -> None:
-        """Nothing is put off."""
+        """Do nothing: this authority defers no work."""
 
     @property
     def interval_s(self) -> float:
-        """Look often only while somebody waits."""
+        """How long a poll loop may wait: short only while calls are held."""
         return HELD_S if len(self.held) else IDLE_S
 
     def descriptors(self) -> dict[int, int]:
-        """There are none: everything is decided in this process."""
+        """Return none: everything is decided in this process."""
         return {}
 
     def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
-        """Never called."""
+        """Never called, because there are no descriptors."""
         raise AssertionError((descriptor, mask, at))
 
     def tick(self, at: float) -> list[Event]:
-        """Look whether people have decided; sessions are told directly."""
+        """Fetch new decisions; they are fed to their sessions directly, so no event is returned."""
         self.tell(self.governor.tasks.tick(at))
+        # A negative difference means that the clock was set back; poll then too.
         if len(self.held) and not 0 <= at - self._looked_at < LOOK_S:
             self._looked_at = at
             self.held.poll(at)
         return []
 
     def finish(self, status: str, at: float) -> None:
-        """Close the run."""
+        """Finish the run on the record."""
         self.governor.finish(status, at)

@@ -1,6 +1,6 @@
-"""Opening a governor: policy, record and approval queue from a loaded config.
+"""Opens a governor: policy, record and approval queue from a loaded config.
 
-The one place where these parts are put together, whoever governs.
+All products assemble these parts here, so that no product can leave one out.
 """
 
 import os
@@ -34,7 +34,7 @@ from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
 
 RECORD_FILE = "audit.jsonl"
-"""The record's name in the state directory when the config names none."""
+"""The record's file name in the state directory if the config names none."""
 
 
 def open_governor(
@@ -51,13 +51,14 @@ def open_governor(
     """Open the record and return a governor for a new run.
 
     Raises:
-        ConfigError: the record's signing key, or a channel's secret, is named but not set,
-            or the key is too short.
+        ConfigError: the variable of the record's signing key or of a channel's secret is not
+            set, or the key is too short.
         RecordError: the record cannot be opened.
-        UsageError: traces are asked for, but the extra is not installed.
+        UsageError: tracing is configured, but its optional dependency is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
     reports = Reports()
+    # The development profile holds no call, so it must not notify anyone.
     if approvals and policy.profile == PRODUCTION:
         made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
@@ -96,6 +97,7 @@ def open_governor(
             record=announced_record(loaded, state, audit),
         ),
     )
+    # Set afterwards because the writer exists before the governor; a reload can change the answer.
     writer.refuses = governor.refuses_unrecorded
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
@@ -104,9 +106,9 @@ def open_governor(
 
 
 def open_tasks(state: str, gate: str) -> TaskStore:
-    """Open the store for the tasks of a gate whose callers are known by name.
+    """Open the task store of a gate that authenticates its callers.
 
-    ``gate`` names the gate from one run to the next, so that it finds its tasks again.
+    ``gate`` identifies the gate across runs, so that the next run finds its tasks.
 
     Raises:
         StoreError: the store cannot be opened.
@@ -115,18 +117,21 @@ def open_tasks(state: str, gate: str) -> TaskStore:
 
 
 def record_place(loaded: Loaded, state: str, audit: str = "") -> str:
-    """Return where the record goes: the flag, else what the config says, in the state directory."""
+    """Return where the record goes: ``--audit``, else the config's sink or file.
+
+    A relative file name is relative to the state directory.
+    """
     chosen = loaded.settings.audit
     if audit:
         return audit
     if chosen.sink != "file":
         return chosen.sink
-    # Never beside the config: that may be a folder in which the agent writes.
+    # Not relative to the config file: the agent may be able to write to that directory.
     return str(Path(state, chosen.file or RECORD_FILE))
 
 
 def announced_record(loaded: Loaded, state: str, audit: str = "") -> str:
-    """Return where the record goes in words that hold in every working directory."""
+    """Return where the record goes, as a path that is valid in every working directory."""
     place = record_place(loaded, state, audit)
     return place if place in STREAMS else str(Path(place).absolute())
 
@@ -142,11 +147,11 @@ def _sign_key(loaded: Loaded, environ: Mapping[str, str]) -> bytes:
 
 
 def refuse_stdout(place: str, told: str) -> None:
-    """Keep the record out of the stream that carries MCP.
+    """Refuse to write the record to stdout, because stdout carries MCP.
 
     Raises:
-        ConfigError: the config sends it there.
-        UsageError: the command line does.
+        ConfigError: the config names stdout.
+        UsageError: the command line names stdout.
     """
     if not _is_stdout(place):
         return
@@ -163,5 +168,6 @@ def _is_stdout(place: str) -> bool:
         status = Path(place).stat()
     except OSError:
         return False
-    # A device, the null device above all, does not mix what is written to it.
+    # A path such as /dev/fd/1 can also be our stdout. A character device is accepted: with
+    # stdout and the record both on /dev/null, nothing is mixed.
     return not stat.S_ISCHR(status.st_mode) and os.path.samestat(status, os.fstat(1))

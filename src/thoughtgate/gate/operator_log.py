@@ -1,7 +1,7 @@
-"""How a gate speaks to its operator: plain words on stderr, or JSON where the config asks for it.
+"""Messages from a gate to its operator: plain text on stderr, or JSON if configured.
 
-With ``log_format: json`` every line on stderr is one JSON object, what happens and what the
-gate itself has to say alike, so that a collector need not guess.
+With ``log_format: json`` every line on stderr is a JSON object, whether it is an event or a
+message of the gate itself, so that a log collector can parse all of them.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def report_unenforced(record: Record) -> None:
-    """Say on stderr what the production profile would have refused."""
+    """Write to stderr what the production profile would have refused."""
     if record.type == CALL_DECISION and "outcome" in record.body["decision"]:
         decision, call = record.body["decision"], record.body["call"]
         kind = decision["explain"]["reason_code"].lower()
@@ -34,7 +34,7 @@ def report_unenforced(record: Record) -> None:
 
 
 def report_all(record: Record) -> None:
-    """Say on stderr what would have been refused, and when a server starts or ends."""
+    """Write to stderr what would have been refused, and when a server starts or exits."""
     report_unenforced(record)
     if record.type == SERVER_STARTED:
         complain(f"server {record.server!r} is running (pid {record.body['server']['pid']})")
@@ -45,15 +45,15 @@ def report_all(record: Record) -> None:
 def operator_log(
     component: str, loaded: Loaded, plain: Callable[[Record], None] = report_unenforced
 ) -> Callable[[Record], None] | None:
-    """Return what tells the operator of records: as JSON where the config asks for it, else in words."""
+    """Return the observer that reports events to the operator, as JSON if configured, else as text."""
     log = json_log(component, loaded)
     if log is None and plain is report_unenforced and loaded.policy.profile == PRODUCTION:
-        return None  # Production refuses, so there is nothing to say, and no call is slowed down.
+        return None  # Production refuses calls instead of reporting them, and an observer would slow them down.
     return log or plain
 
 
 def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
-    """Return what logs records on stderr as JSON; None where the config does not ask for it."""
+    """Return an observer that logs events on stderr as JSON; None if JSON is not configured."""
     log = _open_log(component, loaded)
     return log.record if log is not None else None
 
@@ -65,7 +65,7 @@ def operator_messages(
     *,
     level: str = "info",
 ) -> Callable[[str], None]:
-    """Return how to tell the operator something: ``plain``, or a JSON line of this level."""
+    """Return the function that logs a message: ``plain``, or one that writes JSON with this level."""
     log = _open_log(component, loaded)
     return plain if log is None else lambda text: log.say(level, text)
 
@@ -74,6 +74,6 @@ def _open_log(component: str, loaded: Loaded) -> "Log | None":
     wanted = loaded.settings.telemetry
     if wanted.log_format != "json":
         return None
-    from thoughtgate.telemetry.logs import JSON, Log  # only who asks for it pays for it
+    from thoughtgate.telemetry.logs import JSON, Log  # imported only if configured: it costs memory
 
     return Log(component, level=wanted.log_level, form=JSON, redactor=loaded.policy.redactor)

@@ -1,7 +1,8 @@
-"""What is sent once the record is written: nothing reaches a server unrecorded.
+"""Outbox: holds frames back until the record is written, so no unrecorded call reaches a server.
 
-Synchronous, and shared by both drivers. The event loop flushes once for everything that
-one of its turns brought; the shim's poll loop flushes at the end of each turn by itself.
+This module is synchronous and used by both loops. The asyncio event loop flushes once per
+iteration, for everything that arrived in it; the shim's poll loop calls ``flush`` itself at
+the end of each iteration.
 """
 
 from collections.abc import Callable
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from thoughtgate.gate.session_driver import SessionDriver, Sink
 
 _FRAME: Final = 3
-"""Members of a waiting frame (sink, frame, driver); everything else that waits has two."""
+"""Length of the tuple of a waiting frame (sink, frame, driver); an action's tuple has two."""
 
 Schedule = Callable[[Callable[[], None]], object]
-"""Has a function called soon; ``asyncio``'s ``call_soon``, or nothing for a loop that flushes."""
+"""Schedules a function: ``asyncio``'s ``call_soon``, or a no-op for a loop that calls ``flush``."""
 
 
 class Outbox:
-    """Frames and actions that wait for the record."""
+    """Queues frames and actions until the record is written."""
 
     def __init__(self, write_record: Callable[[], bool], schedule: Schedule) -> None:
-        """Write the record with ``write_record``, which tells whether it could be written."""
+        """Write the record with ``write_record``, which returns False if the write failed."""
         self._write_record = write_record
         self._call_soon = schedule
         self._waiting: list[Any] = []
@@ -34,33 +35,37 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether the queue is empty."""
         return not self._waiting
 
     def send(self, driver: "SessionDriver", sink: "Sink", frame: "ToServer") -> None:
-        """Send a frame to the server, unless the record cannot be written."""
+        """Queue a frame for the server; it is sent only if the record can be written."""
         self._waiting.append((sink, frame, driver))
         if not self._scheduled:
             self.schedule()
 
     def later(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Do something towards the agent, after everything that was to be done before it."""
+        """Call a function after everything queued before it, even if the record cannot be written.
+
+        For actions that do not make a call, such as a reply to the agent or a cancellation.
+        """
         self._waiting.append((function, arguments))
         if not self._scheduled:
             self.schedule()
 
     def carries(self, sink: "Sink") -> bool:
-        """Tell whether a frame from this sink is on its way to the server."""
+        """Tell whether a frame from this sink is queued for the server."""
         return any(len(item) == _FRAME and item[0] is sink for item in self._waiting)
 
     def schedule(self) -> None:
-        """Write the record at the end of this turn, even with nothing to send."""
+        """Schedule a flush for this iteration of the loop, even with nothing to send."""
         if not self._scheduled:
             self._scheduled = True
             self._call_soon(self.flush)
 
     def flush(self) -> None:
-        """Write the record, then send."""
+        """Write the record, then send the queued frames and run the queued actions."""
+        # Taken out first: a frame that is sent can queue further frames, which need a new flush.
         self._scheduled = False
         waiting, self._waiting = self._waiting, []
         if not self._write_record():
@@ -75,12 +80,12 @@ class Outbox:
                     item[0](*item[1])
         finally:
             if done < len(waiting):
-                # One failed; what the others wait for is not lost with it.
+                # One item raised an exception: keep the items behind it for the next flush.
                 self._waiting = waiting[done:] + self._waiting
                 self.schedule()
 
     def _without_frames(self, waiting: list[Any]) -> list[Any]:
-        """The record is not written: nothing may reach a server, and each caller is told why."""
+        """After a failed write, drop the frames for servers and answer their callers."""
         at = now()
         kept = []
         for item in waiting:
@@ -88,6 +93,7 @@ class Outbox:
                 kept.append(item)
                 continue
             sink, frame, driver = item
+            # A notification has no key and no caller to answer.
             if frame.key is not None:
                 driver.feed(NotSent(frame.key, "service_unavailable", at), sink)
         return kept

@@ -1,8 +1,8 @@
-"""The shim: one stdio server behind the gate, driven by one loop without threads.
+"""Poll loop of the shim: runs one stdio server behind the gate, in one thread.
 
-The loop polls the agent's and the server's pipes, feeds whole lines to the session and
-carries out what the session commands. Each side is read while the other is full, until
-a bounded amount waits; then the reading stops and the pipe itself holds the peer back.
+The loop polls the pipes of the agent and the server, feeds whole lines to the session and
+carries out its commands. If one side does not read, its data is buffered up to a limit.
+Beyond that limit the other side is no longer read, so that its pipe fills and blocks it.
 """
 
 import contextlib
@@ -35,31 +35,32 @@ from thoughtgate.wire.lines import LineSplitter
 from thoughtgate.wire.message import RequestId
 
 READ: Final = 32 * 1024
-"""Bytes read at a time: most messages; a larger buffer would be mapped and unmapped each time."""
+"""Bytes per read: enough for most messages; malloc would map and unmap a larger buffer each time."""
 
 READ_ON: Final = 256 * 1024
-"""Bytes read at a time from who has more to say than that."""
+"""Bytes per read after a read has filled the smaller buffer."""
 
 
 HIGH_WATER: Final = 32 * 1024 * 1024
-"""Bytes that may wait for one side before the other is no longer read: three of the largest messages."""
+"""Bytes buffered for one side before the other is no longer read: three of the largest messages."""
 
 IMPATIENT_GRACE_S: Final = 0.15
-"""From SIGTERM to SIGKILL once the agent has signalled twice: some kill the shim 0.4 s later."""
+"""From SIGTERM to SIGKILL after a second signal: some agents kill the shim 0.4 s later."""
 
 TICK_S: Final = 1.0
 
 DRAIN: Final = 4 * 1024 * 1024
-"""Bytes read from an ended server: more than a pipe holds, less than a grandchild can keep up."""
+"""Bytes read at most from a server that has exited: more than a pipe holds, but bounded, because
+a grandchild can go on writing."""
 
 MAX_COMPLAINT: Final = 4096
-"""Bytes that a pipe which polls as writable takes without blocking."""
+"""Bytes that a pipe accepts without blocking when ``poll`` reports it writable (PIPE_BUF)."""
 
 CLOSED: Final = select.POLLERR | select.POLLHUP | select.POLLNVAL
-"""What a poll says of a way out that nobody reads from any more."""
+"""Poll events of an output whose reader is gone."""
 
 BY_SERVER: Final = "server"
-"""What begins every reason to stop that is the server's doing."""
+"""Prefix of every stop reason that the server caused."""
 
 _HEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
@@ -78,7 +79,7 @@ class PollLoop:
         environ: Mapping[str, str],
         principal: str = "",
     ) -> None:
-        """Run ``command`` for ``principal``, which a shim that asks a service need not know."""
+        """Run ``command`` for ``principal``; empty in a shim whose service knows the principal."""
         self._command = list(command)
         self._environ = dict(environ)
         self._authority = authority
@@ -97,15 +98,16 @@ class PollLoop:
         self._signals = 0
         self._has_told_stop = False
         self._child_ended = True
-        """A child may have ended since the server was last asked; asking costs a system call."""
+        """Whether a child may have exited since the last check, which costs a system call."""
         self._exit_code = 0
         self._ticked_at = 0.0
         self._left = (0, 0)
-        """What is still to do after the agent has left: bytes to send, requests without answer."""
+        """Work left after the agent has closed its side: bytes to send, open requests."""
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
+        # Self-pipe: a signal must wake the poll even if it arrives just before the call.
         self._bell, self._ring = os.pipe()
-        # The loop flushes at the end of each of its turns; nobody has to call it.
+        # No scheduling: the loop flushes the outbox at the end of each iteration.
         self._outbox = Outbox(authority.flush, lambda _flush: None)
         engine = Engine(authority, self._outbox, notify=self._send, run_detached=self._send)
         self._driver = SessionDriver(engine, setup, principal, transport=STDIO)
@@ -113,7 +115,7 @@ class PollLoop:
         self._agent = self._driver.agent = _AgentPipe(self._to_agent, self._put_to_server)
 
     def run(self) -> int:
-        """Serve until one side ends; return the exit code."""
+        """Run until the agent leaves or the server exits; return the exit code."""
         self._listen_for_signals()
         self._start_server()
         status = "FAILED"
@@ -134,13 +136,14 @@ class PollLoop:
         at = now()
         self._feed_all(self._authority.tick(at))
         if not self._session.is_idle and monotonic() - self._ticked_at >= TICK_S:
-            # A tick looks at every open request; at each turn that would be quadratic.
+            # A tick visits every open request; on every iteration that would be quadratic.
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
         if self._signals and not self._has_told_stop:
             self._has_told_stop = True
             self._feed(GateStopping(at))
         self._flush()
+        # After the flush, so that handing events to the service delays no frame.
         self._authority.rest()
         if self._to_agent.broken and not self._stopping:
             self._feed(AgentGone(at))
@@ -173,17 +176,18 @@ class PollLoop:
         return min(self._authority.interval_s, TICK_S)
 
     def _update_masks(self) -> None:
-        """Watch what can be served now, and nothing else, so that no poll returns in vain."""
+        """Register only descriptors that can be served now, so that ``poll`` does not spin."""
         wanted = dict(self._authority.descriptors())
         wanted[self._bell] = select.POLLIN
         to_server = self._to_server
         agent_full = len(self._to_agent.waiting) > HIGH_WATER
         server_full = to_server is not None and len(to_server.waiting) > HIGH_WATER
+        # Agent frames can also cause replies to the agent, so both buffers must have space.
         if self._agent_open and not agent_full and not server_full:
             wanted[0] = select.POLLIN
         if self._server is not None and self._server_open and not agent_full:
             wanted[self._server.stdout] = select.POLLIN
-        # Without anything to send, only the closing of the other end is reported.
+        # With an empty mask, poll still reports that the other end was closed.
         if not self._to_agent.broken:
             wanted[self._to_agent.watched] = select.POLLOUT if self._to_agent.waiting else 0
         if to_server is not None and not to_server.broken:
@@ -211,12 +215,13 @@ class PollLoop:
             self._feed(AgentSent(line, at, self._authority.read(line)))
         if not chunk:
             self._agent_open = False
+            # Requests already read are sent before the session learns that the agent left.
             self._flush()
             self._feed(AgentGone(at))
             self._begin_stop("eof")
 
     def _read_server(self, server: ServerProcess) -> int:
-        """Take what the server has said; return the bytes read, 0 when there are none now."""
+        """Read from the server; return the number of bytes, 0 if there are none now."""
         try:
             chunk = os.read(server.stdout, self._server_read)
         except BlockingIOError:
@@ -250,13 +255,13 @@ class PollLoop:
             self._to_server.put(data)
 
     def _flush(self) -> None:
-        """Record first, then send: what is not on record does not reach the server."""
+        """Write the record, then send: an unrecorded frame never reaches the server."""
         self._outbox.flush()
         if self._to_server is not None:
             self._to_server.push(writable=False)
         self._to_agent.push(writable=False)
 
-    # The server's life.
+    # Start and exit of the server.
 
     def _start_server(self) -> None:
         at = now()
@@ -277,7 +282,7 @@ class PollLoop:
         setup = self._setup
         self._authority.note(server_started(at, setup.server, setup.session, server.pid))
         if self._signals:
-            # It came while there was nothing to stop yet.
+            # The signal arrived before the server was started.
             self._terminate(server, TERM_GRACE_S)
 
     def _check_server(self) -> None:
@@ -286,7 +291,7 @@ class PollLoop:
             return
         code = None
         if self._child_ended or self._step or not self._server_open:
-            self._child_ended = False  # first: a signal from here on is for the next turn
+            self._child_ended = False  # before the check: a later SIGCHLD causes another check
             code = server.poll()
         if code is None:
             if not self._server_open:
@@ -309,11 +314,15 @@ class PollLoop:
         self._feed(ServerGone(ServerExited.before_answer, at))
         self._flush()
         server.sweep()
+        # The agent still has time to read the last frames.
         self._step = "over"
         self._deadline = monotonic() + TERM_GRACE_S
 
     def _drain_server(self, server: ServerProcess) -> None:
-        """Take what an ended server still had to say; a grandchild may hold the pipe open."""
+        """Read the remaining output of a server that has exited, up to a limit.
+
+        End of file cannot be waited for: a grandchild may hold the pipe open.
+        """
         left = DRAIN
         while self._server_open and left > 0:
             read = self._read_server(server)
@@ -334,7 +343,10 @@ class PollLoop:
         self._deadline = monotonic() + EOF_GRACE_S
 
     def _advance_stop(self) -> None:
-        """Close stdin, wait, terminate, wait, kill; each step only when the one before failed."""
+        """Stop the server as MCP's stdio shutdown says: close stdin, then SIGTERM, then SIGKILL.
+
+        Each step is taken only if the server is still running when the previous step times out.
+        """
         if self._authority.stop_reason and not self._stopping:
             complain(f"stopping: {self._authority.stop_reason}")
             self._feed(AgentGone(now()))
@@ -342,6 +354,7 @@ class PollLoop:
         server = self._server
         if not self._step or self._step == "over" or server is None:
             return
+        # Its input is closed only once everything that the agent sent has been delivered.
         if self._to_server is not None and not self._to_server.waiting and self._outbox.is_empty:
             os.close(server.stdin)
             self._to_server = None
@@ -358,10 +371,11 @@ class PollLoop:
             self._deadline = monotonic() + TERM_GRACE_S
 
     def _has_come_closer(self) -> bool:
-        """Tell whether a server whose agent has left still works off what it was sent.
+        """Tell whether the server has made progress on its open requests since the agent left.
 
-        The grace is for a server that does nothing; nothing new can come, so it ends. Nobody
-        waits for an agent that has closed both its sides.
+        Progress renews the grace period, which is meant for a server that does nothing. This
+        terminates because no new requests can arrive. If the agent has also closed its output,
+        nobody reads the answers and the period is not renewed.
         """
         if self._stopping != "eof" or self._to_agent.broken:
             return False
@@ -384,7 +398,7 @@ class PollLoop:
             self._terminate(self._server, TERM_GRACE_S if self._signals == 1 else IMPATIENT_GRACE_S)
 
     def _terminate(self, server: ServerProcess, grace: float) -> None:
-        """Stop the server without waiting for it to see the end of its input."""
+        """Terminate the server without closing its input first."""
         server.signal(signal.SIGTERM)
         self._stopping = "signal"
         self._step = "term" if self._step != "over" else "over"
@@ -396,7 +410,7 @@ class PollLoop:
         signal.set_wakeup_fd(self._ring, warn_on_full_buffer=False)
         for number in _HEARD:
             signal.signal(number, self._on_signal)
-        # Whoever started the shim may have blocked some of them.
+        # The parent process may have blocked some of them, and a blocked mask is inherited.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
@@ -425,40 +439,40 @@ class PollLoop:
 
 
 class _AgentPipe:
-    """The agent on this process's standard streams, as the session's driver sees it."""
+    """The caller that a session driver sees for an agent on stdin and stdout."""
 
     def __init__(self, to_agent: NonblockingWriter, to_server: Callable[[bytes], None]) -> None:
         self._to_agent = to_agent
         self._to_server = to_server
 
     def take(self, frame: ToAgent) -> None:
-        """A frame for the agent; it is pushed once the record is written."""
+        """Buffer a frame for the agent; it is written once the record is written."""
         self._to_agent.put(frame.data)
 
     def forward(self, frame: ToServer) -> None:
-        """A frame for the server."""
+        """Send a frame to the server."""
         self._to_server(frame.data)
 
     def can_be_asked(self, *, modern: bool) -> bool:
-        """A pipe carries everything."""
+        """Return True: a pipe can carry a prompt at any time."""
         del modern
         return True
 
     def held(self, key: RequestId) -> None:
-        """Pipes need no keeping alive."""
+        """Do nothing: a pipe stays open while a call is held."""
 
     def withdrawn(self) -> None:
-        """There is no exchange to end."""
+        """Do nothing: there is no HTTP exchange to end."""
 
     def keep_alive(self, at: float) -> None:
-        """As for a held call."""
+        """Do nothing: a pipe has no idle timeout."""
 
 
 def complain(text: str) -> None:
-    """Say something to the person behind the agent: on stderr, never on stdout.
+    """Write a message to the agent's user on stderr; stdout carries MCP.
 
-    An agent that reads its servers' stderr no more, or closed it, must not stop the traffic:
-    what cannot be said at once is not said.
+    If the agent has closed stderr or stopped reading it, the rest of the message is dropped,
+    because a blocked write would stop the traffic.
     """
     line = f"thoughtgate: {text}\n".encode("utf-8", "backslashreplace")
     poll = select.poll()

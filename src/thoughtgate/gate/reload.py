@@ -1,9 +1,9 @@
-"""Reading the config again while a run goes on: when its files change, or when somebody says so.
+"""Reloads the config during a run, when one of its files changes or on request.
 
-The config file and every Cedar file that it names are watched. A file that is wrong
-changes nothing but what the record and the operator are told: the old rules stay in
-force. The profile is the run's and does not change with the file, because everybody who
-takes part was told it at the start.
+The config file and every Cedar file that it names are watched. If a file is invalid, the
+old rules stay in force, and the record and the operator log say so. The profile belongs to
+the run and does not change on a reload, because shims and clients learn it when they
+connect.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,21 +20,21 @@ from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 
 Stamp = tuple[int, int, int]
-"""What tells one version of a file from another: inode, size, time of change."""
+"""Identifies a version of a file: inode, size, modification time."""
 
 
 @runtime_checkable
 class ReloadableApprovals(Protocol):
-    """An approval queue that can ask by other settings."""
+    """An approval queue whose settings can change during a run."""
 
     def reload(
         self, workflows: dict[str, WorkflowSettings], redactor: Redactor, policy_version: str
     ) -> None:
-        """Ask by other settings from now on."""
+        """Use these settings for approval requests from now on."""
 
 
 class Reloader:
-    """Keeps a governor's policy the same as the files it came from."""
+    """Keeps a governor's policy up to date with its config files."""
 
     def __init__(
         self,
@@ -43,28 +43,30 @@ class Reloader:
         load: Callable[[], Loaded],
         say: Callable[[str], None],
     ) -> None:
-        """``load`` reads the configuration anew, from where it was found."""
+        """Reload with ``load``, which reads the config from where it was found at the start."""
         self.loaded = loaded
         self.failure = ""
-        """Why the last reading changed nothing; empty when it worked."""
+        """Why the last reload failed; empty if it succeeded."""
         self.adopt: Callable[[Settings], None] | None = None
-        """Takes what else depends on the settings."""
+        """Applies the new settings to other parts of the product that depend on them."""
         self.transform: Callable[[Policy], Policy] = lambda policy: policy
-        """Completes a policy that was read with what the product adds to it."""
+        """Adds to a loaded policy what the product itself contributes."""
         self._governor = governor
         self._load = load
         self._say = say
         self._stamps = self._look_at_files()
 
     def look(self, at: float) -> None:
-        """Reload if one of the files has changed since the last look."""
+        """Reload if one of the files has changed since the last check."""
         stamps = self._look_at_files()
+        # Stored even if the reload fails: an invalid file is reported once per change, not once
+        # per second.
         before, self._stamps = self._stamps, stamps
         if before != stamps and self.loaded.settings.reload:
             self.reload(at)
 
     def reload(self, at: float) -> bool:
-        """Read the files again; return whether what they say is now in force."""
+        """Read the files again; return whether the new config is in force."""
         try:
             loaded = self._load()
         except ConfigError as error:
@@ -78,6 +80,7 @@ class Reloader:
         for warning in loaded.warnings:
             self._say(f"warning: {warning}")
         self.loaded = loaded
+        # The new config may name other Cedar files.
         self._stamps = self._look_at_files()
         policy = self.transform(loaded.policy)
         self._governor.judge.replace_policy(policy)
@@ -107,7 +110,7 @@ class Reloader:
 def watch_config(
     governor: Governor, loaded: Loaded, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> Reloader:
-    """Have a governor look at the files of its config as it judges."""
+    """Make a governor check its config files for changes while it judges."""
     path = loaded.path
 
     def load() -> Loaded:
@@ -124,5 +127,6 @@ def _stamp(name: str) -> Stamp:
     try:
         status = Path(name).stat()
     except OSError:
+        # A missing file counts as a version, so that removing and restoring it are both noticed.
         return (0, 0, 0)
     return (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -1,8 +1,8 @@
-"""The run file: how a shim learns where its governance service is.
+"""Run file: tells a shim where its governance service is.
 
-A 0600 file in the state directory, named by a key that is the same from run to run. The
-token is in the file and nowhere else: not in argv, which everybody can read, and not in
-the environment, which agents filter.
+A file with mode 0600 in the state directory; its name is a key that stays the same from run to
+run. The token is stored in this file only: argv can be read by every user, and agents filter
+the environment.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ MAX_BYTES: Final = 65536
 
 
 class RunFile(NamedTuple):
-    """What a shim is told."""
+    """The contents of a run file."""
 
     host: str
     port: int
@@ -30,7 +30,7 @@ class RunFile(NamedTuple):
 
 
 def run_path(key: str, environ: Mapping[str, str]) -> str:
-    """Return the path a key stands for; an absolute path stands for itself."""
+    """Return the run file's path for a key; an absolute path is returned as it is."""
     if os.path.isabs(key):
         return key
     if os.sep in key or key.startswith("."):
@@ -39,7 +39,7 @@ def run_path(key: str, environ: Mapping[str, str]) -> str:
 
 
 def runs_directory(environ: Mapping[str, str]) -> str:
-    """Return where run files lie."""
+    """Return the directory of the run files."""
     return os.path.join(state_directory(environ), DIRECTORY)
 
 
@@ -47,7 +47,7 @@ def read_run_file(path: str) -> RunFile:
     """Read a run file.
 
     Raises:
-        UsageError: there is none, or others can read or write it.
+        UsageError: there is none, or other users can read or write it.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -77,7 +77,7 @@ def read_run_file(path: str) -> RunFile:
 
 
 def write_run_file(path: str, run: RunFile) -> None:
-    """Write a run file, readable by its owner alone, replacing an older one whole."""
+    """Write a run file atomically, readable by its owner only."""
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -88,14 +88,14 @@ def write_run_file(path: str, run: RunFile) -> None:
 
 
 def remove_run_file(path: str, run: RunFile) -> None:
-    """Remove a run file, unless another run has put its own in its place."""
+    """Remove a run file, unless another run has replaced it."""
     with contextlib.suppress(UsageError, FileNotFoundError):
         if read_run_file(path) == run:
             os.unlink(path)
 
 
 def remove_dead_runs(directory: str) -> list[str]:
-    """Remove the run files of services that have ended, and return their paths."""
+    """Remove the run files of services that have exited, and return their paths."""
     removed: list[str] = []
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(os.listdir(directory)):
@@ -108,16 +108,16 @@ def remove_dead_runs(directory: str) -> list[str]:
 
 
 def has_ended(pid: int) -> bool:
-    """Tell whether a process is known to be gone; 0 stands for one that is not known."""
+    """Tell whether a process is known to have exited; 0 stands for an unknown process."""
     if pid <= 0:
         return False
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # A zombie has ended; only its parent has not asked yet.
+            # A zombie has exited; its parent has not collected the status yet.
             return file.read(4096).rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
-        # Somebody else's, or a system without /proc: it is there, and that is all to be known.
+        # Another user's process, or a system without /proc: it exists, and nothing more is known.
         return False

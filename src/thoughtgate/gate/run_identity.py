@@ -1,4 +1,4 @@
-"""Who a run is: read from the environment, completed with new ids."""
+"""Identity of a run: from the environment, completed with new ids."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from thoughtgate.core.envelope import CLIENTS, ENVIRONMENTS, UNKNOWN, Run
 from thoughtgate.gate.clock import new_id
 
 MAX_VALUE = 256
-"""Characters kept of a value from the environment; it is repeated in every event."""
+"""Maximum length of a value from the environment, because it is repeated in every event."""
 
 LOCAL: Final = "local"
 """The principal of a run for which the environment names neither a principal nor an agent."""
@@ -35,14 +35,14 @@ def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
 
 
 def principal_of(run: Run) -> str:
-    """Return who asks in a run whose callers do not say who they are."""
+    """Return the principal of a run whose callers do not identify themselves."""
     if run.principal:
         return run.principal
     return run.agent_id if run.agent_id != UNKNOWN else LOCAL
 
 
 def host_id(state: str) -> str:
-    """Return an id that stays the same on this machine for this user."""
+    """Return an id that stays the same for this user on this machine."""
     path = Path(state, "host-id")
     try:
         with path.open(encoding="ascii") as file:
@@ -61,7 +61,7 @@ def host_id(state: str) -> str:
 
 def _read(environ: Mapping[str, str], name: str, limit: int = MAX_VALUE) -> str:
     value = environ.get(f"THOUGHTGATE_{name}") or environ.get(f"SUB_{name}") or ""
-    # A variable may hold bytes that are no text; what goes on the record and into errors is.
+    # A variable may hold bytes that are not valid UTF-8; the record and error messages must be.
     return value[:limit].encode("utf-8", "replace").decode()
 
 

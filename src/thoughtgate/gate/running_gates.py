@@ -1,7 +1,7 @@
-"""Which gates are running: each leaves a small file in the state directory while it lives.
+"""Running gates: each one keeps a small file in the state directory while it runs.
 
-The file is readable by its owner alone and holds no secret. A gate that was killed leaves
-its file behind; whoever looks sees that its process is gone and removes it.
+The file is readable by its owner only and holds no secret. A gate that was killed leaves its
+file behind; the next reader sees that its process has exited and removes the file.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ MAX_BYTES: Final = 65536
 
 
 class Presence:
-    """This process's own file."""
+    """The file of this process."""
 
     def __init__(self, state: str, kind: str, **facts: Any) -> None:
         """Announce this process as a gate; ``kind`` is the command it runs."""
@@ -40,13 +40,13 @@ class Presence:
         temporary.replace(self.path)
 
     def withdraw(self) -> None:
-        """This gate ends."""
+        """Remove the file."""
         with contextlib.suppress(OSError):
             self.path.unlink()
 
 
 def announce(state: str, kind: str, **facts: Any) -> Presence | None:
-    """Announce this process; a gate that cannot be announced still works."""
+    """Announce this process; return None if that fails, because the gate works without it."""
     try:
         return Presence(state, kind, **facts)
     except OSError:
@@ -54,7 +54,7 @@ def announce(state: str, kind: str, **facts: Any) -> Presence | None:
 
 
 class GateAnnouncer:
-    """Announces a gate for as long as its run lasts."""
+    """Announces a gate for the duration of its run."""
 
     def __init__(self, state: str, **facts: Any) -> None:
         self._state = state
@@ -62,18 +62,18 @@ class GateAnnouncer:
         self._presence: Presence | None = None
 
     def begin(self, kind: str, server: str) -> None:
-        """The run begins; ``kind`` is the command that runs."""
+        """Announce the run; ``kind`` is the command."""
         about = {"server": server} if server else {}
         self._presence = announce(self._state, kind, **self._facts, **about)
 
     def end(self) -> None:
-        """The run is over."""
+        """Remove the announcement."""
         if self._presence is not None:
             self._presence.withdraw()
 
 
 def list_gates(state: str) -> list[dict[str, Any]]:
-    """Return the gates that are running, oldest first, and clear away those that are not."""
+    """Return the running gates, oldest first, and remove the files of gates that have exited."""
     gates = []
     for path in sorted(Path(state, DIRECTORY).glob("*.json")):
         told = _read(path)
@@ -89,7 +89,7 @@ def list_gates(state: str) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Read one file; one of another user, or one that is no presence file, is passed over."""
+    """Read one file; return None if it belongs to another user or is invalid."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.geteuid():

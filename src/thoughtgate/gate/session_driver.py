@@ -1,8 +1,8 @@
-"""Driving a session: every command is carried out here, whichever loop moves the bytes.
+"""Session driver: carries out the commands of a session, whichever loop moves the bytes.
 
-Synchronous. The asyncio products and the shim's poll loop only read bytes, feed events
-and write what a sink is given. What a session wants sent waits in the outbox until the
-record is written.
+This module is synchronous. The asyncio products and the shim's poll loop only read bytes,
+feed events to the driver, and write the frames that a sink receives. Frames for the server
+wait in the outbox until the record is written.
 """
 
 from collections.abc import Callable
@@ -32,17 +32,17 @@ from thoughtgate.wire.message import Json, Message, RequestId
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
-"""The agent's transport, as rules and the record know it."""
+"""The agent's transport, as it is named in rules and in the record."""
 
 
 class Sink(Protocol):
-    """Where frames for the agent go, and how frames for the server leave."""
+    """Writes frames to the agent and sends frames to the server."""
 
     def take(self, frame: ToAgent) -> None:
-        """A frame for the agent."""
+        """Write a frame to the agent."""
 
     def forward(self, frame: ToServer) -> None:
-        """A frame for the server; called once it may be sent."""
+        """Send a frame to the server; called only after its record has been written."""
 
 
 class Caller(Sink, Protocol):
@@ -52,17 +52,17 @@ class Caller(Sink, Protocol):
         """Whether the caller can be shown a prompt before, or in place of, the answer."""
 
     def held(self, key: RequestId) -> None:
-        """The call waits for a person now."""
+        """Note that the call is held until a person decides."""
 
     def withdrawn(self) -> None:
-        """The call was taken back by its caller."""
+        """Note that the caller has withdrawn the call."""
 
     def keep_alive(self, at: float) -> None:
-        """Time passed while the call is held."""
+        """Keep the caller's connection open while the call is held."""
 
 
 class Engine:
-    """What all sessions of a gate share."""
+    """The parts that all sessions of a gate share."""
 
     __slots__ = ("authority", "notify", "on_list", "outbox", "run_detached")
 
@@ -78,15 +78,15 @@ class Engine:
         self.authority = authority
         self.outbox = outbox
         self.notify = notify
-        """Sends the server a frame that no caller carries, such as a cancellation."""
+        """Sends the server a frame that belongs to no caller, such as a cancellation."""
         self.run_detached = run_detached
         """Sends the server a call that no caller waits for."""
         self.on_list = on_list
-        """Told of every list that a server offers, before it is screened."""
+        """Receives every list that a server offers, before it is screened."""
 
 
 class SessionDriver:
-    """One session and what it is carried by."""
+    """Drives one session: feeds it events and carries out its commands."""
 
     __slots__ = (
         "__weakref__",
@@ -124,27 +124,29 @@ class SessionDriver:
         self.outbox = engine.outbox
         self.principal = principal
         self.person = principal if transport == HTTP else ""
-        """In whose name the agent's own prompt is answered; empty for the login of this process."""
+        """Recorded as the reviewer when the agent's own prompt is answered; empty for the user that
+        this process runs as."""
         self.transport = transport
         self.claims: dict[str, Any] | None = None
-        """What authentication says of the principal, as of its last request."""
+        """The principal's claims from authentication, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
         self.agent: Caller | None = None
-        """Who hears what no caller waits for: the agent of a connection that is its alone."""
+        """Receives frames that belong to no caller; set only where one agent has the connection to
+        itself, as over stdio."""
         self.name = ""
-        """How tasks know this session, once it has to do with any."""
+        """The name under which the task table knows this session; empty until it uses a task."""
         self.resumes = ""
-        """The task whose call this session makes in place of a caller that asked before a restart."""
+        """The task whose call this session makes for a caller from before a restart."""
         self.trace = ""
-        """The W3C trace context of the request that is being taken in."""
+        """The W3C trace context of the request that is being handled."""
         self.upstream_session = ""
-        """The session as the server knows it; empty where there is none."""
+        """The session id that the server assigned; empty if it assigned none."""
         self.wants_session = False
-        """Whether the server knows, or may want, an HTTP session behind this one."""
+        """Whether the server has, or may require, an HTTP session for this one."""
 
     def notify(self, frame: ToServer) -> None:
-        """Send the server a frame that no caller carries."""
+        """Send the server a frame that belongs to no caller."""
         self._engine.notify(self, frame)
 
     @property
@@ -157,35 +159,38 @@ class SessionDriver:
         return self.session.is_open(key)
 
     def is_undecided(self, key: RequestId) -> bool:
-        """Tell whether a call still waits for its first verdict: never, it comes at once."""
+        """Tell whether a call still waits for its first verdict: never, it is judged at once."""
         del key
         return False
 
     def stop(self, reason: str, at: float) -> None:
-        """The gate stops: whoever still waits is told."""
+        """Answer every open request with an error because the gate is stopping."""
         if not self.session.is_idle:
             self.feed(ServerGone(reason, at), None)
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is open."""
+        """Whether any request is open."""
         return bool(self.callers) or not self.session.is_idle
 
     @property
     def is_spent(self) -> bool:
-        """Whether its one request is over and has left no trace: no session, task or late answer."""
+        """Whether the driver can be dropped: no session, task, caller or late answer needs it."""
         known = self.wants_session or self.name or self.resumes or self.callers
         return not known and self.session.is_untouched
 
     def feed(self, event: Event, sink: Sink | None) -> int:
-        """Report an event and carry out what follows; return how many frames the agent gets."""
+        """Feed an event and carry out the commands that follow; return the frames for the agent.
+
+        Frames go to ``sink`` if there is one, otherwise to the caller of their request.
+        """
         frames = 0
         for command in self.session.receive(event):
             frames += _CARRIERS[type(command)](self, command, sink)
         return frames
 
     def is_answered_by(self, event: AgentSent) -> bool:
-        """Tell whether a response is one to a prompt of the gate."""
+        """Tell whether a response from the agent answers a prompt of the gate."""
         said = event.message
         return type(said) is Message and self.session.prompts.is_asked(said.id)
 
@@ -195,8 +200,9 @@ class SessionDriver:
         return caller is not None and caller.can_be_asked(modern=command.modern)
 
     def tick(self, at: float) -> None:
-        """Time passed."""
+        """Let the session check its timeouts, and keep waiting callers alive."""
         self.feed(Ticked(at), None)
+        # A copy, because a caller can leave the table during the loop.
         for caller in list(self.callers.values()):
             caller.keep_alive(at)
 
@@ -212,6 +218,7 @@ class SessionDriver:
         if target is not None:
             self.outbox.send(self, target, frame)
         elif frame.key is not None:
+            # Such as the call of a task, whose caller has its reply and polls for the result.
             self.outbox.send(self, _Detached(self, self._engine.run_detached), frame)
         else:
             self.outbox.later(self.notify, frame)
@@ -225,14 +232,17 @@ class SessionDriver:
 
     def _judge(self, command: JudgeCall, sink: Sink | None) -> int:
         if self.resumes:
+            # The caller was told before the restart that a person decides; see `resume`.
             self._authority.resume(self, command)
             return 0
         judged = self._authority.judge(self, command)
+        # None: the governance service was asked, and its verdict arrives as a later event.
         return 0 if judged is None else self.feed(judged, sink)
 
     def _screen(self, command: ScreenList, sink: Sink | None) -> int:
         on_list = self._engine.on_list
         if on_list is not None:
+            # Before screening, because it learns the header annotations of every tool.
             on_list(command.method, command.entries)
         screened = self._authority.screen(self, command)
         return 0 if screened is None else self.feed(screened, sink)
@@ -249,6 +259,7 @@ class SessionDriver:
         if caller is not None:
             caller.held(command.key)
         for event in events:
+            # A held call answers through its caller: the sink of this turn may belong to another.
             frames += self.feed(event, sink if is_decided else None)
         self.outbox.schedule()
         return frames
@@ -289,10 +300,10 @@ class _Detached:
         self._run = run
 
     def take(self, frame: ToAgent) -> None:
-        """Nobody is there to be told."""
+        """Discard the frame: no caller waits for it."""
 
     def forward(self, frame: ToServer) -> None:
-        """The call may go to the server."""
+        """Send the call to the server."""
         self._run(self._driver, frame)
 
 

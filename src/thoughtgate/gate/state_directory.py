@@ -1,6 +1,6 @@
-"""Where the gate keeps what outlives a process, and which variables are its own.
+"""The state directory, and the environment variables that belong to the gate.
 
-Small on purpose: every shim loads it.
+Kept small because every shim loads it.
 """
 # ruff: noqa: PTH - pathlib would cost every shim more time and memory than this module saves
 
@@ -17,7 +17,7 @@ OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
 
 
 def state_directory(environ: Mapping[str, str]) -> str:
-    """Return the state directory's path: the variable, else the platform's place for state."""
+    """Return the path of the state directory: from the variable, else the platform's default."""
     told = environ.get("THOUGHTGATE_STATE_DIR")
     if told:
         return os.path.abspath(told)
@@ -29,7 +29,7 @@ def state_directory(environ: Mapping[str, str]) -> str:
 
 
 def ensure_directory(path: str) -> str:
-    """Create a private directory, parents included, and return its path.
+    """Create a private directory with its parents, and return its path.
 
     Raises:
         StoreError: it cannot be created.
@@ -53,7 +53,7 @@ def ensure_directory(path: str) -> str:
 
 
 def server_environment(environ: Mapping[str, str], secret: Iterable[str] = ()) -> dict[str, str]:
-    """Return the environment a server gets: the gate's own without the gate's own variables."""
+    """Return the environment for a server: that of this process without ThoughtGate's variables."""
     withheld = frozenset(secret)
     return {
         name: value

@@ -1,6 +1,7 @@
-"""Tasks between a shim and its governance service: commands up, events down, as JSON.
+"""JSON messages about tasks between a shim and its governance service.
 
-Small on purpose: every shim loads it.
+Commands go from the shim to the service, events from the service to the shim. Kept small
+because every shim loads it.
 """
 
 from typing import Any
@@ -12,15 +13,15 @@ from thoughtgate.policy.call import DENY, Verdict
 
 
 def as_command(command: AskPeople | AskTask | EndTask) -> dict[str, Any]:
-    """Return what a shim says to its service."""
+    """Render a command for the service."""
     return {"command": type(command).__name__, "fields": command._asdict()}
 
 
 def task_command(body: dict[str, Any], at: float) -> AskPeople | AskTask | EndTask | None:
-    """Return what a shim said; None when it only asks for news.
+    """Parse a shim's command; None if it only waits for news.
 
     Raises:
-        PeerError: it makes no sense.
+        PeerError: it is invalid.
     """
     name, fields = body.get("command"), body.get("fields")
     if name is None:
@@ -38,7 +39,7 @@ _COMMANDS: dict[Any, Any] = {"AskPeople": AskPeople, "AskTask": AskTask, "EndTas
 
 
 def as_told(event: Event) -> dict[str, Any]:
-    """Return what a service tells the shim's session."""
+    """Render an event for the shim's session."""
     if isinstance(event, TaskMade):
         return {"event": "made", "key": event.key, "body": event.body}
     if isinstance(event, TaskAnswered):
@@ -51,7 +52,7 @@ def as_told(event: Event) -> dict[str, Any]:
 
 
 def told_event(told: Any, at: float) -> Event | None:
-    """Return what a service told; None when it makes no sense."""
+    """Parse an event from the service; None if it is invalid."""
     if not isinstance(told, dict):
         return None
     name, key, body = told.get("event"), told.get("key"), told.get("body")

@@ -1,9 +1,9 @@
-"""The tasks of a gate, carried out: the steps of the task table become saves, answers and endings.
+"""Task runner: carries out the steps of the task table by saving, answering and stopping tasks.
 
-Drivers speak to it in the session's own commands and get the session's own events back,
-each with the line it belongs to, because one gate may hold the tasks of many sessions.
-Where callers are known by name, tasks are kept in a store: another process of the same
-gate answers for them too, and carries them on when this one has died.
+Drivers pass it the commands of a session and get events for sessions back, each with the name
+of its session, because one gate may hold the tasks of many. If callers are authenticated,
+tasks are stored: another process of the same gate can answer for them, and takes them over if
+this process dies.
 """
 
 import json
@@ -41,83 +41,83 @@ from thoughtgate.wire.replies import render_cancelled
 
 
 class Keeper(Protocol):
-    """Where tasks are kept."""
+    """Stores tasks."""
 
     @property
     def is_durable(self) -> bool:
-        """Whether what is saved outlives the process."""
+        """Whether stored tasks outlive the process."""
 
     def save(self, task: Task) -> bool:
-        """Keep a task as it is now; False when another process has taken it elsewhere."""
+        """Store a task's current state; return False if another process has changed it."""
 
     def forget(self, task_id: str) -> None:
-        """Drop a task."""
+        """Delete a task."""
 
     def take_over(self, now: float) -> list[Task]:
-        """Return the tasks that nobody carries any more; from now on this process does."""
+        """Return tasks whose process has died, and make this process their owner."""
 
     def changed(self) -> bool:
-        """Tell whether anything changed since the last time this was asked."""
+        """Tell whether anything changed since the last call."""
 
     def find(self, task_id: str) -> Task | None:
-        """Return a task, whichever process carries it."""
+        """Return a task, whichever process owns it."""
 
     def of_principal(self, principal: str) -> list[Task]:
-        """Return the tasks of one principal, whichever process carries them."""
+        """Return a principal's tasks, whichever process owns them."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the store."""
 
 
 class NoKeeper:
-    """Tasks that live no longer than the gate."""
+    """Stores nothing: tasks end with the process."""
 
     is_durable = False
 
     def save(self, task: Task) -> bool:
-        """Keep nothing."""
+        """Store nothing."""
         del task
         return True
 
     def forget(self, task_id: str) -> None:
-        """There is nothing to forget."""
+        """Do nothing: nothing is stored."""
 
     def take_over(self, now: float) -> list[Task]:
-        """There is nothing to carry on."""
+        """Return nothing: there is no earlier process's task."""
         del now
         return []
 
     def changed(self) -> bool:
-        """Nothing changes."""
+        """Return False: nothing changes."""
         return False
 
     def find(self, task_id: str) -> Task | None:
-        """There is none but those in the table."""
+        """Return None: tasks exist in the table only."""
         del task_id
         return None
 
     def of_principal(self, principal: str) -> list[Task]:
-        """As above."""
+        """Return nothing: tasks exist in the table only."""
         del principal
         return []
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
 
 class Line(NamedTuple):
-    """A request on one of the lines that the gate serves."""
+    """A request, identified by its session and its id."""
 
     session: str
     key: RequestId
 
 
 Told = tuple[str, Event]
-"""A session's id, and what its session is to be told."""
+"""A session's name, and an event for it."""
 
 
 class TaskRunner:
-    """Keeps the tasks of every session of one gate."""
+    """Manages the tasks of all sessions of one gate."""
 
     def __init__(
         self,
@@ -136,23 +136,23 @@ class TaskRunner:
         self._default_ttl_s = default_ttl_s
         self._max_ttl_s = max_ttl_s
         self._sessions: dict[str, str] = {}
-        """The session in which a call that is a task was made."""
+        """The session of each call that is a task."""
         self._carried: set[str] = set()
-        """Tasks that this process carries; all others in the table are shown only."""
+        """Tasks that this process owns; all others in the table are read-only copies."""
         self._late: list[Told] = []
 
     # A call becomes a task.
 
     def reserve(self, command: AskPeople) -> str:
-        """Return an id for the task that a held call may become; empty when it becomes none."""
+        """Return an id for the task that a held call may become; empty if it becomes none."""
         return self._new_id() if command.params is not None else ""
 
     def owner_of(self, task_id: str) -> str:
-        """Return in whose name people are asked; empty when the question dies with the process."""
+        """Return the owner of the approval request; empty if it must end with the process."""
         return DURABLE + task_id if task_id and self._keeper.is_durable else ""
 
     def make(self, session: str, command: AskPeople, call: Call, task_id: str = "") -> list[Told]:
-        """Answer a held call's request with a task."""
+        """Reply to a held call's request with a task."""
         params = command.params or {}
         at = command.at
         try:
@@ -189,12 +189,13 @@ class TaskRunner:
     # After a restart.
 
     def recover(self, at: float) -> list[Task]:
-        """Take over what a dead process left; return the calls that must be judged and asked again.
+        """Take over the tasks of a dead process; return those whose calls must be judged again.
 
-        What ran when that process died is never run again: whether it took effect is not known.
+        A call that was running when its process died is never run again, because it is unknown
+        whether it took effect.
 
         Raises:
-            StoreError: what was left cannot be read.
+            StoreError: the stored tasks cannot be read.
         """
         for task in self._keeper.take_over(at):
             self._book.mirror(task)
@@ -204,14 +205,14 @@ class TaskRunner:
         return [step.task for step in steps if isinstance(step, ResumeTask)]
 
     def resumed(self, task_id: str, call_id: str, session: str) -> None:
-        """The call of a recovered task was judged again; it waits in this session now."""
+        """Update a recovered task after its call was judged again in this session."""
         self._sessions[call_id] = session
         self._answers(self._book.rejudged(task_id, call_id), [])
 
-    # What becomes of it.
+    # Progress and end of a task.
 
     def started(self, call_id: str, at: float) -> bool:
-        """The approval landed: only True lets a call that is a task run."""
+        """Mark a task as running after its approval; the call may run only if this returns True."""
         task = self._book.by_call(call_id)
         if task is None:
             return True
@@ -222,7 +223,7 @@ class TaskRunner:
         return False
 
     def ended(self, command: EndTask) -> list[Told]:
-        """The server has answered a call that is a task, or the gate has in its place."""
+        """Store the response to a task's call, from the server or from the gate."""
         call_id, body, at = command
         task = self._book.by_call(call_id)
         self._sessions.pop(call_id, None)
@@ -233,7 +234,7 @@ class TaskRunner:
             kind = ((body.get("error") or {}).get("data") or {}).get("kind", "approval_rejected")
             steps = self._book.failed(task.id, kind, at)
         else:
-            # A shim may hear of the approval before its task is made: then it ran all the same.
+            # A shim may learn of the approval before its task is created; the call ran all the same.
             steps = [
                 *self._book.started(task.id, at),
                 *self._book.finished(task.id, _outcome(body), at),
@@ -247,7 +248,7 @@ class TaskRunner:
 
     @property
     def has_unfinished(self) -> bool:
-        """Whether any task is not over."""
+        """Whether any task has not ended."""
         return bool(self._book.unfinished())
 
     def is_task(self, call_id: str) -> bool:
@@ -255,13 +256,13 @@ class TaskRunner:
         return call_id in self._sessions
 
     def survives(self, call_id: str) -> bool:
-        """Tell whether a held call goes on after this process."""
+        """Tell whether a held call continues after this process has ended."""
         return self._keeper.is_durable and self.is_task(call_id)
 
-    # Callers ask about tasks.
+    # Requests about tasks.
 
     def answer(self, session: str, caller: Caller, command: AskTask) -> list[Told]:
-        """Answer a request about tasks; nothing yet when it blocks on a result."""
+        """Answer a request about tasks; return nothing yet if it waits for a result."""
         if command.body is not None:
             self._show_all(caller)
             merged = codec.merged_list(_outcome(command.body), self._book.own(caller))
@@ -278,11 +279,11 @@ class TaskRunner:
         return self._tell(steps or [], command.at)
 
     def left(self, session: str, key: RequestId) -> None:
-        """A caller no longer blocks on a result."""
+        """Forget a caller that no longer waits for a result."""
         self._book.left(Line(session, key))
 
     def tick(self, at: float) -> list[Told]:
-        """Forget what has lived its time, and see what other processes did."""
+        """Remove expired tasks, and load the changes of other processes."""
         if self._book.is_empty and not self._late and not self._keeper.is_durable:
             return []
         told, self._late = self._late, []
@@ -291,7 +292,7 @@ class TaskRunner:
         return told + self._tell(self._book.ticked(at), at)
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Close the store."""
         self._keeper.close()
 
     # Other processes of the same gate.
@@ -307,7 +308,7 @@ class TaskRunner:
                     self._book.mirror(task)
 
     def _refresh(self, task_id: str) -> list[TaskStep]:
-        """Show a task as it is kept; nothing when it is not kept or cannot be read."""
+        """Update the copy of a stored task; return nothing if it is not stored or cannot be read."""
         try:
             found = self._keeper.find(task_id)
         except StoreError:
@@ -351,7 +352,7 @@ class TaskRunner:
         try:
             self._keeper.forget(task_id)
         except StoreError:
-            # It is past its time: whoever reads the store next drops it.
+            # The task has expired: the next reader of the store deletes it.
             return
 
     def _tell(self, steps: list[TaskStep], at: float) -> list[Told]:
@@ -363,7 +364,7 @@ class TaskRunner:
     def _answers(
         self, steps: Sequence[TaskStep], told: list[Told]
     ) -> list[tuple[Line, dict[str, Any]]]:
-        """Carry out what concerns the store and the running calls; return what is to be answered."""
+        """Carry out the steps for the store and the running calls; return the replies to send."""
         answers: list[tuple[Line, dict[str, Any]]] = []
         for step in steps:
             if isinstance(step, SaveTask):
@@ -377,7 +378,7 @@ class TaskRunner:
         return answers
 
     def _stop(self, step: StopTask) -> list[Told]:
-        """Nobody wants the call: it is not made, or the server is told to drop it."""
+        """Stop a task: withdraw its call, or cancel it at the server."""
         call_id, at = step.task.call_id, step.at
         session = self._sessions.pop(call_id, None)
         if session is None:
@@ -390,12 +391,12 @@ class TaskRunner:
 
 
 def _line(key: Hashable) -> Line:
-    """Return a key of the table as what this runner always gives it."""
+    """Return a key of the task table with the type that this runner gives it."""
     if not isinstance(key, Line):
         raise TypeError(key)
     return key
 
 
 def _outcome(body: dict[str, Any]) -> dict[str, Any]:
-    """Return what a response says, without its envelope."""
+    """Return a response without its JSON-RPC envelope."""
     return {name: body[name] for name in ("result", "error") if name in body}

@@ -1,4 +1,4 @@
-"""Which arguments of a tool are repeated in HTTP headers, as the server's tool list says."""
+"""Tool arguments that are repeated in HTTP headers, as the server's tool list declares."""
 
 from typing import Final
 
@@ -6,17 +6,17 @@ from thoughtgate.wire.headers import ParamHeader, param_headers_of
 from thoughtgate.wire.message import Json
 
 MAX_TOOLS: Final = 20_000
-"""Tools whose header parameters are remembered; bounds what a hostile list can cost."""
+"""Tools whose header parameters are remembered; bounds the cost of a hostile list."""
 
 
 class ToolHeaders:
-    """Learns from tool lists (2026-07-28, ``x-mcp-header``)."""
+    """Learns header parameters from tool lists (MCP 2026-07-28, ``x-mcp-header``)."""
 
     def __init__(self) -> None:
         self._wanted: dict[str, tuple[ParamHeader, ...]] = {}
 
     def learn(self, method: str, entries: tuple[dict[str, Json], ...]) -> None:
-        """Remember what a list of tools says."""
+        """Remember the header parameters in a list of tools."""
         if method != "tools/list":
             return
         for entry in entries:

@@ -1,7 +1,7 @@
-"""Traces of a governed run, and several observers of its record told as one.
+"""Tracing of a run, and a way to combine two observers of the record.
 
-The OpenTelemetry SDK is imported only when the config names a collector. What is still
-queued is exported when the process ends, after the record is closed.
+The OpenTelemetry SDK is imported only if the config names a collector. Spans that are still
+queued are exported when the process exits, after the record is closed.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Observer = Callable[[Record], None]
 
 
 def open_tracer(settings: TelemetrySettings) -> "Tracer | None":
-    """Return a tracer, when the settings ask for one.
+    """Return a tracer if the settings configure one.
 
     Raises:
         UsageError: the extra with the SDK is not installed.
@@ -25,7 +25,7 @@ def open_tracer(settings: TelemetrySettings) -> "Tracer | None":
     wanted = settings.otlp
     if wanted is None:
         return None
-    from thoughtgate.telemetry.spans import Tracer  # the extra, and only when it is asked for
+    from thoughtgate.telemetry.spans import Tracer  # an optional dependency
 
     return Tracer(
         wanted.endpoint,
@@ -37,7 +37,7 @@ def open_tracer(settings: TelemetrySettings) -> "Tracer | None":
 
 
 def both(first: Observer | None, second: Observer | None) -> Observer | None:
-    """Return an observer that tells two, or the one that there is."""
+    """Return an observer that calls both; one of them, or None, if there are not two."""
     if first is None or second is None:
         return second if first is None else first
 

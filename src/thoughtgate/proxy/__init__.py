@@ -1,1 +1,1 @@
-"""`thoughtgate proxy`: one server behind the gate, transparent."""
+"""`thoughtgate proxy`: puts one server transparently behind the gate."""

@@ -1,7 +1,7 @@
-"""``proxy``: one server behind the gate, stdio or HTTP on either side.
+"""``proxy``: one server behind the gate, with stdio or HTTP on either side.
 
-What is run and where it listens is decided here, before a child or a socket exists; the
-traffic itself is the gateway's business, or the stdio relay's.
+This module decides what is run and where it listens, before a child process or socket exists.
+The traffic itself is handled by the HTTP endpoint or by the stdio relay.
 """
 
 import asyncio
@@ -52,12 +52,12 @@ from thoughtgate.upstream.connect import child_command, open_pool
 from thoughtgate.upstream.http import HttpUpstream
 
 ANONYMOUS_ID: Final = "upstream"
-"""What rules and the record call a server that only a URL names."""
+"""The name in rules and on the record of a server that is given by its URL only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyPlan:
-    """What a proxy runs, checked."""
+    """What a proxy runs, after all checks."""
 
     loaded: Loaded
     server: ServerSettings
@@ -66,7 +66,7 @@ class ProxyPlan:
     state: str
     audit: str = ""
     numbers: str = ""
-    """Where workers leave their numbers for each other; empty when there is only one."""
+    """The directory for the metrics of all workers; empty if there is only one."""
 
     @property
     def settings(self) -> Settings:
@@ -89,7 +89,7 @@ def plan_proxy(
     """Decide what runs.
 
     Raises:
-        ConfigError: the config does not say which server, or holds an unusable one.
+        ConfigError: the config does not say which server, or its entry is unusable.
         UsageError: the flags contradict each other.
     """
     if stdio and listen:
@@ -158,13 +158,13 @@ def _listen_address(configured: ListenSettings, *, stdio: bool, listen: str) -> 
 
 
 def server_command(plan: ProxyPlan) -> ChildCommand:
-    """Return the command of a stdio server with the environment it may see."""
+    """Return the command of a stdio server with the environment that it may see."""
     base = str(Path(plan.loaded.path).absolute().parent) if plan.loaded.path else str(Path.cwd())
     return child_command(plan.server, plan.environ, secret_names(plan.settings), base)
 
 
 class HttpProxy:
-    """A gateway that listens."""
+    """A proxy that listens on HTTP."""
 
     def __init__(self, plan: ProxyPlan, watcher: Watcher | None = None) -> None:
         self.plan = plan
@@ -174,7 +174,7 @@ class HttpProxy:
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
-        """Stop serving, gently."""
+        """Stop serving gracefully."""
         self._stop.set()
 
     async def run(
@@ -183,7 +183,7 @@ class HttpProxy:
         """Serve until stopped.
 
         Raises:
-            ThoughtGateError: the server or the address cannot be used, or the record not written.
+            ThoughtGateError: the server, the address or the record cannot be used.
         """
         plan = self.plan
         meter = Metrics(HTTP) if plan.settings.telemetry.metrics else None
@@ -192,7 +192,7 @@ class HttpProxy:
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
-        # Only a stdio server has a life of its own to tell of.
+        # Only a stdio server has a process whose start and exit can be reported.
         told = report_all if plan.server.command else report_unenforced
         governor = open_governor(
             plan.loaded,
@@ -202,13 +202,13 @@ class HttpProxy:
             observe=both(
                 operator_log("proxy", plan.loaded, told), meter.observe if meter else None
             ),
-            # Without authentication nobody could show after a restart that a task is his.
+            # Without authentication, a caller could not prove after a restart that a task is theirs.
             tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
         )
         say = operator_messages("proxy", plan.loaded, level="warn")
         watch = watch_config(governor, plan.loaded, plan.environ, say)
-        # Only a process's main thread hears signals; elsewhere a changed file is seen in time.
+        # Only the main thread receives signals; in others, a changed file is noticed by polling.
         with contextlib.suppress(RuntimeError, ValueError):
             asyncio.get_running_loop().add_signal_handler(
                 signal.SIGHUP, lambda: watch.reload(now())
@@ -289,7 +289,7 @@ class HttpProxy:
 
 def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:
     """Serve HTTP in this process until a signal ends it."""
-    # Forked before there are threads, locks and open files to inherit.
+    # Forked before there are threads, locks or open files to inherit.
     guardian = Guardian() if plan.server.command else None
     raise_descriptor_limit()
 
@@ -315,10 +315,10 @@ def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bo
 
 
 def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run on uvloop where there is one."""
+    """Run on uvloop if it is installed."""
     factory = None
     if sys.platform != "win32":
-        import uvloop  # only the HTTP side pays for it
+        import uvloop  # only the HTTP side needs it
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
@@ -326,7 +326,7 @@ def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 def raise_descriptor_limit() -> None:
-    """Allow as many connections as the system lets this user have."""
+    """Raise the limit of open connections to the maximum for this user."""
     import resource  # not on every platform
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

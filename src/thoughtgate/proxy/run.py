@@ -1,4 +1,4 @@
-"""Running a planned proxy: on stdio, in this process, or in several that share a port."""
+"""Runs a planned proxy: on stdio, in this process, or in several processes on one port."""
 
 import contextlib
 import os
@@ -17,17 +17,17 @@ from thoughtgate.proxy.stdio import run_stdio
 from thoughtgate.proxy.worker_metrics import exchange
 
 WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
-"""Set for a worker to the port that it shares."""
+"""Environment variable of a worker: the port that it shares."""
 
 NUMBERS: Final = "THOUGHTGATE_PROXY_NUMBERS"
-"""Set for a worker to the directory in which all of them leave their numbers."""
+"""Environment variable of a worker: the directory with the metrics of all workers."""
 
 
 def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
-    """Run until a signal or the end of the agent; return the exit code.
+    """Run until a signal arrives or the agent leaves; return the exit code.
 
     Raises:
-        ThoughtGateError: it cannot be run.
+        ThoughtGateError: the proxy cannot be run.
     """
     if plan.listen.transport == "stdio":
         return run_stdio(plan)
@@ -44,7 +44,7 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
 
 
 def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
-    """Run several processes on one port; when one of them fails, all stop.
+    """Run several processes on one port; if one fails, all are stopped.
 
     Raises:
         ThoughtGateError: the address or the state directory cannot be used.
@@ -70,7 +70,7 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
 
 
 def _wait(workers: set[int], announce: Callable[[str], None]) -> int:
-    """Wait for all; the first that ends badly takes the others with it."""
+    """Wait for all workers; if one fails, stop the others."""
     code = 0
     while workers:
         try:
@@ -96,7 +96,7 @@ def _stop(workers: set[int]) -> None:
 
 
 def _reserve(host: str, port: int) -> socket.socket:
-    """Bind the address without listening, so that all workers get the same port."""
+    """Bind the address without listening, so that all workers use the same port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     held = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -1,8 +1,8 @@
-"""``proxy --stdio``: one agent on this process's own standard streams.
+"""``proxy --stdio``: serves one agent on this process's stdin and stdout.
 
-Before a stdio server the shim does the work, as it does for an agent's own config. Before
-an HTTP server the frames travel through a flow like the gateway's, so that both ways are
-governed by the same code.
+In front of a stdio server the shim's poll loop does the work, as for entries in an agent's
+config. In front of an HTTP server the frames go through a session driver like that of the HTTP
+proxy, so that the same code governs both.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED
 
 SESSION = "1"
-"""There is one agent, and so one session."""
+"""There is one agent, and therefore one session."""
 
 
 def run_stdio(plan: ProxyPlan) -> int:
@@ -101,7 +101,7 @@ class HttpServer:
         self._agent = agent
 
     def send(self, frame: ToServer) -> None:
-        """Send one frame of the session."""
+        """Send a frame of the session."""
         message = frame.message
         if message is not None:
             if message.method != CANCELLED or not self._cancel(message):
@@ -110,24 +110,24 @@ class HttpServer:
             self.failed(frame.key, PeerError("invalid_request", "the frame cannot be read"))
 
     def took(self, line: bytes, message: Message | Fault) -> None:
-        """The server sent a message."""
+        """Handle a message from the server."""
         self._driver.feed(ServerSent(line, now(), message), self._agent)
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
-        """A request will not be answered."""
+        """Fail a request that will not be answered."""
         self._driver.feed(NotSent(ident, error.kind, now(), str(error)), self._agent)
 
     def lost(self, gone: PeerGone) -> None:
-        """The agent learns it from the request that failed."""
+        """Do nothing: the agent learns it from the request that failed."""
 
     def _cancel(self, message: Message) -> bool:
-        """Close the stream of a cancelled request; return whether no message is needed then."""
+        """Close the stream of a cancelled request; return whether that replaces the notification."""
         ident: Any = (message.body.get("params") or {}).get("requestId")
         return type(ident) in {str, int} and self._carrier.abandon(ident)
 
 
 async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
-    """Serve one agent on stdio before one HTTP server."""
+    """Serve one agent on stdio in front of one HTTP server."""
     tools = ToolHeaders()
     authority = LocalAuthority(governor)
     timer, outbox = HeldCallTimer(authority), open_outbox(authority)

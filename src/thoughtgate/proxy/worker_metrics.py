@@ -1,8 +1,8 @@
-"""The numbers of workers that share a port: whoever is scraped answers for all of them.
+"""Metrics of workers that share a port: the worker that is scraped answers for all of them.
 
-Each worker leaves its own in a file, every second and whenever it is scraped, and reads
-those of the others. Nobody waits for a worker that is busy, and no counter ever goes back:
-what a page has shown is in the files before the page is sent.
+Each worker writes its metrics to a file, every second and whenever it is scraped, and reads the
+files of the others. No worker waits for a busy one, and no counter ever decreases: a page's values
+are in the files before the page is sent.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from thoughtgate.telemetry.metrics import Metrics
 DIRECTORY: Final = "workers"
 
 TELL_S: Final = 1.0
-"""How often a worker leaves its numbers: how far a page may lag behind the other workers."""
+"""How often a worker writes its metrics, and so how far a page may lag behind."""
 
 
 @contextlib.contextmanager
 def exchange(state: str) -> Iterator[str]:
-    """Give the directory in which this process's workers leave their numbers, while they run.
+    """Yield the directory for the metrics of this process's workers, while they run.
 
     Raises:
-        StoreError: it cannot be made.
+        StoreError: it cannot be created.
     """
     place = Path(ensure_directory(state), DIRECTORY)
     with contextlib.suppress(FileNotFoundError):
@@ -47,7 +47,7 @@ def exchange(state: str) -> Iterator[str]:
 
 
 class SharedNumbers:
-    """One worker's numbers, and those that the others have left."""
+    """One worker's metrics, and those of the other workers."""
 
     def __init__(self, own: Metrics, directory: str) -> None:
         self._own = own
@@ -55,22 +55,22 @@ class SharedNumbers:
         self._told = b""
 
     def set(self, name: str, value: float) -> None:
-        """Say what a number of this worker is now."""
+        """Set a gauge of this worker."""
         self._own.set(name, value)
 
     def take(self, name: str, value: float) -> None:
-        """Put a value into a histogram of this worker."""
+        """Add a value to a histogram of this worker."""
         self._own.take(name, value)
 
     def render(self) -> bytes:
-        """Return the counts of all workers in the text format of Prometheus."""
+        """Return the metrics of all workers in the Prometheus text format."""
         families = list(self._own.families())
         self._tell(families)
         return render_merged(families, self._others())
 
     @contextlib.asynccontextmanager
     async def telling(self, refresh: Callable[[], None]) -> AsyncIterator[None]:
-        """Keep the others informed meanwhile; ``refresh`` brings the numbers up to date."""
+        """Write the metrics regularly in the meantime; ``refresh`` updates them first."""
         task = spawn(self._keep_telling(refresh))
         try:
             yield
@@ -86,7 +86,7 @@ class SharedNumbers:
             await asyncio.sleep(TELL_S)
 
     def _tell(self, families: list[Family]) -> None:
-        """Leave the numbers for the others, unless these have them; one that cannot still serves."""
+        """Write the metrics if they changed; a worker that cannot write them still serves."""
         told = encode_metrics(families)
         if told == self._told:
             return

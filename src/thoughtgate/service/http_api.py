@@ -1,9 +1,9 @@
-"""HTTP for the governance service: who is let in, and which question goes where.
+"""HTTP interface of the governance service: access checks and routing.
 
-Checked before a body is read: the Host header (a web page that rebinds its name to
-127.0.0.1 does not know our port by that name), the absence of an Origin (shims are not
-browsers), and the run's token in constant time. Everything that is not the service's own
-goes to the console, which has its own checks.
+Before a body is read, three things are checked: the Host header (against DNS rebinding from a
+web page), the absence of an Origin header (shims are not browsers), and the run's token,
+compared in constant time. Paths that are not the service's own go to the console, which has
+its own checks.
 """
 
 import hmac
@@ -27,7 +27,7 @@ _TEXT: Final = b"content-type: text/plain; version=0.0.4\r\n" + _PRIVATE
 
 
 class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault of the program
-    """The request is answered with this status."""
+    """Answer the request with this status."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault o
 
 
 class GovernanceHandler:
-    """The service's door: a handler for ``HttpServer``."""
+    """Handler for ``HttpServer`` that serves the shims of one run."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class GovernanceHandler:
         self.port = 0
 
     def opened(self, exchange: Exchange) -> None:
-        """Refuse whoever is not a shim of this run before its body is read."""
+        """Reject a client that is not a shim of this run, before its body is read."""
         path = _path(exchange)
         if not _is_ours(path):
             if self._console is not None:
@@ -64,7 +64,7 @@ class GovernanceHandler:
             _respond(exchange, refusal.status, {"error": str(refusal)})
 
     def completed(self, exchange: Exchange) -> None:
-        """Answer."""
+        """Answer a complete request."""
         path = _path(exchange)
         if _is_ours(path):
             self._answer(exchange, path)
@@ -74,7 +74,7 @@ class GovernanceHandler:
             _respond(exchange, 404, {"error": "there is nothing here"})
 
     def refused(self, exchange: Exchange, status: int) -> None:
-        """The request cannot be read."""
+        """Answer a request that cannot be parsed."""
         _respond(exchange, status, {"error": "the request cannot be read"})
 
     def _answer(self, exchange: Exchange, path: str) -> None:
@@ -132,7 +132,7 @@ class GovernanceHandler:
         }:
             raise Refused(421, "this is not the host you think it is")
         if b"origin" in headers or b"sec-fetch-site" in headers:
-            # Browsers send one or both with everything that a page does; shims send neither.
+            # Browsers send one or both of them with every request of a page; shims send neither.
             raise Refused(403, "web pages are not served here")
         if path == "/healthz":
             return
@@ -150,7 +150,7 @@ def _is_ours(path: str) -> bool:
 
 
 async def _later(exchange: Exchange, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
-    """Answer once there is something to say."""
+    """Answer when the result is available."""
     try:
         _respond(exchange, 200, await answer)
     except Exception as error:  # noqa: BLE001 - the edge of a request: a shim takes it for a denial
@@ -158,7 +158,7 @@ async def _later(exchange: Exchange, answer: Coroutine[Any, Any, dict[str, Any]]
 
 
 def _refuse(exchange: Exchange, error: Exception) -> None:
-    """Say what went wrong; a shim takes anything but an answer for a denial."""
+    """Answer with an error; a shim takes any reply that is not a verdict as a denial."""
     if isinstance(error, Refused):
         _respond(exchange, error.status, {"error": str(error)})
     elif isinstance(error, PeerError):
@@ -185,7 +185,7 @@ def _read(exchange: Exchange) -> dict[str, Any]:
 
 
 def _wait_of(exchange: Exchange) -> float:
-    """Return how long a caller is willing to wait for news."""
+    """Return how long the caller is willing to wait for news."""
     query = parse_qs(exchange.target.partition(b"?")[2].decode("latin-1"))
     try:
         wait_s = float(query.get("wait", ["0"])[0])

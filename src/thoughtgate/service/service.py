@@ -1,9 +1,9 @@
-"""The governance service: one policy, one approval queue and one record for all shims of a run.
+"""Governance service: one policy, one approval queue and one record for all shims of a run.
 
-Shims ask over HTTP on the loopback with the run's token. This module knows what is asked
-and answered; ``service.http_api`` knows HTTP. Everything runs on one event loop,
-so a governor is never used by two at once. The token opens the door; within, a session may
-speak of its own calls and of nobody else's.
+Shims send their requests over HTTP on the loopback interface, with the run's token. This
+module handles the requests; ``service.http_api`` handles HTTP. Everything runs on one event
+loop, so that a governor is never used concurrently. The token admits a shim to the service;
+after that, a session can act on its own calls only.
 """
 
 import asyncio
@@ -36,31 +36,31 @@ from thoughtgate.service.shim_session import (
 from thoughtgate.wire.methods import LISTINGS, named_by
 
 SETTLE_EVERY_S: Final = 0.1
-"""How often people's answers are looked for while calls are held."""
+"""Poll interval for decisions while calls are held."""
 
 STOPPED_S: Final = 5.0
-"""A service that did not look for so long was itself stopped (Ctrl-Z); no shim was silent then."""
+"""If no poll ran for this long, the service itself was stopped (Ctrl-Z), and no shim was silent."""
 
 MAX_WAIT_S: Final = 30.0
-"""How long a question about a held call may be kept open."""
+"""How long a request about a held call may be kept open (long polling)."""
 
 KEEP_RULINGS: Final = 10_000
-"""Outcomes kept for shims that have not fetched them."""
+"""Outcomes kept for shims that have not fetched them yet."""
 
 MAX_SESSIONS: Final = 1_000
 """Shims at once; an agent has dozens of servers at most."""
 
 MAX_BATCH: Final = 10_000
-"""Events in one request; a shim sends five hundred."""
+"""Events in one request; a shim sends at most five hundred."""
 
 MAX_REASON: Final = 200
 
 POLL_MS: Final = 1000
-"""Pace of a caller that polls; one that waits in the question needs none."""
+"""Suggested interval for a caller that polls; a caller that uses long polling needs none."""
 
 
 class Governance:
-    """Answers shims."""
+    """Handles the requests of all shims of a run."""
 
     def __init__(self, governor: Governor, settings: Settings, withheld: frozenset[str]) -> None:
         self.governor = governor
@@ -68,10 +68,10 @@ class Governance:
         self.shutting_down = False
         self.sessions: dict[str, ShimSession] = {}
         self._by_name: dict[str, str] = {}
-        """Sessions of callers that said no hello, by the server that they speak for."""
+        """Sessions of callers that opened none, by the name of their server."""
         self._withheld = sorted(withheld)
         self._held: dict[str, str] = {}
-        """Calls that wait for people, with the session of each."""
+        """Calls that wait for a person, with the session of each."""
         self._rulings: dict[str, Ruling] = {}
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
@@ -79,14 +79,14 @@ class Governance:
         self._principal = principal_of(governor.run)
 
     def heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A shim lives: a new one, a known one, or one that says goodbye."""
+        """Handle a heartbeat: of a new shim, of a known one, or of one that says goodbye."""
         server = string_of(body, "server_id")
         if body.get("hello") is True:
             return self._welcome(server, known_process(body.get("pid")))
         ident = body.get("session_id", self._by_name.get(server))
         session = self.sessions.get(ident) if isinstance(ident, str) else None
         if session is None:
-            # One that was taken for lost has no server any more; it must not sit there for ever.
+            # A shim that was declared lost has no server any more, so it must be told to stop.
             return {"shutdown": self.shutting_down or ident is not None}
         session.seen_at = monotonic()
         if body.get("bye") is True:
@@ -97,6 +97,7 @@ class Governance:
         """Judge a request, or screen a list."""
         session = self._session_of(body)
         if self.shutting_down:
+            # No call may start now: its end could no longer be recorded.
             return {"decision": "deny", "kind": "service_unavailable", "shutdown": True}
         method = string_of(body, "method")
         params = body.get("params")
@@ -107,7 +108,7 @@ class Governance:
         return self._judge(session, method, params, body)
 
     async def task(self, call_id: str, wait_s: float) -> dict[str, Any] | None:
-        """Return how a held call stands, waiting a while for news; None when it is unknown."""
+        """Return the state of a held call, waiting for news; None if the call is unknown."""
         deadline = monotonic() + min(wait_s, MAX_WAIT_S)
         async with self._news:
             while call_id in self._held:
@@ -116,13 +117,14 @@ class Governance:
                     return {"task_id": call_id, "status": "pending", "shutdown": False}
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
+        # Removed when fetched: a ruling is given out once, so that a call cannot run twice.
         ruling = self._rulings.pop(call_id, None)
         if ruling is None:
             return None
         return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
 
     async def tasks(self, body: dict[str, Any], wait_s: float) -> dict[str, Any]:
-        """Carry out what a shim says of tasks, and tell it what its session must know."""
+        """Carry out a shim's command about tasks, and return the events for its session."""
         session = self._session_of(body)
         self._tell(self._task_command(session, body))
         deadline = monotonic() + min(wait_s, MAX_WAIT_S)
@@ -135,32 +137,32 @@ class Governance:
         return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
 
     def events(self, body: dict[str, Any]) -> None:
-        """Put on record what a shim saw.
+        """Record the events that a shim reports.
 
         Raises:
-            RecordError: it cannot be written.
+            RecordError: the record cannot be written.
         """
         session = self._session_of(body)
         told = body.get("records")
         if not isinstance(told, list) or len(told) > MAX_BATCH:
             raise PeerError("invalid_params", "records must be a list, and not too long")
         at = now()
-        # All of them are checked before the first counts.
+        # Validate all of them first: a batch is recorded as a whole or not at all.
         records = [read_record(item, session.server, session.id, at) for item in told]
         for record in records:
             self._note(session, record)
         self.governor.flush()
 
     def mask(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the secrets out of a server's answer."""
-        self._session_of(body)
+        """Mask the secrets in a server's answer."""
+        self._session_of(body)  # refuses a session that is unknown or lost
         said = body.get("body")
         if not isinstance(said, dict):
             raise PeerError("invalid_params", "body must be an object")
         return {"body": self.governor.mask(said)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
-        """Nobody waits for a held call any more."""
+        """Withdraw the approval request of a held call that its caller no longer waits for."""
         session = self._session_of(body)
         call_id = string_of(body, "task_id")
         if self._held.get(call_id) == session.id:
@@ -169,7 +171,7 @@ class Governance:
             self.governor.flush_quietly()
 
     def answered(self, body: dict[str, Any]) -> None:
-        """The person in front of the agent has answered about a held call."""
+        """Store the answer that a person gave to the agent's own prompt about a held call."""
         session = self._session_of(body)
         call_id, approve = string_of(body, "task_id"), body.get("approve")
         if self._held.get(call_id) == session.id and isinstance(approve, bool):
@@ -177,7 +179,7 @@ class Governance:
             self.governor.person_answered(PersonAnswered(call_id, approve, reason, now()))
 
     async def settle(self) -> None:
-        """Look once for what people have decided, and wake whoever waits for it."""
+        """Poll once for new decisions, and wake the requests that wait for them."""
         self._tell(self.governor.tasks.tick(now()))
         if not self._held:
             return
@@ -193,7 +195,7 @@ class Governance:
             self._news.notify_all()
 
     async def watch(self) -> None:
-        """Run until cancelled: people's answers, and shims that vanished."""
+        """Poll for decisions and detect lost shims, until cancelled."""
         turned_at = monotonic()
         while True:
             await asyncio.sleep(SETTLE_EVERY_S)
@@ -207,11 +209,11 @@ class Governance:
                     self._lose(session)
 
     def adopt(self, settings: Settings) -> None:
-        """Welcome shims by other settings from now on."""
+        """Use other settings for the shims that connect from now on."""
         self.settings = settings
 
     async def shut_down(self) -> None:
-        """Withdraw what people were asked, and tell every shim, when it next asks, to stop."""
+        """Withdraw all approval requests, and tell every shim to stop when it next sends a request."""
         self.shutting_down = True
         reason = STOPPING
         for call_id in self._held:
@@ -224,11 +226,11 @@ class Governance:
             self._news.notify_all()
 
     async def all_gone(self) -> None:
-        """Return when no shim is left."""
+        """Return when no shim is connected."""
         await self._empty.wait()
 
     def end_leftovers(self) -> None:
-        """End the servers of shims that never said goodbye."""
+        """Kill the servers of shims that never said goodbye."""
         for session in list(self.sessions.values()):
             self._lose(session)
 
@@ -277,7 +279,7 @@ class Governance:
         return session
 
     def _session_of(self, body: dict[str, Any]) -> ShimSession:
-        """Return who asks; a caller that names no session gets one by its server's name."""
+        """Return the session of a request; a caller that names none gets one per server name."""
         server = string_of(body, "server_id")
         ident = body.get("session_id", self._by_name.get(server))
         if ident is None:
@@ -289,12 +291,12 @@ class Governance:
         return session
 
     def _lose(self, session: ShimSession) -> None:
-        """A shim is gone without a word: its server must not outlive it."""
+        """Declare a shim lost and kill its server, which must not outlive it."""
         session.end_server()
         self._part(session)
 
     def _part(self, session: ShimSession) -> None:
-        """A shim has left: whatever it had open has an end."""
+        """Remove a shim's session, and record an end for every call that it had open."""
         self.sessions.pop(session.id, None)
         if self._by_name.get(session.server) == session.id:
             del self._by_name[session.server]
@@ -348,7 +350,7 @@ class Governance:
         return self._answer(ruling, named[0].name)
 
     def _recorded(self, ruling: Ruling) -> Ruling:
-        """A verdict counts only once it is on record."""
+        """Flush the record and return the ruling; a ruling that cannot be recorded becomes a denial."""
         try:
             self.governor.flush()
         except RecordError:
@@ -399,13 +401,13 @@ class Governance:
         return {"decision": "forward", "hidden": sorted(hidden), "shutdown": self.shutting_down}
 
     def _note(self, session: ShimSession, record: Record) -> None:
-        """Put one event on record, and learn from it which calls are open and where the server is."""
+        """Record an event, and update the session's open calls and its server's process group."""
         if record.type == SERVER_STARTED:
             session.follow_server(record.body.get("server"))
         elif record.type == CALL_END:
             ended = session.open_calls.pop(record.body["call"]["call_id"], None)
             if ended is None:
-                # Ended already when its shim was taken for lost, or not this session's to end.
+                # Either the call ended when its shim was declared lost, or it belongs to another session.
                 return
         self.governor.note(record)
 

@@ -1,8 +1,8 @@
-"""What the governance service knows of one shim, and whether it still lives.
+"""The governance service's state for one shim, and whether the shim is still alive.
 
-A shim says hello with its process id. That number is believed only if it names a living
-process at that moment: a shim in a sandbox counts its own processes, and ours must not be
-mistaken for them. The same holds for the process group of its server.
+A shim sends its process id when it connects. The id is used only if it names a living process
+at that moment: a shim in a container has process ids of another namespace, which must not be
+mistaken for ours. The same holds for the process group of its server.
 """
 
 import contextlib
@@ -31,34 +31,34 @@ from thoughtgate.stores.process_owner import name_of
 from thoughtgate.wire.replies import MESSAGES
 
 LOST_AFTER_S: Final = 15.0
-"""A shim whose process is not known is gone after the silence of three heartbeats."""
+"""A shim with an unknown process is declared lost after three missed heartbeats."""
 
 MAX_OPEN_CALLS: Final = 100_000
-"""Calls of one shim without an end: as many as a session may have open requests."""
+"""Open calls of one shim: as many as a session may have open requests."""
 
 MAX_SKEW_S: Final = 86_400.0
-"""How old an event may be that a shim hands over: a night with the lid closed."""
+"""How old a reported event may be: a night with the laptop's lid closed."""
 
 _REPORTED: Final = frozenset({MESSAGE, FRAME_REFUSED, CALL_END, SERVER_STARTED, SERVER_EXITED})
-"""The types of event that only a shim can see; everything else the service records itself."""
+"""Event types that only a shim can observe; the service records all others itself."""
 
 _PARTS: Final = 3
-"""A record on the way to the service: type, time, body."""
+"""Length of a reported event: type, time, body."""
 
 
 class UnfinishedCall(NamedTuple):
-    """A call that was judged and whose end the shim has not told."""
+    """A call that was judged and whose end the shim has not reported."""
 
     tool: str
     refused: str = ""
-    """The kind of error when the verdict was a refusal: then no server has seen the call."""
+    """The kind of error if the call was refused; the server has not seen it then."""
 
     def end(
         self, call_id: str, session: "ShimSession", at: float, *, unsent: bool = False
     ) -> Record:
-        """Return the end of a call whose shim left without a word of it.
+        """Return the end of a call whose shim left without reporting it.
 
-        ``unsent`` says that the shim had not heard yet that the call may be made.
+        ``unsent`` says that the shim had not yet learned that the call was allowed.
         """
         kind = self.refused or "service_unavailable"
         error = {
@@ -81,39 +81,39 @@ class UnfinishedCall(NamedTuple):
 
 @dataclass(slots=True)
 class ShimSession:
-    """One shim, from its hello to its goodbye."""
+    """One shim, from its first heartbeat to its goodbye."""
 
     id: str
     server: str
     seen_at: float
     pid: int = 0
-    """Its process; 0 when that is not known."""
+    """Its process id; 0 if unknown."""
     group: int = 0
-    """Process group of its server, once it has told."""
+    """Process group of its server, once reported."""
     open_calls: dict[str, UnfinishedCall] = field(default_factory=dict)
-    """Calls without an end."""
+    """Calls that have not ended."""
     told: list[Event] = field(default_factory=list)
-    """What its session must know of tasks and was not yet told."""
+    """Task events that its session has not received yet."""
 
     @property
     def owner(self) -> str:
-        """In whose name people are asked for it: its question ends with its process."""
+        """The owner of its approval requests: they end with the shim's process."""
         return name_of(self.pid) if self.pid else ""
 
     def is_gone(self, at: float) -> bool:
-        """Tell whether the shim has ended without a word. One that is stopped is not gone."""
+        """Tell whether the shim has exited without a goodbye. A stopped process (Ctrl-Z) has not."""
         if self.pid:
             return has_ended(self.pid)
         return self.seen_at < at - LOST_AFTER_S
 
     def follow_server(self, facts: Any) -> None:
-        """Note the group of the server that the shim has started."""
+        """Store the process group of the server that the shim has started."""
         pid = facts.get("pid") if isinstance(facts, dict) else None
         if isinstance(pid, int) and pid > 1 and self.pid and is_child(pid, self.pid):
             self.group = pid
 
     def end_server(self) -> None:
-        """Kill what is left of the server of a shim that could not do it itself."""
+        """Kill what is left of a server whose shim could not stop it."""
         if self.group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.group, signal.SIGKILL)
@@ -121,14 +121,14 @@ class ShimSession:
 
 
 def known_process(pid: Any) -> int:
-    """Return a process id that a shim told, or 0 when no such process is to be seen here."""
+    """Return a reported process id, or 0 if no such process is visible here."""
     if not isinstance(pid, int) or pid <= 1 or has_ended(pid):
         return 0
     return pid
 
 
 def is_child(pid: int, parent: int) -> bool:
-    """Tell whether a process leads a group and, where the system says so, is a child of another."""
+    """Tell whether a process leads its group and, if the system can tell, is a child of ``parent``."""
     try:
         if os.getpgid(pid) != pid:
             return False
@@ -136,16 +136,16 @@ def is_child(pid: int, parent: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        # No /proc here: the group is all there is to go by.
+        # Without /proc only the process group can be checked.
         return True
     return facts.rpartition(")")[2].split()[1] == str(parent)
 
 
 def read_record(item: Any, server: str, session: str, at: float) -> Record:
-    """Return an event that a shim hands over.
+    """Parse an event that a shim reports.
 
     Raises:
-        PeerError: a shim does not say such things.
+        PeerError: a shim does not report such events.
     """
     if not isinstance(item, list) or len(item) != _PARTS:
         wrong("a record is a list of type, time and body")
@@ -167,7 +167,7 @@ def string_of(body: dict[str, Any], key: str) -> str:
     """Return a member of a request that must be a string.
 
     Raises:
-        PeerError: it is not.
+        PeerError: it is not a string.
     """
     value = body.get(key)
     if not isinstance(value, str):
@@ -176,5 +176,5 @@ def string_of(body: dict[str, Any], key: str) -> str:
 
 
 def wrong(text: str) -> NoReturn:
-    """Refuse what a shim says."""
+    """Reject a request of a shim."""
     raise PeerError("invalid_params", text)

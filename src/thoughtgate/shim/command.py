@@ -18,7 +18,7 @@ from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 
 
 class Options(NamedTuple):
-    """What the command line says."""
+    """The options on the command line."""
 
     command: tuple[str, ...]
     server: str = ""
@@ -94,7 +94,7 @@ def run_shim(arguments: list[str], usage: str) -> int:
 
 
 def _fill_descriptors() -> None:
-    """Open what the agent left closed, or the next file to be opened would become our stdout."""
+    """Open descriptors that the agent left closed, or the next opened file would become our stdout."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

@@ -1,8 +1,8 @@
-"""The shim that asks: every question goes to the governance service of the run.
+"""Service authority: asks the governance service of the run for every verdict.
 
-The service judges, asks people and keeps the record; what this side must never do is
-forward a call that the service did not allow. No answer, a late answer or a strange one
-is a denial (in the development profile: forwarded, with a word on stderr).
+The service judges, requests approvals and keeps the record. The shim must never forward a
+call that the service did not allow: a missing, late or invalid reply counts as a denial. In
+the development profile the call is forwarded, with a message on stderr.
 """
 
 import json
@@ -48,48 +48,48 @@ if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
 
 TASK_POLL_S: Final = 5.0
-"""From a question about a held call to giving up on its answer (F-016b)."""
+"""Timeout of a request about a held call (F-016b)."""
 
 TASK_WAIT_S: Final = 4
-"""How long the service may keep such a question open; below what the question may take."""
+"""How long the service may keep such a request open; shorter than its timeout."""
 
 HEARTBEAT_S: Final = 5.0
 
 LOOK_EVERY_S: Final = 0.05
-"""How often deadlines are looked at, however busy the line is."""
+"""How often timeouts are checked, even under load."""
 
 STOPPED_S: Final = 2 * HEARTBEAT_S
-"""A shim whose loop did not turn for so long was itself stopped (Ctrl-Z); no answer was late."""
+"""If the loop did not run for this long, the shim itself was stopped (Ctrl-Z) and no reply is late."""
 
 GOODBYE_S: Final = 1.0
-"""How long a stopping shim tries to hand over its last events."""
+"""How long a stopping shim tries to deliver its last events."""
 
 MAX_QUEUED: Final = 20_000
-"""Events that may wait for the service; beyond it, ungated messages are no longer told."""
+"""Events queued for the service; beyond this, events of ungated messages are dropped."""
 
 BATCH: Final = 500
 
 HAND_OVER_S: Final = 0.025
-"""Pace of handing events over: under load one request carries many; alone, none waits longer."""
+"""Interval between two deliveries of events: under load one request carries many of them."""
 
 GONE: Final = "the governance service is gone"
 
 NOT_RECORDED: Final = 503
-"""The service's answer to events that it could not write."""
+"""The service's status for events that it could not write."""
 
 UNRECORDED: Final = "record"
-"""The gate that the service names when it refuses a call because it could not write its verdict."""
+"""The gate that the service names if it refuses a call because its verdict cannot be recorded."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class ServiceAuthority:
-    """Asks the governance service."""
+    """Judges by asking the governance service."""
 
     def __init__(self, run: RunFile, server: str, session: str) -> None:
         self.stop_reason = ""
         self.log: Log | None = None
-        """Where words are JSON lines; None where they are for people."""
+        """Where messages go as JSON lines; None for plain text."""
         self._run = run
         self._server = server
         self._session = session
@@ -101,20 +101,20 @@ class ServiceAuthority:
         self._held: dict[str, tuple[Link, RequestId]] = {}
         self._tasked: set[str] = set()
         self._prompts: dict[str, str] = {}
-        """What the agent's own prompt may ask about calls that are about to be held."""
+        """Texts of the agent's own prompts about calls that are about to be held."""
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
         self._late: list[Event] = []
-        """What the session is told in the loop's next turn."""
+        """Events that the session receives in the next iteration of the loop."""
         self._handed_at = 0.0
         self._recording = True
-        """False while the service cannot write the record: nothing is sent on then."""
+        """False while the service cannot write the record: then nothing is forwarded."""
         self._look_at = 0.0
         self._turned_at = self._next_pulse = monotonic()
 
     @property
     def interval_s(self) -> float:
-        """Often enough for the heartbeat and for overdue answers."""
+        """How long the loop may wait, so that heartbeats and timeouts are on time."""
         if self._late:
             return 0.0
         if self._queue and self._events.is_idle:
@@ -124,11 +124,11 @@ class ServiceAuthority:
         return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
 
     def read(self, line: bytes) -> Message | Fault:
-        """Read a frame; what reads faster would be too large for this shim."""
+        """Parse a frame with the small reader: the fast one would cost the shim too much memory."""
         return read_frame(line)
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
-        """Ask for a verdict."""
+        """Request a verdict; it arrives as an event."""
         del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
@@ -153,7 +153,7 @@ class ServiceAuthority:
         raise AssertionError((driver, command))
 
     def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
-        """Ask what a list must hide."""
+        """Request which entries of a list to hide."""
         del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
@@ -173,7 +173,7 @@ class ServiceAuthority:
         return None
 
     def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
-        """Have the secrets taken out of an answer."""
+        """Have the secrets in an answer masked."""
         del driver
 
         def answer(status: int, body: bytes) -> list[Event]:
@@ -190,7 +190,7 @@ class ServiceAuthority:
         return None
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
-        """People are being asked already; wait for what they say."""
+        """Wait for the decision: the service has sent the approval request with its verdict."""
         del driver
         link = self._link()
         self._held[command.call_id] = (link, command.key)
@@ -202,7 +202,7 @@ class ServiceAuthority:
         return events + self._say_of_tasks(command)
 
     def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
-        """Hand the answer of the person in front of the agent to the service."""
+        """Send the service the answer that a person gave to the agent's own prompt."""
         del driver
         told = {
             "server_id": self._server,
@@ -214,24 +214,24 @@ class ServiceAuthority:
         self._post("/governance/answer", told, _heed_nothing, EVALUATE_S)
 
     def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
-        """Ask the service's table of tasks."""
+        """Forward a request about tasks to the service's task table."""
         del driver
         self._unanswered.add(command.key)
         return self._say_of_tasks(command)
 
     def end_task(self, driver: SessionDriver, command: EndTask) -> None:
-        """Tell the service what became of a task."""
+        """Report the result of a task to the service."""
         del driver
         self._tasked.discard(command.call_id)
         self._late += self._say_of_tasks(command)
 
     def promises(self, server: str, principal: str) -> Promises | None:
-        """The session keeps its own: the shim lives as long as the session."""
+        """Return None: the session keeps its own states, because the shim lives as long as it does."""
         del server, principal
         return None
 
     def withdraw(self, driver: SessionDriver, command: Withdraw, at: float) -> None:
-        """Tell the service that nobody waits any more."""
+        """Tell the service that a held call's caller no longer waits."""
         del driver, at
         held = self._held.pop(command.call_id, None)
         if held is not None:
@@ -256,19 +256,19 @@ class ServiceAuthority:
             self._queue.append(record)
 
     def flush(self) -> bool:
-        """Verdicts are on record before they are given; the rest is told in batches."""
+        """Tell whether frames may be sent; the service records verdicts before it returns them."""
         return self._recording and not self.stop_reason
 
     def rest(self) -> None:
-        """Hand events over, now that nobody waits for this turn any more."""
+        """Deliver queued events, after this iteration's frames have been sent."""
         self._hand_over()
 
     def descriptors(self) -> dict[int, int]:
-        """Every connection that is open."""
+        """Return the descriptors of all open connections."""
         return {link.descriptor: link.mask for link in self._links() if link.descriptor >= 0}
 
     def ready(self, descriptor: int, mask: int, at: float) -> list[Event]:
-        """One of the connections has something."""
+        """Read from or write to a connection that is ready."""
         del at
         for link in self._links():
             if link.descriptor == descriptor:
@@ -276,7 +276,7 @@ class ServiceAuthority:
         return []
 
     def tick(self, at: float) -> list[Event]:
-        """Heartbeat and overdue answers."""
+        """Send heartbeats and expire overdue requests."""
         del at
         moment = monotonic()
         late, self._late = self._late, []
@@ -290,7 +290,7 @@ class ServiceAuthority:
                 link.extend(stopped_s)
             events += link.expire(moment)
         if self._pulse.descriptor < 0:
-            # The service closed the connection: it is gone, or it will say that it is not.
+            # The service closed the connection: a heartbeat finds out whether it still runs.
             self._next_pulse = moment
         if moment >= self._next_pulse and self._pulse.is_idle:
             self._next_pulse = moment + HEARTBEAT_S
@@ -302,7 +302,7 @@ class ServiceAuthority:
         return events
 
     def finish(self, status: str, at: float) -> None:
-        """Hand over what is left, and say goodbye; the service may already be gone."""
+        """Deliver the remaining events and say goodbye; the service may already have exited."""
         deadline = time.monotonic() + GOODBYE_S
         while (self._queue or not self._events.is_idle) and time.monotonic() < deadline:
             self._hand_over(at_once=True)
@@ -323,7 +323,7 @@ class ServiceAuthority:
         self.close()
 
     def close(self) -> None:
-        """Close every connection without a word."""
+        """Close every connection without a goodbye."""
         for link in self._links():
             link.close()
 
@@ -339,7 +339,7 @@ class ServiceAuthority:
         return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
 
     def _post(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> None:
-        """Ask; an answer that is there at once, such as that nobody listens, is told next turn."""
+        """Send a request; events of a failure at once are fed in the loop's next iteration."""
         self._late += self._ask(path, body, answer, timeout_s)
 
     def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
@@ -355,7 +355,7 @@ class ServiceAuthority:
     def _verdict(self, reply: dict[str, Any] | None, command: JudgeCall | None = None) -> Verdict:
         decision = reply.get("decision") if reply is not None else None
         if not self._recording:
-            # Word of the last events may be older than this.
+            # The reply to the last events may be older than this.
             self._recording = _is_recorded(reply)
         if reply is not None and decision == "forward":
             if outcome := _text(reply, "outcome"):
@@ -378,12 +378,14 @@ class ServiceAuthority:
             return Verdict(
                 DENY,
                 _text(reply, "gate"),
+                # A newer service may send a kind that this shim does not know.
                 kind if kind in KINDS else "governance_denied",
                 retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
             )
         return self._no_answer(command)
 
     def _no_answer(self, command: JudgeCall | None) -> Verdict:
+        # F-016b: without a reply from the service, production denies.
         if self._enforce:
             return Verdict(DENY, "governance", "service_unavailable")
         words = "the governance service did not answer"
@@ -392,7 +394,7 @@ class ServiceAuthority:
         return Verdict(FORWARD, "governance", enforced=False)
 
     def _would(self, outcome: str, words: str, command: JudgeCall | None, **facts: str) -> None:
-        """Say what the production profile would have refused, as the config wants it said."""
+        """Report what the production profile would have refused, in the configured log format."""
         if self.log is None:
             _complain(f"{outcome}: {words}")
             return
@@ -427,7 +429,7 @@ class ServiceAuthority:
         return self._ask("/governance/tasks", body, self._told, EVALUATE_S)
 
     def _listen(self, moment: float) -> list[Event]:
-        """While somebody waits for a task, have the service tell the news of it."""
+        """While a task is pending, keep a request open for the service's news about it."""
         if not (self._tasked or self._unanswered) or not self._news.is_idle:
             return []
         body = _body({"server_id": self._server, "session_id": self._session})
@@ -509,17 +511,17 @@ class ServiceAuthority:
 def connect(
     server: str, key: str, endpoint: str, environ: Mapping[str, str]
 ) -> tuple[ServiceAuthority, SessionSettings, list[str]]:
-    """Find the service, wait until it is there, and open a session with it.
+    """Find the service, wait until it is ready, and open a session with it.
 
     Also returns the names of the variables that the server must not see.
 
     Raises:
-        UsageError: the run file or the endpoint makes no sense.
+        UsageError: the run file or the endpoint is invalid.
         PeerGone: the service does not answer.
     """
     run = find_run(key, endpoint, environ)
     reply = greet(run, server)
-    # The service knows best: a run file may be older than what it says.
+    # The service's reply takes precedence: the run file may be out of date.
     run = run._replace(profile=_text(reply, "profile") or PRODUCTION)
     session = _text(reply, "session_id")
     timeout_s = reply.get("timeout_s")
@@ -538,34 +540,34 @@ def connect(
 
 
 def _open_log(reply: dict[str, Any]) -> "Log | None":
-    """Return the log that the config wants; None for words to people."""
+    """Return the configured log; None for plain text."""
     if _text(reply, "log_format") != "json":
         return None
-    from thoughtgate.telemetry.logs import INFO, JSON, Log  # only who asks for it pays for it
+    from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
 
     return Log("shim", level=_text(reply, "log_level") or INFO, form=JSON)
 
 
 def _body(value: dict[str, Any]) -> bytes:
-    """Return a request's body; strings from argv or a frame may hold what is no character."""
+    """Return a request's body; strings from argv or a frame may hold lone surrogates."""
     return _encode(value).encode("utf-8", "surrogatepass")
 
 
 def _complain(text: str) -> None:
-    """Tell the person behind the agent; imported late, for the shim imports this module."""
+    """Write a message to the agent's user; imported late because of an import cycle."""
     from thoughtgate.gate.poll_loop import complain
 
     complain(text)
 
 
 def _heed_nothing(status: int, body: bytes) -> list[Event]:
-    """For what is said without waiting for an answer."""
+    """Ignore the reply."""
     del status, body
     return []
 
 
 def _is_recorded(reply: dict[str, Any] | None) -> bool:
-    """Tell whether a verdict is on the record, which the service can then write."""
+    """Tell whether the service could record its verdict."""
     return bool(_text(reply, "call_id")) and _text(reply, "gate") != UNRECORDED
 
 

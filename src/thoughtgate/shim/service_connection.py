@@ -1,8 +1,8 @@
-"""A kept-open HTTP/1.1 connection to the governance service, for a poll loop.
+"""Persistent HTTP/1.1 connection to the governance service, for a poll loop.
 
-By hand because ``http.client`` costs a shim seven megabytes: requests are written
-back to back, answers come in order, each with a Content-Length, and anything else is
-a broken link. Whoever asked is always told: with the answer, or that there is none.
+Written by hand because ``http.client`` costs a shim seven megabytes. Requests are pipelined;
+replies arrive in order, each with a Content-Length, and anything else breaks the connection.
+Every request gets a reply or a failure.
 """
 
 import _socket
@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 from thoughtgate.core.events import Event
 
 MAX_REPLY: Final = 16 * 1024 * 1024
-"""A reply names hidden entries of a list at most, and a list has at most ten MiB."""
+"""A reply names at most the hidden entries of a list, and a list has at most ten MiB."""
 
 _READ: Final = 65536
 
 Answer = Callable[[int, bytes], list[Event]]
-"""Takes the status and the body of a reply; status 0 means that there is none."""
+"""Handles the status and body of a reply; status 0 means that there is none."""
 
 
 class _Sent(NamedTuple):
@@ -29,7 +29,7 @@ class _Sent(NamedTuple):
 
 
 class Link:
-    """One connection. Opened when first used, and again after it broke."""
+    """One connection. It is opened on first use, and again after a failure."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
         self._address = (host, port)
@@ -44,7 +44,7 @@ class Link:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is under way."""
+        """Whether no request is open."""
         return not self._sent
 
     @property
@@ -54,13 +54,13 @@ class Link:
 
     @property
     def mask(self) -> int:
-        """What to poll for."""
+        """The events to poll for."""
         return select.POLLIN | (select.POLLOUT if self._out else 0)
 
     def request(
         self, method: str, path: str, body: bytes, answer: Answer, deadline: float
     ) -> list[Event]:
-        """Send a request; return events only if that fails at once."""
+        """Send a request; return events only if it fails at once."""
         self._sent.append(_Sent(answer, deadline))
         line = f"{method} {path} HTTP/1.1\r\n".encode()
         self._out += b"%b%bContent-Length: %d\r\n\r\n" % (line, self._head, len(body))
@@ -70,7 +70,7 @@ class Link:
         return self.push()
 
     def push(self) -> list[Event]:
-        """Write what can be written."""
+        """Write as much as the socket accepts."""
         if self._socket is None:
             return self.fail()
         try:
@@ -87,7 +87,7 @@ class Link:
         return []
 
     def ready(self, mask: int) -> list[Event]:
-        """The poll says that something can be done."""
+        """Handle the events that the poll reported."""
         events: list[Event] = []
         if mask & select.POLLOUT:
             events += self.push()
@@ -96,15 +96,15 @@ class Link:
         return events
 
     def expire(self, at: float) -> list[Event]:
-        """Give up on a connection whose oldest request is overdue."""
+        """Close a connection whose oldest request is overdue."""
         return self.fail() if self._sent and self._sent[0].deadline < at else []
 
     def extend(self, by_s: float) -> None:
-        """Give everything under way more time, as after a stop in which nobody could answer."""
+        """Extend all timeouts, as after a stop (Ctrl-Z) during which no reply could be read."""
         self._sent = deque(sent._replace(deadline=sent.deadline + by_s) for sent in self._sent)
 
     def fail(self) -> list[Event]:
-        """Close the connection and tell everybody who waits that there is no answer."""
+        """Close the connection and fail every open request."""
         self.close()
         sent, self._sent = self._sent, deque()
         events: list[Event] = []
@@ -113,7 +113,7 @@ class Link:
         return events
 
     def close(self) -> None:
-        """Close the connection without a word."""
+        """Close the connection without failing its requests."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -155,7 +155,7 @@ class Link:
 
 
 def parse_reply(data: bytearray) -> tuple[int, bytes, int] | None:
-    """Return (status, body, bytes used), None while incomplete, status -1 when it makes no sense."""
+    """Return (status, body, bytes used); None if incomplete; status -1 if invalid."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return (-1, b"", 0) if len(data) > _READ else None

@@ -1,7 +1,7 @@
 """How a shim finds the governance service of its run and opens a session with it.
 
-Small on purpose: every shim that asks a service loads it. What is asked afterwards is
-``shim.service_authority``'s business.
+Kept small because every shim under ``wrap`` loads it. Later requests are made by
+``shim.service_authority``.
 """
 
 import json
@@ -19,12 +19,12 @@ from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.shim.service_connection import Link
 
 EVALUATE_S: Final = 2.0
-"""From a question to giving up on its answer (F-016b)."""
+"""Timeout of a request for a verdict (F-016b)."""
 
 FIRST_WAIT_S: Final = 0.05
 LONGEST_WAIT_S: Final = 2.0
 ATTEMPTS: Final = 20
-"""How a service that is not there yet is waited for (F-016a)."""
+"""Attempts to reach a service that is still starting (F-016a)."""
 
 SUCCESS: Final = 200
 
@@ -32,10 +32,10 @@ TOKEN_VARIABLE: Final = "THOUGHTGATE_GOVERNANCE_TOKEN"  # noqa: S105 - the name,
 
 
 def find_run(key: str, endpoint: str, environ: Mapping[str, str]) -> RunFile:
-    """Return where the service is: by its address if one is given, else by the run's file.
+    """Return where the service is: the given endpoint, else the address in the run file.
 
     Raises:
-        UsageError: the run file or the endpoint makes no sense.
+        UsageError: the run file or the endpoint is invalid.
     """
     if not endpoint:
         return read_run_file(run_path(key, environ))
@@ -49,7 +49,7 @@ def find_run(key: str, endpoint: str, environ: Mapping[str, str]) -> RunFile:
 
 
 def greet(run: RunFile, server: str) -> dict[str, Any]:
-    """Wait until the service is healthy, for it may still be starting, then say hello.
+    """Wait until the service is healthy, because it may still be starting, then open a session.
 
     Raises:
         PeerGone: the service does not answer, or its process has ended.
@@ -72,7 +72,7 @@ def greet(run: RunFile, server: str) -> dict[str, Any]:
 
 
 def exchange(run: RunFile, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-    """Send one request and wait for its answer; status 0 when there is none."""
+    """Send one request and wait for its reply; status 0 if there is none."""
     said: list[tuple[int, bytes]] = []
 
     def answer(status: int, reply: bytes) -> list[Event]:
@@ -89,7 +89,7 @@ def exchange(run: RunFile, method: str, path: str, body: bytes) -> tuple[int, by
 
 
 def wait_on(link: Link, deadline: float) -> None:
-    """Serve one connection until something comes of it, or the time is up."""
+    """Drive one connection until it has an event or the deadline passes."""
     if link.descriptor < 0:
         link.fail()
         return
@@ -100,7 +100,7 @@ def wait_on(link: Link, deadline: float) -> None:
 
 
 def read_object(status: int, body: bytes) -> dict[str, Any] | None:
-    """Return what a successful answer says; None for everything else."""
+    """Return the JSON object of a successful reply; None for everything else."""
     if status != SUCCESS:
         return None
     try:

@@ -1,6 +1,6 @@
-"""A shim that judges by itself: its config, its record, its approval queue.
+"""Standalone shim: judges in its own process, with its own config, record and approval queue.
 
-Loaded only then; a shim that asks a governance service never pays for this.
+Imported only in that case; a shim that uses a governance service does not pay for it.
 """
 
 from collections.abc import Iterable
@@ -23,15 +23,15 @@ from thoughtgate.process.memory import settle_memory
 
 
 class ShimOptions(Protocol):
-    """What this module reads of the command line."""
+    """The options that this module needs."""
 
     @property
     def config(self) -> str:
-        """The config file; empty for the usual places."""
+        """The config file; empty for the default locations."""
 
     @property
     def profile(self) -> str:
-        """The profile; empty for the config's."""
+        """The profile; empty for the config's profile."""
 
     @property
     def audit(self) -> str:
@@ -41,10 +41,10 @@ class ShimOptions(Protocol):
 def govern_locally(
     server: str, options: ShimOptions, environ: dict[str, str]
 ) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
-    """Load the config and open the run; also return the principal, and variables to withhold.
+    """Load the config and start the run; also return the principal and the variables to withhold.
 
     Raises:
-        ConfigError: the config is wrong; nothing was started.
+        ConfigError: the config is invalid; nothing was started.
         UsageError: the record would go to stdout.
         RecordError: the record cannot be written.
     """

@@ -1,1 +1,1 @@
-"""What runs and what happened, read for people."""
+"""Status of the running gates and the recorded calls, for the CLI, the console and the TUI."""

@@ -1,7 +1,7 @@
-"""What the console does with approvals and grants, in the name of one person.
+"""Operations of the console on approvals and grants, for one reviewer.
 
-Reads and answers through the shared store like every other channel; each method is a few
-short SQLite statements. How it looks in a browser is the web package's business.
+Reads and votes through the shared store like every other channel; each method runs a few short
+SQLite statements. The web package renders the results.
 """
 
 import contextlib
@@ -17,49 +17,49 @@ from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore
 
 LOOK_BACK: Final = 400
-"""Changes among which answered questions are looked for; each question has two or three."""
+"""Number of recent changes that are searched for closed requests; each request has two or three."""
 
 
 class ApprovalActions:
-    """Pending questions, answered ones and grants."""
+    """Pending and closed approval requests, and grants."""
 
     def __init__(
         self, store: ApprovalStore, by: str = "", *, clock: Callable[[], float] = now
     ) -> None:
-        """Answer through ``store`` in the name of ``by``; by default the user of this process."""
+        """Vote through ``store`` as ``by``; by default the user of this process."""
         self._store = store
         self.by = by or channel.identity()
         self.clock = clock
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._store.close()
 
     def rev(self) -> int:
-        """Return a number that differs after every change."""
+        """Return a number that changes with every change of the store."""
         return self._store.rev()
 
     def tidy(self) -> None:
-        """Close what nobody waits for any more; every look at the inbox begins with this."""
+        """Close requests that no caller waits for any more; runs before the inbox is shown."""
         at = self.clock()
-        # A store that cannot be written now still shows what it holds.
+        # A store that cannot be written can still be read.
         with contextlib.suppress(StoreError):
             if self._store.has_due(at):
                 self._store.settle_due(at)
 
     def pending(self) -> list[Approval]:
-        """Return the questions that wait, oldest first."""
+        """Return the pending approval requests, oldest first."""
         self.tidy()
         return self._store.listed(PENDING)
 
     def answered(self, limit: int) -> list[Approval]:
-        """Return the questions that were closed last, newest first."""
+        """Return the approval requests that were closed last, newest first."""
         changed = self._store.since(self._store.rev() - LOOK_BACK)
         closed = [each for each in changed if each.status != PENDING]
         return closed[::-1][:limit]
 
     def get(self, ident: str) -> Approval | Refusal:
-        """Return one question by its whole id."""
+        """Return an approval request by its whole id."""
         found = self._store.get(ident)
         if isinstance(found, Approval) and found.id != ident:
             return Refusal("unknown", f"there is no approval {ident}")
@@ -71,7 +71,7 @@ class ApprovalActions:
     def decide(
         self, ident: str, *, approve: bool, reason: str = "", remember: Remember | None = None
     ) -> Approval | Refusal:
-        """Vote; with ``remember`` the decision stands for later calls too."""
+        """Vote; with ``remember`` the decision also applies to later calls."""
         at = self.clock()
         vote = Vote(self.by, approve, at, reason)
         return self._store.vote(
@@ -79,7 +79,7 @@ class ApprovalActions:
         )
 
     def count(self, ident: str, vote: Vote) -> Approval | Refusal:
-        """Count the vote of somebody who was known by other means than the console's."""
+        """Count the vote of a reviewer who was identified by other means than the console's."""
         return self._store.vote(ident, [vote], self.clock())
 
     def grants(self) -> list[Grant]:
@@ -87,7 +87,7 @@ class ApprovalActions:
         return self._store.grants(self.clock())
 
     def revoke(self, grant_id: str) -> Grant | Refusal:
-        """Take a grant back."""
+        """Revoke a grant."""
         return self._store.revoke_grant(grant_id)
 
 

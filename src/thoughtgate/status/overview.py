@@ -1,4 +1,4 @@
-"""What runs and what happens, gathered from the gates themselves, the store and the record."""
+"""Overview of running gates, pending approvals and recent calls, from gates, store and record."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.recent_calls import last_calls
 
 PATIENCE_S: Final = 2.0
-"""How long a gate may take to say how it is."""
+"""How long a gate may take to report its status."""
 
 
 def gather_status(environ: Mapping[str, str], calls: int) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def gather_status(environ: Mapping[str, str], calls: int) -> dict[str, Any]:
 
 
 def describe_gate(state: str, gate: dict[str, Any]) -> dict[str, Any]:
-    """Complete what a gate announced with what it says of itself now."""
+    """Add a gate's current status to its announcement."""
     told = {key: value for key, value in gate.items() if key != "owner"}
     socket = control_path(state, gate)
     if not socket.exists():
@@ -45,12 +45,12 @@ def describe_gate(state: str, gate: dict[str, Any]) -> dict[str, Any]:
 
 
 def control_path(state: str, gate: Mapping[str, Any]) -> Path:
-    """Return where a gate can be asked."""
+    """Return the path of a gate's control socket."""
     return Path(state, DIRECTORY, f"{gate['pid']}.sock")
 
 
 def pending_approvals(state: str) -> list[dict[str, Any]]:
-    """Return what waits for a person, oldest first."""
+    """Return the pending approval requests, oldest first."""
     if not Path(state).is_dir():
         return []
     try:
@@ -67,7 +67,7 @@ def pending_approvals(state: str) -> list[dict[str, Any]]:
 
 
 def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """Return the last calls of all records that running gates write, newest first."""
+    """Return the last calls in the records of all running gates, newest first."""
     records = {str(Path(state, RECORD_FILE))}
     records |= {gate["record"] for gate in gates if isinstance(gate.get("record"), str)}
     calls = [call for record in sorted(records) for call in last_calls(Path(record), count)]

@@ -8,11 +8,11 @@ from thoughtgate.record.reader import read_entry
 from thoughtgate.record.verification import RecordLine
 
 TAIL_BYTES: Final = 512 * 1024
-"""How much of the record's end is read: hundreds of calls with usual previews."""
+"""How much of the record's end is read: hundreds of calls with typical previews."""
 
 
 def last_calls(record: Path, count: int) -> list[dict[str, Any]]:
-    """Return the last calls of a record, newest first; none when there is no record."""
+    """Return the last calls of a record, newest first; none if there is no record."""
     calls: dict[str, dict[str, Any]] = {}
     for event in _tail(record):
         call = event.get("call")
@@ -60,6 +60,6 @@ def _tail(record: Path) -> list[dict[str, Any]]:
         return []
     lines = data.split(b"\n")
     if size > TAIL_BYTES:
-        lines = lines[1:]  # Cut in two by where the reading began.
+        lines = lines[1:]  # The first line is incomplete, because the read began within it.
     entries = (read_entry(RecordLine(str(record), 0, line)) for line in lines if line)
     return [entry.event for entry in entries if not entry.fault]

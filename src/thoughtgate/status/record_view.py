@@ -1,7 +1,7 @@
-"""What the console shows of the record: traffic as it comes, calls, servers, sums.
+"""Views of the record for the console: live traffic, calls, servers, statistics.
 
-Slow questions go to the ledger, which is brought up to date first; the newest events are
-read from the record itself. Everything here may take a while and runs in a thread.
+Slow queries use the ledger, which is updated first; the newest events are read from the record
+itself. Everything here may block and must run in a thread.
 """
 
 import json
@@ -34,13 +34,13 @@ from thoughtgate.status.server_view import ServerSummaries
 Answer = TypeVar("Answer")
 
 TAIL_BYTES: Final = 2 * 1024 * 1024
-"""How far back the traffic page looks: some thousand events, read in a blink."""
+"""How far back the traffic page reads: a few thousand events, read in milliseconds."""
 
 MAX_STORY: Final = 200
-"""Events shown of one call; progress of a long one may have more."""
+"""Events shown per call; a long call with progress may have more."""
 
 STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
-"""Widths of a bar; the first that needs at most ``MAX_BARS`` is taken."""
+"""Widths of a chart bar; the first that needs at most ``MAX_BARS`` bars is used."""
 MAX_BARS: Final = 72
 
 PERCENTILES: Final = (50, 90, 99)
@@ -48,21 +48,21 @@ PERCENTILES: Final = (50, 90, 99)
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
 _LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
-"""What stands in the lines that tell of servers; other lines are not parsed."""
+"""Markers of the lines about servers; other lines are not parsed."""
 
 
 class ConsoleRecord:
-    """One record, as the console asks about it."""
+    """One record, as the console reads it."""
 
     def __init__(self, record: Path | None) -> None:
-        """Read the record at a path; None when it goes where it cannot be read back."""
+        """Read the record at a path; None if the record cannot be read back, such as on stderr."""
         self.path = record
         self._servers = ServerSummaries()
         self._lock = threading.Lock()
         self._follower = Follower(record, rotated=True) if record is not None else None
 
     def recent(self, count: int, *, every: bool = False) -> list[dict[str, Any]]:
-        """Return the newest events, newest first; without ``every`` only what gates judged."""
+        """Return the newest events, newest first; without ``every``, only judged calls."""
         if self.path is None:
             return []
         newest: deque[dict[str, Any]] = deque(maxlen=count)
@@ -72,7 +72,7 @@ class ConsoleRecord:
         return list(newest)[::-1]
 
     def follow(self) -> Callable[[], list[dict[str, Any]]]:
-        """Return a function that gives the events that came since it was called last."""
+        """Return a function that returns the events since its last call."""
         if self.path is None:
             return list
         follower = Follower(self.path, tail_bytes=1)
@@ -108,7 +108,7 @@ class ConsoleRecord:
         return events
 
     def servers(self) -> ServerSummaries:
-        """Return what is known of the servers and what they offer."""
+        """Return the servers and what they offer."""
         with self._lock:
             if self._follower is not None:
                 for line in self._follower.lines():
@@ -117,7 +117,7 @@ class ConsoleRecord:
             return self._servers
 
     def stats(self, since: float, until: float) -> dict[str, Any]:
-        """Return sums for the charts."""
+        """Return the statistics for the charts."""
         wanted = CallFilter(since=since)
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
 

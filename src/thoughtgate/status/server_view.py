@@ -1,18 +1,18 @@
-"""What the record tells of the servers: what each offers, what is hidden, what has changed.
+"""Servers as the record describes them: what each offers, what is hidden, what has changed.
 
-Filled from events in the order of the record. A tool has changed when a server lists it
-with another description or schema than before: the text that a model reads is then not
-the one that somebody once looked at.
+Built from events in the order of the record. A tool has changed if a server lists it with a
+different description or schema than before: the text that a model reads is then no longer the
+text that was reviewed.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
 MAX_SERVERS: Final = 500
-"""Servers remembered; more in one record is not a record that a page can show."""
+"""Servers remembered; a page cannot show more."""
 
 MAX_ENTRIES: Final = 2000
-"""Entries remembered of one list of one server."""
+"""Entries remembered per list and server."""
 
 
 @dataclass(slots=True)
@@ -25,33 +25,33 @@ class OfferedEntry:
     first_at: float = 0.0
     seen_at: float = 0.0
     changed_at: float = 0.0
-    """When its description or schema last became another; 0 for never."""
+    """When its description or schema last changed; 0 for never."""
 
 
 @dataclass(slots=True)
 class ServerSummary:
-    """One server as the record knows it."""
+    """One server, as the record describes it."""
 
     name: str
     running: bool | None = None
-    """None when the record does not say."""
+    """None if the record does not say."""
     seen_at: float = 0.0
     lists: dict[str, dict[str, OfferedEntry]] = field(default_factory=dict)
     """Entries by name, by the method that lists them."""
 
     def entries(self, method: str) -> list[OfferedEntry]:
-        """Return what a list holds: what changed first, then by name."""
+        """Return the entries of a list: changed ones first, then by name."""
         found = self.lists.get(method, {}).values()
         return sorted(found, key=lambda each: (not each.changed_at, each.name))
 
     @property
     def changed(self) -> list[OfferedEntry]:
-        """Everything that became another since it was first seen."""
+        """Every entry that has changed since it was first seen."""
         return [each for held in self.lists.values() for each in held.values() if each.changed_at]
 
     @property
     def hidden(self) -> list[OfferedEntry]:
-        """Everything that agents are not shown."""
+        """Every entry that is hidden from agents."""
         return [each for held in self.lists.values() for each in held.values() if each.hidden]
 
 
@@ -74,7 +74,7 @@ class ServerSummaries:
         hidden: frozenset[str],
         at: float,
     ) -> None:
-        """Take in a list, or a page of one: names with their digests, and which stay hidden."""
+        """Add a list or a page of one: names with their digests, and the hidden names."""
         book = self._server(server, at)
         if book is None:
             return
@@ -84,7 +84,7 @@ class ServerSummaries:
             self._entry(held, name, digest, at).hidden = name in hidden
 
     def moved(self, server: str, *, running: bool, at: float) -> None:
-        """Take in that a server started or ended."""
+        """Note that a server started or exited."""
         book = self._server(server, at)
         if book is not None:
             book.running = running

@@ -1,8 +1,8 @@
-"""Whether this process was started by a governed agent, which may not answer for people.
+"""Detects whether a governed agent started this process: then it must not decide on approvals.
 
-A wrapped agent's commands carry a variable that says so. A variable is soon taken off, so
-the line of ancestors is looked at as well, as far as ``/proc`` tells. Whoever runs as the
-same user and hides its descent on purpose is not stopped here.
+Commands of a wrapped agent have a marker in their environment. Because a marker is easy to
+remove, the parent processes are checked as well, where ``/proc`` exists. This does not stop a
+process of the same user that hides its ancestry on purpose.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the terminal interface shows and does: blocking calls, to be made off its loop."""
+"""Data and operations of the terminal interface: blocking calls, to be made outside its loop."""
 
 import os
 import time
@@ -18,7 +18,7 @@ CALLS_SHOWN: Final = 100
 
 
 class ServerKey(NamedTuple):
-    """Which server of which gate."""
+    """Identifies a server of a gate."""
 
     gate: int
     """Process id of the gate."""
@@ -26,22 +26,22 @@ class ServerKey(NamedTuple):
 
 
 class TuiSource:
-    """Looks at the gates of this user and acts on them."""
+    """Reads the status of this user's gates and controls them."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = dict(os.environ if environ is None else environ)
         self._state = state_directory(self._environ)
 
     def look(self) -> dict[str, Any]:
-        """Return what ``status`` tells."""
+        """Return the same data as ``thoughtgate status``."""
         return gather_status(self._environ, CALLS_SHOWN)
 
     def act(self, operation: str, key: ServerKey) -> str:
         """Start, stop or restart a server; return what happened.
 
         Raises:
-            PeerGone: the gate is gone.
-            PeerError: it says no, and why.
+            PeerGone: the gate has exited.
+            PeerError: the gate refused; the message says why.
         """
         return str(self._ask(operation, key))
 
@@ -51,10 +51,10 @@ class TuiSource:
         return [str(line) for line in lines] if isinstance(lines, list) else []
 
     def decide(self, approval: str, *, approve: bool, reason: str = "") -> str:
-        """Answer an approval; return what came of it.
+        """Vote on an approval request; return the outcome.
 
         Raises:
-            UsageError: this process may not answer, or it is too late.
+            UsageError: this process may not vote, or it is too late.
         """
         if is_inside_agent(self._environ, self._state):
             raise UsageError("an agent's own commands cannot answer approvals")

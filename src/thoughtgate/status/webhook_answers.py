@@ -1,4 +1,4 @@
-"""Signed decisions that arrive by themselves: checked against the workflow's own key, counted once."""
+"""Signed decisions from webhooks: verified with the workflow's own key and counted once."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,24 +12,24 @@ from thoughtgate.status.approval_actions import ApprovalActions
 MAX_BODY: Final = decisions.MAX_BODY
 
 UNKNOWN: Final = "wrong signature"
-"""What everybody is told who does not hold the key, so that ids cannot be tried out."""
+"""The reply to every sender without the key, so that approval ids cannot be probed."""
 
 
 class WebhookAnswers:
-    """Takes decisions for the workflows that ask by webhook."""
+    """Accepts decisions for the workflows with the webhook channel."""
 
     def __init__(self, actions: ApprovalActions, keys: Mapping[str, bytes]) -> None:
-        """Check signatures with ``keys``, by workflow."""
+        """Verify signatures with ``keys``, which maps workflows to keys."""
         self._actions = actions
         self._keys = keys
         self._nonces = Nonces()
 
     def decide(self, body: bytes, headers: Mapping[str, str]) -> Approval | Refusal:
-        """Count one decision, if it is signed for the workflow that asked."""
+        """Count a decision, if it is signed with the key of its workflow."""
         now, signed = self._actions.clock(), read_signature(headers)
         said = parse_decision(body, now)
         if isinstance(said, str):
-            # Only a holder of some key is told what is wrong with the text.
+            # Only a sender with a valid key learns what is wrong with the body.
             doubts = [
                 signature_error(key, DECISION, body, signed, now) for key in self._keys.values()
             ]

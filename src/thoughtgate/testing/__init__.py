@@ -1,1 +1,1 @@
-"""Shipped fakes: playbook, memory transport, fake clock, sample servers."""
+"""Test doubles that ship with the package: playbook, fake clock, sample server, scripted agent."""

@@ -1,13 +1,13 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock that advances only when it is told to."""
 
 from typing import Final
 
 START: Final = 1_700_000_000.0
-"""A moment in November 2023: far from 0, so that a forgotten time shows."""
+"""A moment in November 2023: far from 0, so that a missing time is noticed."""
 
 
 class FakeClock:
-    """Time for tests of what takes the time as an argument."""
+    """A clock for tests of code that takes the time as an argument."""
 
     def __init__(self, start: float = START) -> None:
         self.now = start

@@ -17,14 +17,14 @@ from typing import Any, Protocol, Self
 
 
 class Receiver(Protocol):
-    """What a playbook drives."""
+    """An object that a playbook drives."""
 
     def receive(self, event: Any) -> Sequence[Any]:
-        """Take an event and return commands."""
+        """Handle an event and return commands."""
 
 
 class Some:
-    """Stands for any command of a type, or for those of which a test is true."""
+    """Matches any command of a type, or those for which a predicate is true."""
 
     def __init__(self, kind: type, test: Callable[[Any], bool] = lambda _: True) -> None:
         self.kind = kind
@@ -41,7 +41,7 @@ class Some:
 
 
 class Playbook:
-    """Plays events and checks commands, in turns."""
+    """Feeds events and checks the resulting commands, in turns."""
 
     def __init__(self, receiver: Receiver, *, ignore: tuple[type, ...] = ()) -> None:
         self._receiver = receiver
@@ -51,11 +51,11 @@ class Playbook:
 
     @property
     def commands(self) -> list[Any]:
-        """What the last event brought about, without what is ignored."""
+        """The commands for the last event, without those that are ignored."""
         return self._got
 
     def when(self, event: Any) -> Self:
-        """Let something happen. What came of the event before must have been checked."""
+        """Feed an event. The commands for the previous event must have been checked."""
         self._expect_all_checked()
         self._step += 1
         commands = self._receiver.receive(event)
@@ -63,14 +63,14 @@ class Playbook:
         return self
 
     def then(self, *expected: Any) -> Self:
-        """Say what must come of it: exactly this, in this order."""
+        """Expect exactly these commands, in this order."""
         if not _are_same(self._got, expected):
             raise AssertionError(self._difference(expected))
         self._got = []
         return self
 
     def whatever(self) -> Self:
-        """Take what came of it without looking."""
+        """Accept the commands without checking them."""
         self._got = []
         return self
 

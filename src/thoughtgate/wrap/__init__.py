@@ -1,1 +1,1 @@
-"""`thoughtgate wrap`: an agent run with every server behind the gate."""
+"""`thoughtgate wrap`: runs an agent with all its MCP servers behind the gate."""

@@ -1,7 +1,7 @@
-"""The agent as a child of the wrap, with the user's own terminal.
+"""The agent as a child process of ``wrap``, with the user's own terminal.
 
-Owns its start, the signals that are passed on to it, and its end. It knows nothing of
-config files, shims or rules.
+Starts the agent, forwards signals to it and ends it. Config files, shims and rules are not known
+here.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from thoughtgate.process.launch import launch
 from thoughtgate.process.process_tree import descendants_of, end_processes
 
 AGENT_GRACE_S: Final = 5.0
-"""From the signal passed on to the agent until it is killed."""
+"""From the forwarded signal until the agent is killed."""
 
 KIN_GRACE_S: Final = 2.0
-"""From SIGTERM to SIGKILL for what the agent left behind."""
+"""From SIGTERM to SIGKILL for processes that the agent left behind."""
 
 
 class AgentProcess:
@@ -29,12 +29,12 @@ class AgentProcess:
     def __init__(
         self, command: Sequence[str], environ: Mapping[str, str], born: Callable[[], None]
     ) -> None:
-        """Start the agent in the wrap's own process group, so that the terminal is its too.
+        """Start the agent in the process group of ``wrap``, so that it can use the terminal.
 
-        ``born`` is called in the child before it is the agent.
+        ``born`` is called in the child before it executes the agent.
 
         Raises:
-            UsageError: it cannot be started.
+            UsageError: the agent cannot be started.
         """
         try:
             self.pid = launch(command, environ, born)
@@ -45,12 +45,12 @@ class AgentProcess:
             ) from None
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = loop.create_future()
-        # A thread of its own, and a daemon: nothing waits for it if the wrap must end first.
+        # A daemon thread, so that it cannot delay the exit of ``wrap``.
         threading.Thread(target=self._reap, args=(loop,), daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
-        """The agent has not ended."""
+        """Whether the agent is still running."""
         return not self._ended.done()
 
     async def wait(self) -> int:
@@ -58,10 +58,10 @@ class AgentProcess:
         return await asyncio.shield(self._ended)
 
     async def stop(self, number: int, spare: Container[int] = ()) -> int:
-        """Pass a signal on, wait a while, and kill; return the exit code.
+        """Forward a signal, wait, and kill; return the exit code.
 
-        What the agent had started in its own group ends with it, as a launcher's program must,
-        but for those to be spared: shims stop by themselves, and gently.
+        Processes that the agent started in its own group end with it, such as the program behind
+        a launcher, except those in ``spare``: shims stop their servers and then exit by themselves.
         """
         descendants = [one for one in descendants_of(self.pid) if one.pid not in spare]
         self.signal(number)
@@ -73,7 +73,7 @@ class AgentProcess:
         return code
 
     def signal(self, number: int) -> None:
-        """Send a signal to the agent, if it is still there."""
+        """Send a signal to the agent, if it is still running."""
         if self.is_alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -81,7 +81,7 @@ class AgentProcess:
     def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        # The loop may be gone if the wrap had to end first; then nobody asks any more.
+        # The loop may be closed if ``wrap`` had to exit first; then nothing waits for the code.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(self._set_ended, code if code >= 0 else 128 - code)
 

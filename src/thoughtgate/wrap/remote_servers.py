@@ -1,9 +1,9 @@
-"""Remote servers of an agent put behind the gate: a shim before a proxy that reaches the URL.
+"""Puts an agent's remote servers behind the gate: a shim in front of a proxy that uses the URL.
 
-The shim asks the run's service like every other; the proxy behind it only carries. Its
-address and headers may be secret, so they are in a private file in the state directory and
-not in the command line. What the agent alone can do, such as signing in with OAuth, ours
-cannot: such entries stay with the agent, and are named as not governed.
+The shim asks the run's service like every other; the proxy behind it only forwards. URLs and
+headers may contain secrets, so they are in a private file in the state directory and not on the
+command line. Entries that need the agent itself, such as an OAuth sign-in, stay with the agent
+and are reported as not governed.
 """
 
 import contextlib
@@ -22,16 +22,16 @@ from thoughtgate.gate.state_directory import state_directory
 DIRECTORY: Final = "remotes"
 
 _AGENTS_OWN: Final = ("headersHelper", "oauth", "auth", "scopes", "bearer_token")
-"""Keys that ask the agent for something that only it can do."""
+"""Keys for features that only the agent itself can provide."""
 
 
 def remotes_path(key: str, environ: Mapping[str, str]) -> Path:
-    """Return where the addresses of a run's remote servers lie."""
+    """Return the path of the file with the URLs of a run's remote servers."""
     return Path(state_directory(environ), DIRECTORY, f"{key}.json")
 
 
 class Remotes:
-    """The remote entries of a plan that a proxy can reach, each under a name for its config."""
+    """The remote entries of a plan that a proxy can reach, each with a name for the proxy's config."""
 
     def __init__(self, plan: Plan, environ: Mapping[str, str]) -> None:
         self._names: dict[tuple[str, ...], str] = {}
@@ -44,11 +44,11 @@ class Remotes:
                 self._servers[name] = server
 
     def name_of(self, entry: ServerEntry) -> str | None:
-        """Return what the proxy's config calls an entry; None when it stays with the agent."""
+        """Return the name of an entry in the proxy's config; None if it stays with the agent."""
         return self._names.get(_place(entry))
 
     def save(self, path: Path) -> None:
-        """Write the proxy's config, readable by its owner alone; nothing when there is none."""
+        """Write the proxy's config, readable by its owner only; nothing if there are no entries."""
         if not self._servers:
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Remotes:
 
 
 def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return how a proxy reaches a remote entry; None when only the agent can."""
+    """Return how a proxy reaches a remote entry; None if only the agent can."""
     if entry.transport != "http" or any(entry.raw.get(key) for key in _AGENTS_OWN):
         return None
     headers = {
@@ -70,19 +70,19 @@ def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dic
         headers[name] = f"Bearer {value}" if name == "Authorization" else value
     url = expand(entry.url, syntax, environ)
     if any("${" in text or "{env:" in text for text in (url, *headers.values())):
-        # A question to the user, or a variable nobody set: the agent may know what to do.
+        # An input prompt or a variable that is not set: only the agent may be able to resolve it.
         return None
     return {"url": url, "headers": headers} if headers else {"url": url}
 
 
 def remove_remotes(path: Path) -> None:
-    """Remove the file of a run that is over."""
+    """Remove the file of a run that has ended."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
 
 
 def remove_orphans(environ: Mapping[str, str], living: frozenset[str]) -> None:
-    """Remove the files of runs that are not among the living, by their keys."""
+    """Remove the files of runs whose keys are not in ``living``."""
     directory = Path(state_directory(environ), DIRECTORY)
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(directory):  # noqa: PTH208 - names are all that is needed
@@ -95,7 +95,7 @@ def _place(entry: ServerEntry) -> tuple[str, ...]:
 
 
 def _from_variables(entry: ServerEntry) -> dict[str, str]:
-    """Return the headers whose values an entry takes from variables, as Codex's do."""
+    """Return the headers whose values come from environment variables, as in Codex's config."""
     found: dict[str, str] = {}
     named = entry.raw.get("env_http_headers")
     if isinstance(named, Mapping):

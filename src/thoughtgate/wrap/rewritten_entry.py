@@ -1,7 +1,7 @@
-"""What a wrap writes into an agent's config: its own command, and the key of the run.
+"""The entries that ``wrap`` writes into an agent's config: our own command and the run's key.
 
-Everything here is the same from run to run. Agents remember servers by their command
-lines, and some ask for trust again when one changes.
+They stay the same from run to run, because agents identify servers by their command lines, and
+some ask for trust again when one changes.
 """
 
 import os
@@ -20,17 +20,17 @@ from thoughtgate.wrap.remote_servers import Remotes, remotes_path
 KEY_LENGTH: Final = 16
 
 STATE_VARIABLES: Final = ("THOUGHTGATE_STATE_DIR", "XDG_STATE_HOME")
-"""What moves the state directory. Agents filter variables, so a shim may not see them."""
+"""Variables that move the state directory. Agents filter variables, so a shim may not see them."""
 
 
 def run_key(plan: Plan) -> str:
-    """Return the key of a run: the same whenever the same agent is wrapped in the same place."""
+    """Return the key of a run, which is the same whenever an agent is wrapped in the same place."""
     where = "\0".join([plan.agent.type, str(plan.search.cwd), str(plan.search.config_path or "")])
     return sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:KEY_LENGTH]
 
 
 def shim_command() -> list[str]:
-    """Return our own command by its absolute path, links followed (F-007)."""
+    """Return our own command as an absolute path with symlinks resolved (F-007)."""
     script = Path(sys.argv[0])
     if script.name == "thoughtgate" and script.is_file():
         return [str(script.resolve())]
@@ -41,7 +41,7 @@ def shim_command() -> list[str]:
 
 
 def make_rewrite(plan: Plan, environ: Mapping[str, str], remotes: Remotes | None = None) -> Rewrite:
-    """Put every entry of a plan behind a shim of this run; remote ones if they can be reached."""
+    """Put every entry of a plan behind a shim of this run; remote entries if a proxy can reach them."""
     key, own = run_key(plan), shim_command()
     moved = any(environ.get(name) for name in STATE_VARIABLES)
     run = run_path(key, environ) if moved else key

@@ -1,9 +1,9 @@
-"""``wrap``: an agent run with every MCP server it knows behind the gate.
+"""``wrap``: runs an agent with every MCP server in its config behind the gate.
 
-Owns the order of things: the config is read and the plan made before anything exists;
-then the locks, the record, the service, the rewritten files, the agent; and on the way
-out, however it ends, the shims, the files, the record. A guardian does what matters most
-if this process is killed: it ends the agent and puts the files back.
+This module owns the order of the steps. The config is read and the plan made before anything is
+created; then come the locks, the record, the service, the rewritten files and the agent. At the
+end, in every case, the shims are stopped, the files restored and the record closed. If this
+process is killed, a guardian process ends the agent and restores the files.
 """
 
 import asyncio
@@ -46,13 +46,13 @@ from thoughtgate.wrap.remote_servers import Remotes, remotes_path, remove_remote
 from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key, shim_command
 
 SHIM_GRACE_S: Final = 10.0
-"""Wall-clock time for all shims together to stop their servers (F-019)."""
+"""Total time for all shims to stop their servers (F-019)."""
 
 INTERRUPT_S: Final = 2.0
-"""Two Ctrl-C within this time mean the wrap; a single one is the agent's to interpret."""
+"""Two Ctrl-C within this time stop ``wrap``; a single one is left to the agent."""
 
 BACKGROUND_S: Final = 10.0
-"""A windowed agent whose launcher ends this soon has gone on without it."""
+"""If the launcher of a graphical agent exits within this time, the agent runs on without it."""
 
 WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "zed"})
 
@@ -63,20 +63,20 @@ _HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class WrapOptions:
-    """What the command line says."""
+    """The options on the command line."""
 
     command: tuple[str, ...]
     port: int = 0
     restore: bool = True
     strict: bool = False
-    """Refuse to start when a server would run ungoverned."""
+    """Refuse to start if a server would run ungoverned."""
     remote: bool = True
-    """Put remote servers behind the gate too, as far as they can be reached without the agent."""
+    """Also put remote servers behind the gate, if they can be reached without the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrapReport:
-    """What the closing words tell."""
+    """The data for the closing summary."""
 
     exit_code: int
     counts: dict[str, int]
@@ -86,17 +86,17 @@ class WrapReport:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a wrap is given by whoever starts it."""
+    """The functions that the caller of ``wrap`` provides."""
 
     environ: Mapping[str, str]
     say: Callable[[str], None]
-    """Tells the user a line."""
+    """Prints a line for the user."""
     reload: Callable[[], Loaded]
-    """Reads ThoughtGate's own configuration anew."""
+    """Reads ThoughtGate's own configuration again."""
     console: Callable[[Governance, int], tuple[App, str]] | None = None
-    """Makes the console for a service on a port; returns it with the address to open."""
+    """Creates the console for a service on a port; returns it with the URL to open."""
     observe: Callable[[Record], None] | None = None
-    """Sees every record, for metrics."""
+    """Receives every event, for metrics."""
     metrics: Callable[[], bytes] | None = None
 
 
@@ -123,15 +123,15 @@ class Wrap:
 
         Raises:
             ConfigError: the agent's files cannot be governed; nothing was started.
-            Conflict: another wrap holds them, or they are managed already.
-            UsageError: this is a wrap within a wrap, or the agent cannot be started.
+            Conflict: another ``wrap`` uses the files, or they are already managed.
+            UsageError: this is a ``wrap`` within a ``wrap``, or the agent cannot be started.
         """
         ensure_directory(self._state)
         unwrap = [*shim_command(), "unwrap", "--key", self._key, "--quiet"]
-        # A signal that comes before there is somebody to handle it waits.
+        # A signal that arrives before the handlers are installed stays pending.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         try:
-            # Forked before there are threads, locks and open files to inherit.
+            # Forked before there are threads, locks or open files to inherit.
             guardian = Guardian(unwrap if self._options.restore else ())
             try:
                 with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -178,7 +178,7 @@ class Wrap:
     async def _governance(
         self, governor: Governor, listener: socket.socket
     ) -> AsyncIterator[Governance]:
-        """Run the governance service, and tell the shims where it is."""
+        """Run the governance service, and write the run file for the shims."""
         settings, around = self._loaded.settings, self._around
         port: int = listener.getsockname()[1]
         governance = Governance(governor, settings, secret_names(settings))
@@ -209,7 +209,7 @@ class Wrap:
                 await finish(*watching)
 
     def _rewrite(self, configs: WrappedConfigs) -> Rewrite:
-        """Put the agent's servers behind the gate, and say which are not."""
+        """Put the agent's servers behind the gate, and report which are not."""
         environ = self._around.environ
 
         def make(plan: Plan) -> Rewrite:
@@ -228,7 +228,7 @@ class Wrap:
         return done
 
     def _require(self, plan: Plan, done: Rewrite) -> None:
-        """Say what stays outside the gate; refuse when that is everything, or too much."""
+        """Report what stays outside the gate; refuse if nothing is governed, or with ``strict``."""
         free = ungoverned(plan, done)
         for one in free:
             self._say(f"NOT GOVERNED: {one}")
@@ -251,7 +251,7 @@ class Wrap:
         try:
             await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if agent.is_alive:
-                # The shims are told first: an idle one hears of it with its next heartbeat.
+                # Shims are told first, because an idle one learns of it only with its next heartbeat.
                 await governance.shut_down()
                 shims = {session.pid for session in governance.sessions.values()}
                 await agent.stop(self._signal or signal.SIGTERM, shims)
@@ -264,7 +264,7 @@ class Wrap:
         return code
 
     async def _wait_for_window(self, code: int, lasted_s: float) -> None:
-        """A window outlives its launcher: stay until the user says that it is closed."""
+        """Wait until the user says that a window which outlived its launcher is closed."""
         windowed = self._plan.agent.type in WINDOWED
         if code or self._stop.is_set() or not windowed or lasted_s > BACKGROUND_S:
             return
@@ -274,7 +274,7 @@ class Wrap:
         await self._stop.wait()
 
     async def _drain(self, governance: Governance) -> None:
-        """Let the shims stop their servers; whoever does not is ended."""
+        """Let the shims stop their servers; kill those that do not in time."""
         await governance.shut_down()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(governance.all_gone(), SHIM_GRACE_S)
@@ -302,7 +302,7 @@ class Wrap:
         if not alive or not sys.stdin.isatty() or self._signal == signal.SIGINT:
             self._end(signal.SIGINT)
             return
-        # The terminal has sent it to the agent as well, which may mean to go on.
+        # The terminal also sent the signal to the agent, which may continue.
         self._signal = signal.SIGINT
         asyncio.get_running_loop().call_later(INTERRUPT_S, self._forget_interrupt)
 
@@ -311,7 +311,7 @@ class Wrap:
             self._signal = 0
 
     def _reload(self) -> None:
-        """SIGHUP: read the config again. A terminal that hangs up tells the agent, too."""
+        """Reload the config on SIGHUP. A terminal that hangs up also signals the agent."""
         if self._watch is not None:
             self._watch.reload(now())
 

@@ -1,1 +1,1 @@
-"""Asking people: the queue of held calls, the channels, the prompts."""
+"""Approvals: the queue of held calls, the channels, the prompts."""

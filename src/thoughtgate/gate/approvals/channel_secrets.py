@@ -1,4 +1,4 @@
-"""The secrets of the channels, read from the variables that the settings name."""
+"""Secrets of the channels, read from the variables that the settings name."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from thoughtgate.errors import ConfigError, Problem
 
 
 def webhook_keys(settings: Settings, environ: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the keys that sign decisions, by workflow; those whose variable is set."""
+    """Return the keys that sign decisions, by workflow, for variables that are set."""
     return {
         name: environ[workflow.webhook.secret_env].encode()
         for name, workflow in settings.approval.items()
@@ -18,7 +18,7 @@ def webhook_keys(settings: Settings, environ: Mapping[str, str]) -> dict[str, by
 
 
 def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = "") -> None:
-    """Check that every workflow can reach whom it asks.
+    """Check that every workflow's channel has what it needs.
 
     Raises:
         ConfigError: a variable that holds a token or key is not set, or a library is missing.
@@ -31,7 +31,7 @@ def require_secrets(settings: Settings, environ: Mapping[str, str], file: str = 
 def missing_secrets(
     settings: Settings, environ: Mapping[str, str], file: str = ""
 ) -> list[Problem]:
-    """Return the variables and libraries that workflows need and that are not there."""
+    """Return the variables and libraries that workflows need and that are missing."""
     problems = [
         Problem(f"approval.{name}.{key}", f"the variable {variable} is not set", file)
         for name, workflow in settings.approval.items()

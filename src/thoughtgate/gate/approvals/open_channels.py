@@ -1,4 +1,4 @@
-"""The channels of a gate, made from its settings."""
+"""Creates the channels of a gate from its settings."""
 
 import contextlib
 import queue
@@ -29,18 +29,18 @@ MAX_REASON: Final = 300
 
 
 class Reports:
-    """What the threads of channels want on the record; whoever drives the gate fetches it."""
+    """Collects events from the channels' threads; the driver of the gate fetches them."""
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[Record] = queue.SimpleQueue()
 
     def refused(self, method: str, reason: str) -> None:
-        """Somebody's answer was not what it said it was."""
+        """Report an answer whose signature or origin is not valid."""
         facts = {"method": method, "reason": reason[:MAX_REASON]}
         self._waiting.put(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
 
     def fetch(self) -> list[Record]:
-        """Return what came since the last time."""
+        """Return the events since the last call."""
         return [self._waiting.get() for _ in range(self._waiting.qsize())]
 
 
@@ -53,13 +53,13 @@ def open_channels(
     say: Say | None = None,
     reports: Reports | None = None,
 ) -> list[Channel]:
-    """Return the channels that the workflows ask by; their threads start with the first question.
+    """Return the channels of the workflows; their threads start with the first request.
 
-    ``reports`` is told of answers that are not what they say they are.
+    ``reports`` receives answers whose signature or origin is not valid.
 
     Raises:
         ConfigError: a token or key that a workflow needs is not set, or a channel that a package
-            provides cannot be made.
+            provides cannot be created.
     """
     require_secrets(settings, environ, file)
     say = say or complain
@@ -68,7 +68,7 @@ def open_channels(
         SLACK: slack_clients(settings, environ),
         WEBHOOK: webhook_clients(settings, environ, reports),
     }
-    # No terminal here: under wrap and over stdio it is the agent's; other gates bring their own.
+    # No terminal here: under wrap and over stdio it belongs to the agent; other gates add their own.
     made: list[Channel] = [
         DeliveryChannel(name, clients, lambda: _open_store(state), say)
         for name, clients in places.items()
@@ -88,7 +88,7 @@ def open_channels(
 
 
 def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:
-    """Return how each workflow that asks on Slack speaks to it."""
+    """Return the Slack client of each workflow with the Slack channel."""
     return {
         name: SlackClient(_slack_target(each.slack, environ))
         for name, each in settings.approval.items()
@@ -99,7 +99,7 @@ def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, D
 def webhook_clients(
     settings: Settings, environ: Mapping[str, str], reports: Reports
 ) -> dict[str, DeliveryClient]:
-    """Return how each workflow that asks by webhook speaks to it."""
+    """Return the webhook client of each workflow with the webhook channel."""
     wanted = {
         name: each.webhook
         for name, each in settings.approval.items()
@@ -119,7 +119,7 @@ def webhook_clients(
 
 
 def complain(text: str) -> None:
-    """Tell the operator; stdout may carry MCP."""
+    """Write a message to the operator on stderr; stdout may carry MCP."""
     sys.stderr.write(f"thoughtgate: {text}\n")
 
 
@@ -136,5 +136,5 @@ def _slack_target(settings: SlackSettings, environ: Mapping[str, str]) -> SlackT
 
 
 def _open_store(state: str) -> AbstractContextManager[ApprovalStore]:
-    """A thread that waits has a connection of its own."""
+    """Open a store for a thread that waits, which needs its own connection."""
     return contextlib.closing(open_store(state))

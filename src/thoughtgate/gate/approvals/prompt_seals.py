@@ -1,9 +1,9 @@
-"""States that stand for calls where no session lives between a prompt and its answer.
+"""Sealed prompt states, for calls whose session does not live until the prompt is answered.
 
-A state names nothing: it is a random number, an end and a seal over them, the principal,
-the rules in force and the exact call. Whoever has the gate's key can check it, another
-worker or the same gate after a restart; that it was used is kept in the state directory
-for all of them. What cannot be checked or marked as used stands for nothing.
+A state contains a random number, an expiry and a seal (HMAC) over both, the principal, the rules
+in force and the exact call. Every process with the gate's key can verify it: another worker, or
+the same gate after a restart. Used states are marked in the state directory for all of them. A
+state that cannot be verified or marked as used is invalid.
 """
 
 import base64
@@ -24,7 +24,7 @@ from thoughtgate.wire.canonical import canonical_json
 DIRECTORY: Final = "used-prompts"
 
 MAX_USED: Final = 10_000
-"""Used states that are remembered at once: people do not answer faster in ten minutes."""
+"""Used states remembered at once: people do not answer more prompts in ten minutes."""
 
 _NONCE_BYTES: Final = 16
 _END: Final = struct.Struct(">d")
@@ -37,9 +37,9 @@ class PromptSeals:
     """Seals the states of one gate, and remembers which were used."""
 
     def __init__(self, key: Callable[[], bytes], directory: Path, rules: Callable[[], str]) -> None:
-        """Seal for the rules that ``rules`` names now; ``directory`` keeps what was used.
+        """Seal under the rules that ``rules`` returns; ``directory`` stores the used states.
 
-        The key is asked for once, when the first prompt needs it.
+        The key is requested once, when the first prompt needs it.
         """
         self._find_key = key
         self._key = b""
@@ -47,17 +47,17 @@ class PromptSeals:
         self._rules = rules
 
     def of(self, server: str, principal: str) -> Promises:
-        """Return the states of one principal before one server."""
+        """Return the states of one principal for one server."""
         return SealedPromises(self, server, principal)
 
     def seal(self, call: list[Any], until: float) -> str:
-        """Return a new state for a call; empty when the call has no canonical form."""
+        """Return a new state for a call; empty if the call has no canonical form."""
         head = os.urandom(_NONCE_BYTES) + _END.pack(until)
         mac = self._mac(head, call)
         return "" if mac is None else STATE_PREFIX + _encode(head + mac)
 
     def use(self, state: str, call: list[Any], at: float) -> bool:
-        """Tell whether a state stands for a call now; from then on it does not."""
+        """Tell whether a state is valid for a call, and mark it as used."""
         sealed = _decode(state.removeprefix(STATE_PREFIX))
         if sealed is None:
             return False
@@ -66,7 +66,7 @@ class PromptSeals:
         if mac is None or not hmac.compare_digest(mac, shown):
             return False
         (until,) = _END.unpack(head[_NONCE_BYTES:])
-        # A clock that was set back must not make a state live longer than it may.
+        # If the clock was set back, a state must not live longer than its maximum.
         if not at <= until <= at + PROMISE_S:
             return False
         return self._mark(head[:_NONCE_BYTES].hex(), until, at)
@@ -80,7 +80,7 @@ class PromptSeals:
         return hmac.digest(self._key, head + text.encode(), hashlib.sha256)
 
     def _mark(self, nonce: str, until: float, at: float) -> bool:
-        """Take a state out of use for every process; False when it was, or nobody can tell."""
+        """Mark a state as used for all processes; False if it was used, or if that is unknown."""
         try:
             self._directory.mkdir(mode=0o700, exist_ok=True)
             names = [each.name for each in self._directory.iterdir()]
@@ -94,7 +94,7 @@ class PromptSeals:
         return True
 
     def _purge(self, names: list[str], at: float) -> int:
-        """Forget what is too old to be shown again; return how many are left."""
+        """Remove expired entries; return how many are left."""
         left = len(names)
         for name in names:
             end = name.partition("-")[0]
@@ -106,7 +106,7 @@ class PromptSeals:
 
 
 class SealedPromises:
-    """The states of one principal before one server."""
+    """The states of one principal for one server."""
 
     __slots__ = ("_principal", "_seals", "_server")
 
@@ -121,12 +121,12 @@ class SealedPromises:
         return self._seals.seal([self._server, self._principal, method, params], until)
 
     def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
-        """Tell whether a state stands for a call; it does so no second time."""
+        """Tell whether a state stands for a call; it is used up by this."""
         return self._seals.use(state, [self._server, self._principal, method, params], at)
 
 
 def open_seals(state: str, gate: str, rules: Callable[[], str]) -> PromptSeals:
-    """Return the seals of a gate: its own key, made of the state directory's."""
+    """Return the seals of a gate, with a key derived from the state directory's key."""
 
     def key() -> bytes:
         return hmac.digest(load_key(state), f"prompts of {gate}".encode(), hashlib.sha256)
@@ -139,7 +139,7 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes | None:
-    """Read a state; None unless it is exactly as we would write it."""
+    """Decode a state; None unless it is exactly as we would encode it."""
     try:
         data = base64.b64decode(
             text.encode("ascii") + b"=" * (-len(text) % 4), b"-_", validate=True

@@ -1,8 +1,8 @@
-"""The approval queue of one gate: the calls that wait for people, and their decisions.
+"""Approval queue of one gate: the calls that wait for people, and their decisions.
 
-Every driver uses it alike, from a poll loop or from asyncio: each method is a few short
-SQLite statements and never waits for a person. Whatever fails here ends in a denial:
-an approval that cannot be stored, read or spent is no approval.
+All drivers use it, from a poll loop or from asyncio: each method runs a few short SQLite
+statements and never waits for a person. Every failure results in a denial: an approval that
+cannot be stored, read or used is not an approval.
 """
 
 import contextlib
@@ -44,29 +44,29 @@ from thoughtgate.stores.process_owner import own_name
 from thoughtgate.wire.canonical import canonical_json
 
 POLL_EVERY_S: Final = 0.1
-"""How often a driver that holds calls should poll; a poll without news costs microseconds."""
+"""How often a driver with held calls should poll; a poll without news costs microseconds."""
 
 SETTLE_EVERY_S: Final = 5.0
-"""How often the queue looks for requests whose process has died; deadlines are kept on time."""
+"""How often the queue looks for requests of dead processes; deadlines are checked on every poll."""
 
 PURGE_EVERY_S: Final = 3600.0
 
 MAX_SHOWN: Final = 65_536
-"""Characters of arguments that people are shown; longer values are folded."""
+"""Characters of arguments that reviewers see; longer values are shortened."""
 MAX_SHOWN_VALUE: Final = 1024
-"""Characters that a folded value keeps."""
+"""Characters that a shortened value keeps."""
 
 _ID_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
-"""Without letters that are taken for digits, or for one another."""
+"""Without characters that are easily confused with one another."""
 _ID_LENGTH: Final = 6
 _ID_ATTEMPTS: Final = 8
-"""Short ids may collide with remembered ones; eight misses in a row mean a broken source."""
+"""Short ids may collide; eight collisions in a row mean a broken random source."""
 
 _LIMIT_KINDS: Final = {"limit_principal": "rate_limited", "limit_total": "service_unavailable"}
 
 
 class ApprovalQueue:
-    """Asks people about the held calls of one gate."""
+    """Creates approval requests for the held calls of one gate and collects the decisions."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ApprovalQueue:
         limits: Limits | None = None,
         closes_store: bool = False,
     ) -> None:
-        """Ask through ``store`` in the name of ``owner``; ``closes_store`` if nobody else uses it."""
+        """Use ``store`` for ``owner``; ``closes_store`` if nothing else uses the store."""
         self._store = store
         self._closes_store = closes_store
         self._workflows = workflows
@@ -92,9 +92,9 @@ class ApprovalQueue:
         self._channels = channels
         self._limits = limits or Limits()
         self._held: dict[str, Approval] = {}
-        """Calls that wait for people."""
+        """Calls that wait for a decision."""
         self._decided: dict[str, Approval] = {}
-        """Calls with an approval that is not yet spent."""
+        """Calls with an approval that is not used yet."""
         self._rev = 0
         self._earliest = math.inf
         """When the first of the held calls times out."""
@@ -104,13 +104,13 @@ class ApprovalQueue:
 
     @property
     def pending(self) -> int:
-        """How many calls wait for people."""
+        """The number of calls that wait for a decision."""
         return len(self._held)
 
     def reload(
         self, workflows: Mapping[str, WorkflowSettings], redactor: Redactor, policy_version: str
     ) -> None:
-        """Ask by other settings from now on; what was asked stays as it was asked."""
+        """Use other settings for new approval requests; existing ones are unchanged."""
         self._workflows = workflows
         self._redactor = redactor
         self._policy_version = policy_version
@@ -118,11 +118,11 @@ class ApprovalQueue:
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
     ) -> Decision | None:
-        """Put the question; return a decision if there is one at once, None while people think.
+        """Create an approval request; return a decision if there is one at once, else None.
 
-        ``owner`` names who waits when that is not this process: a shim that this service
-        governs, or a task (``task_owner``). A task's question put again after a restart
-        finds what was decided meanwhile.
+        ``owner`` names who waits if that is not this process: a shim of this service, or a task
+        (``task_owner``). If a task's request is created again after a restart, it finds a
+        decision that was made in the meantime.
         """
         self._now = at
         settings = self._workflow(workflow)
@@ -133,7 +133,7 @@ class ApprovalQueue:
         except StoreError:
             return _unavailable("the approvals cannot be stored")
         except ValueError:
-            # No canonical form, or no UTF-8: nothing can bind to such a call.
+            # Without a canonical form or valid UTF-8, an approval cannot be bound to the call.
             return Decision(
                 approved=False, kind="invalid_params", reason="the arguments cannot be bound"
             )
@@ -152,7 +152,7 @@ class ApprovalQueue:
         return decision_of(asked)
 
     def facts(self, call_id: str) -> dict[str, Any]:
-        """Return what the record says about a question; empty when none was put."""
+        """Return what the record says about an approval request; empty if there is none."""
         asked = self._held.get(call_id) or self._decided.get(call_id)
         if asked is None:
             return {}
@@ -168,22 +168,22 @@ class ApprovalQueue:
         return facts
 
     def prompt(self, call_id: str) -> str:
-        """Return what the agent's own prompt may ask; empty where the workflow forbids it."""
+        """Return the text of the agent's own prompt; empty if the workflow does not allow it."""
         asked = self._held.get(call_id)
         return prompt_text(asked) if asked is not None and asked.elicitation else ""
 
     def answer(self, command: PersonAnswered) -> None:
-        """Count the answer of the person in front of the agent; the next poll finds it."""
+        """Store the answer that a person gave to the agent's own prompt; the next poll finds it."""
         asked = self._held.get(command.call_id)
         if asked is None:
             return
         vote = Vote(elicitation.identity(command.by), command.approve, command.at, command.reason)
-        # A store that cannot be written now leaves the question to others, and to its time.
+        # If the store cannot be written now, others can still decide, or the request times out.
         with contextlib.suppress(StoreError):
             self._store.vote(asked.id, [vote], command.at)
 
     def poll(self, at: float) -> list[tuple[str, Decision]]:
-        """Return what was decided, timed out or withdrawn by others since the last look."""
+        """Return what was decided, timed out or withdrawn since the last poll."""
         self._now = at
         if not self._held:
             return []
@@ -204,7 +204,7 @@ class ApprovalQueue:
         return settled + self._overdue(at) if is_time else settled
 
     def use(self, call_id: str) -> bool:
-        """Spend the approval of a call, once. Only True lets the call run."""
+        """Use the approval of a call, once. The call may run only if this returns True."""
         decided = self._decided.pop(call_id, None)
         if decided is None:
             return False
@@ -217,9 +217,9 @@ class ApprovalQueue:
         return not isinstance(used, Refusal)
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Nobody waits for this call any more: take the question back everywhere.
+        """Withdraw the approval request of a call that its caller no longer waits for.
 
-        Returns the answers that it had by then.
+        Returns the votes that it had by then.
         """
         asked = self._held.pop(call_id, None) or self._decided.pop(call_id, None)
         if asked is None:
@@ -227,7 +227,7 @@ class ApprovalQueue:
         try:
             closed = self._store.withdraw(asked.id, reason, at)
         except StoreError:
-            # This process no longer waits and will not spend it; its end closes the row.
+            # This process no longer waits and will not use the approval; its exit closes the row.
             return asked.votes
         if isinstance(closed, Refusal):
             return asked.votes
@@ -235,7 +235,7 @@ class ApprovalQueue:
         return closed.votes
 
     def close(self, at: float) -> None:
-        """The gate stops: withdraw everything but what tasks wait for."""
+        """Withdraw all approval requests of a stopping gate, except those of tasks."""
         for call_id, asked in [*self._held.items(), *self._decided.items()]:
             if not asked.is_durable:
                 self.withdraw(call_id, "the gate stopped", at)
@@ -320,7 +320,7 @@ class ApprovalQueue:
         return decision_of(found)
 
     def _overdue(self, at: float) -> list[tuple[str, Decision]]:
-        """Time out by our own clock what the store could not: a lost store must not hold for ever."""
+        """Time out requests by our own clock if the store is lost, so that no call is held forever."""
         late = [
             (call_id, each)
             for call_id, each in self._held.items()
@@ -354,7 +354,7 @@ def open_approvals(
     """Open the approval queue of this process on the store in the state directory.
 
     Raises:
-        StoreError: the store cannot be opened, so nobody can be asked.
+        StoreError: the store cannot be opened, so no approval can be requested.
     """
     return ApprovalQueue(
         open_store(directory),
@@ -370,17 +370,17 @@ def open_approvals(
 
 
 def open_store(directory: str) -> ApprovalStore:
-    """Open the approvals in the state directory; each thread that waits should have its own."""
+    """Open the approval store in the state directory; a thread that waits needs its own."""
     return ApprovalStore(open_database(Path(directory)))
 
 
 def new_approval_id() -> str:
-    """Return a new short id: easy to read out and to type."""
+    """Return a new short id that is easy to read out and to type."""
     return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in os.urandom(_ID_LENGTH))
 
 
 def decision_of(approval: Approval) -> Decision:
-    """Return what an approval that is no longer pending says about its call."""
+    """Return the decision that a closed approval request stands for."""
     decider = approval.decider
     by = decider.by if decider is not None else ""
     channel = decider.channel if decider is not None else ""
@@ -402,12 +402,12 @@ def decision_of(approval: Approval) -> Decision:
 
 
 def task_owner(task_id: str) -> str:
-    """Return the owner of a task's approval: it outlives the process that asked."""
+    """Return the owner for a task's approval request, which outlives this process."""
     return DURABLE + task_id
 
 
 def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
-    """Return arguments as people see them (secrets masked), and whether something is left out."""
+    """Return the arguments for reviewers (secrets masked), and whether something was left out."""
     masked = redactor.mask_value(call.arguments)
     text = canonical_json(masked)
     if len(text) <= MAX_SHOWN:

@@ -1,8 +1,8 @@
-"""Asking in a terminal: one question at a time, with an answer typed and confirmed by Enter.
+"""Approval prompts in a terminal: one request at a time, answered with a typed line.
 
-``Asker`` serves ``approvals watch`` on the command's own terminal. ``TerminalPrompt`` is
-the thread of a gate that owns a terminal; it opens the terminal by its own name and never
-touches stdin or stdout, which may carry MCP. Answers go to the store like everybody's.
+``Asker`` serves ``approvals watch`` on the command's own terminal. ``TerminalPrompt`` is the
+thread of a gate that owns a terminal; it opens the terminal by its own name and never uses stdin
+or stdout, which may carry MCP. Votes go to the store as from every other channel.
 """
 
 import contextlib
@@ -24,22 +24,22 @@ from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
 
 LOOK_EVERY_S: Final = 0.25
-"""How soon a question that was answered elsewhere goes away; a look costs microseconds."""
+"""How soon a request that was decided elsewhere disappears; a poll costs microseconds."""
 
 MAX_LINE: Final = 4096
 """Bytes of one typed line; the kernel's own limit for a line."""
 
 STOP_WITHIN_S: Final = 5.0
-"""The thread looks up at least every ``LOOK_EVERY_S``; longer means a stuck terminal."""
+"""The thread checks at least every ``LOOK_EVERY_S``; longer means a blocked terminal."""
 
 TERMINAL: Final = "/dev/tty"
 
 ANSWERED_HERE: Final = frozenset({"terminal", "console"})
-"""Channels whose questions a terminal may answer: those for whoever sits at this machine."""
+"""Channels whose requests a terminal may decide: those for the user of this machine."""
 
 
 class Asker:
-    """Puts pending questions to the person at one terminal."""
+    """Shows pending approval requests to the person at one terminal."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Asker:
         self._wake = wake
         self._clock = clock
         self._later: set[str] = set()
-        """Put off, until everything else was asked."""
+        """Postponed until all other requests were shown."""
         self._done: set[str] = set()
-        """Still pending, but this person has no more to say to it."""
+        """Still pending, but this person has voted."""
         self._by = identity()
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Ask until told to stop or until the terminal is gone."""
+        """Show requests until told to stop or until the terminal is closed."""
         while not is_over():
             question = self._next()
             if question is None:
@@ -83,8 +83,8 @@ class Asker:
         return next((each for each in waiting if each.id not in self._later), None)
 
     def _ask(self, question: Approval, is_over: Callable[[], bool]) -> bool:
-        """Put one question and wait for its end; False when the terminal is gone."""
-        # What was typed before the question was seen is no answer to it.
+        """Show one request and wait until it is closed; False if the terminal is closed."""
+        # Input typed before the request was shown must not decide it.
         with contextlib.suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
         self._say(f"\n{render_question(question, self._clock())}{CHOICES}\n> ")
@@ -106,7 +106,7 @@ class Asker:
         return True
 
     def _answered(self, question: Approval, line: str) -> bool:
-        """Take a typed line; True when this question needs no more asking here."""
+        """Handle a typed line; True if this request needs no further input here."""
         if line.strip().lower() in {"l", "later"}:
             self._later.add(question.id)
             return True
@@ -161,7 +161,7 @@ class Asker:
 
 
 class TerminalPrompt:
-    """The prompt of a gate: a channel that asks in the terminal the gate was started from."""
+    """The prompt of a gate: a channel in the terminal from which the gate was started."""
 
     name = "terminal"
 
@@ -172,7 +172,7 @@ class TerminalPrompt:
         path: str = TERMINAL,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """Ask about approvals in the state directory, at the terminal at ``path``."""
+        """Show approval requests in the state directory at the terminal at ``path``."""
         self._directory = directory
         self._path = path
         self._owns = owns or owns_terminal
@@ -183,7 +183,7 @@ class TerminalPrompt:
         self._thread = threading.Thread(target=self._run, name="terminal-prompt", daemon=True)
 
     def start(self) -> bool:
-        """Start asking, if there is a terminal and it is this process's to use."""
+        """Start the thread, if there is a terminal that this process may use."""
         try:
             terminal = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError:
@@ -196,17 +196,17 @@ class TerminalPrompt:
         return True
 
     def show_request(self, approval: Approval) -> None:
-        """Ask here when the workflow says so."""
+        """Show a request if its workflow uses the terminal."""
         if approval.channel in ANSWERED_HERE:
             self._asked.add(approval.id)
             self._nudge()
 
     def show_outcome(self, approval: Approval) -> None:
-        """The thread sees it in the store."""
+        """Do nothing: the thread sees the outcome in the store."""
         self._asked.discard(approval.id)
 
     def stop(self) -> None:
-        """Stop asking; returns when the terminal is let go."""
+        """Stop the thread; returns when the terminal is closed."""
         self._is_over = True
         self._nudge()
         if self._thread.is_alive():
@@ -228,7 +228,7 @@ class TerminalPrompt:
                 )
                 asker.run(self._must_stop)
         except (OSError, StoreError):
-            # The terminal or the store is gone: questions can be answered elsewhere.
+            # The terminal or the store is gone: requests can be decided elsewhere.
             return
         finally:
             os.close(self._terminal)
@@ -241,9 +241,9 @@ class TerminalPrompt:
 
 
 def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> TerminalPrompt | None:
-    """Start the prompt of a gate that a person runs in a terminal; None when it would not be used.
+    """Start the prompt of a gate that a person runs in a terminal; None if it would not be used.
 
-    Never for a gate on stdio: its terminal is the agent's.
+    Never for a gate on stdio, whose terminal is the agent's.
     """
     named = {workflow.channel for workflow in workflows.values()}
     if DEFAULT_WORKFLOW not in workflows:
@@ -255,10 +255,10 @@ def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> Te
 
 
 def owns_terminal(terminal: int) -> bool:
-    """Tell whether this process was started from the terminal itself, and in the foreground.
+    """Tell whether this process was started from the terminal itself, in the foreground.
 
     A process that an agent started shares the agent's terminal but does not lead its
-    foreground group; reading there would steal the agent's keys.
+    foreground process group; reading there would take the agent's input.
     """
     try:
         return os.tcgetpgrp(terminal) == os.getpid()
