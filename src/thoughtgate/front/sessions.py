@@ -97,7 +97,7 @@ class SessionTable:
             self._entries.move_to_end(ident)
 
     def open(self, upstream: str, principal: str, peer: "Peer") -> HttpSession:
-        """Add a session that a server opened; if the table is full, drop the least recently used."""
+        """Add a session that a server opened; if the table is full, drop the longest idle one."""
         entry = HttpSession(self.seal(upstream, principal), upstream, principal, peer)
         before = self._entries.pop(entry.ident, None)
         if before is not None:
