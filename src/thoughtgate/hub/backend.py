@@ -38,7 +38,7 @@ MAX_WAITING_BYTES: Final = 1024 * 1024
 
 
 class ClientStream:
-    """Unsolicited messages to a session's client: sent on its GET stream, or kept until it has one."""
+    """Unsolicited messages to a client: sent on its GET stream, or kept until it has one."""
 
     def __init__(self) -> None:
         self._exchange: Exchange | None = None
@@ -174,7 +174,7 @@ class HubBackend:
         spawn(self.hub.leave(client))
 
     def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the arguments of a tool that headers must repeat; ``tool`` is the composed name."""
+        """Return the tool arguments that headers must repeat; ``tool`` is the composed name."""
         entry = self.hub.find_tool(tool)
         return param_headers_of(entry.get("inputSchema")) or () if entry is not None else ()
 

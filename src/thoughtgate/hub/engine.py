@@ -180,7 +180,7 @@ class HubEngine:
         return said
 
     def carrier_of(self, client: Client, message: Message, *, modern: bool) -> Client:
-        """Return the client that carries a call: a copy that outlives it if it may become a task."""
+        """Return the client to carry a call: a copy that outlives it if it may become a task."""
         params = message.body.get("params") or {}
         if client.sole or not wants_task(message.method, params, modern=modern):
             return client

@@ -125,7 +125,7 @@ class ServerRelay:
     async def _with_parking(
         self, session: ServerSession, call: Carried, upstream: ServerConnection
     ) -> Message:
-        """Carry a modern client's call to a legacy server; park it when the server asks for input."""
+        """Carry a modern client's call to a legacy server; park it when the server asks."""
         params = call.params
         bound = binding(session.client.principal, self.supervisor.id, call.method, params)
         inflight = self._parking.take(params.get("requestState"), bound)

@@ -271,7 +271,7 @@ class ServerSession(SessionDriver):
     def tick(self, at: float) -> None:
         """Handle timeouts; the time a client takes to answer does not count against its call."""
         for key in self._asking.values():
-            # Directly, not through ``feed``: this event can end no call.
+            # Directly, not through ``feed``: this event yields no commands to execute.
             self.session.receive(KeptAlive(key, at))
         oldest = at - (self.session.setup.timeout_s * MAX_STRETCH + QUESTION_S)
         for call in [one for one in self.calls.values() if 0.0 < one.since < oldest]:
