@@ -165,8 +165,8 @@ def replay(
 ) -> list[ReplayOutcome]:
     """Judge recorded calls, including limits; each run in the order that its gate observed.
 
-    What no server offered has no outcome: every policy refuses it. ``follow`` passes the
-    outcomes on as they come, run by run.
+    A call to a name that no server offered has no outcome, because every policy refuses it.
+    ``follow`` gets the outcomes as they are computed, run by run.
     """
     runs: dict[str, list[RecordedCall]] = {}
     for recorded in calls:

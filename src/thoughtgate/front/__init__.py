@@ -1,1 +1,1 @@
-"""Towards agents: the HTTP listener, authentication, sessions, posts, batches."""
+"""The agent-facing side: the HTTP listener, authentication, sessions, posts and batches."""

@@ -1,4 +1,4 @@
-"""Requests of the agent that carry no message: GET streams and the end of a session."""
+"""Agent requests that carry no message: GET streams and the DELETE that ends a session."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from thoughtgate.wire.sse import render_event
 
 
 class PassedStream:
-    """A GET or DELETE of the agent, passed on."""
+    """An agent's GET or DELETE, forwarded to the server."""
 
     def __init__(self, exchange: Exchange, on_done: Callable[[], None] | None = None) -> None:
         self.exchange = exchange
@@ -26,50 +26,50 @@ class PassedStream:
         exchange.on_gone = self._gone
 
     def stream_started(self, status: int, headers: bytes) -> None:
-        """The server has opened the stream."""
+        """Start the response to the agent once the server has opened the stream."""
         self.exchange.start(status, headers + UNBUFFERED)
 
     def stream_wrote(self, data: bytes) -> None:
-        """Pass a part on."""
+        """Pass a chunk on to the agent, and stop reading the server while the agent is slow."""
         self.exchange.write(data)
         if self.exchange.is_stalled and self.leg is not None:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """No request was asked on this stream; an answer that comes is one to a resumed request."""
+        """Pass on a response; on a GET stream it belongs to a request that the agent resumes."""
         del key
         self.stream_wrote(data)
 
     def stream_ended(self) -> None:
-        """The server has closed the stream."""
+        """End the response once the server has closed the stream."""
         self.exchange.end()
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """Never on a stream that nobody asked anything on."""
+        """Pass on a single response; not expected, as a GET or DELETE carries no request."""
         self.exchange.respond(status, headers, data)
 
     def told(self, data: bytes) -> None:
-        """Never: a stream passes everything on as it comes."""
+        """Do nothing: a stream passes everything on as it arrives."""
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """The server has no such stream, or has ended the session."""
+        """Pass on a plain HTTP response: there is no such stream, or the session has ended."""
         if self._on_done is not None and status < HTTPStatus.MULTIPLE_CHOICES:
             self._on_done()
         self.exchange.respond(status, headers, body)
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """The server cannot be reached."""
+        """Answer 502 when the server cannot be reached."""
         del status
         self.exchange.respond(502, JSON, render_error(None, kind))
 
     def session_named(self, upstream: str) -> str:
-        """Nothing new can be named here."""
+        """Return no id: only the response to ``initialize`` names a session."""
         del upstream
         return ""
 
     def close(self) -> None:
-        """End the stream from our side."""
+        """End the stream from the gate's side."""
         if self.leg is not None:
             self.leg.abort()
         if self.exchange.is_streaming:
@@ -83,14 +83,14 @@ class PassedStream:
 
 
 class Unlistens(Protocol):
-    """Where a stream was opened."""
+    """The upstream that a push stream is registered with."""
 
     def unlisten(self, listener: Listener) -> None:
-        """An agent hears no more."""
+        """Stop delivering unsolicited messages to this listener."""
 
 
 class PushStream:
-    """A stream of an agent on which a stdio server may speak unasked."""
+    """An agent's GET stream that carries the unsolicited messages of a stdio server."""
 
     def __init__(self, exchange: Exchange, driver: SessionDriver, home: Unlistens) -> None:
         self.exchange = exchange
@@ -98,19 +98,20 @@ class PushStream:
         self._home = home
         exchange.on_gone = self._gone
         exchange.start(200, STREAM)
-        # Something at once, so that clients and proxies know that the stream is open.
+        # Send a comment at once: some clients and proxies wait for the first byte before they
+        # treat the stream as open.
         exchange.write(b": open\n\n")
 
     def take(self, frame: ToAgent) -> None:
-        """A frame for the agent."""
+        """Send a frame to the agent once the record is written."""
         self.driver.outbox.later(self.exchange.write, render_event(frame.data))
 
     def forward(self, frame: ToServer) -> None:
-        """The session answers the server in the agent's place."""
+        """Send a response that the session gives the server on the agent's behalf."""
         self.driver.notify(frame)
 
     def close(self) -> None:
-        """End the stream from our side."""
+        """End the stream from the gate's side."""
         self._gone()
         self.exchange.end()
 

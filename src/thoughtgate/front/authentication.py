@@ -1,7 +1,7 @@
-"""Who may connect to the HTTP side: a token, an address, both, or a signed token.
+"""Authentication of HTTP clients: a token, an address, both, or a signed token (JWT).
 
-A rejection says what kind of proof was missing, never what was shown instead. Nothing
-here knows MCP; the gateway asks before it reads a body.
+A rejection says which kind of credential was missing, never what the client presented.
+Nothing here knows MCP; the listener authenticates a request before it reads the body.
 """
 
 import hmac
@@ -38,20 +38,20 @@ ALGORITHMS: Final = (
     "ES512",
     "EdDSA",
 )
-"""Signatures that a public key verifies. Shared-secret ones would let a verifier forge."""
+"""Algorithms that verify with a public key. With a shared secret, a verifier could forge tokens."""
 
 LEEWAY_S: Final = 30.0
-"""How far the clocks of issuer and gate may differ."""
+"""Allowed difference between the clocks of the issuer and the gate."""
 
 KEYS_FRESH_S: Final = 3600.0
 KEYS_RETRY_S: Final = 10.0
-"""The least time between two fetches: unknown key ids must not make us flood the issuer."""
+"""Minimum time between two fetches, so that unknown key ids cannot make us flood the issuer."""
 
 MAX_KEYS: Final = 262_144
-"""Bytes of a key set."""
+"""Maximum size of a key set in bytes."""
 
 MAX_PRINCIPAL: Final = 256
-"""Characters in the name of a caller."""
+"""Maximum length of a principal in characters."""
 
 MAX_TOKEN: Final = 16_384
 
@@ -59,39 +59,39 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Identity(NamedTuple):
-    """Who an agent is, and how that was shown."""
+    """Who an agent is, and how it was authenticated."""
 
     principal: str
     method: str = NONE
     claims: dict[str, Any] | None = None
-    """What a signed token says of the principal, for policies to go by."""
+    """The claims of the signed token, which policies can match on."""
 
 
 class Rejection(NamedTuple):
-    """Why an agent may not connect."""
+    """Why a client may not connect."""
 
     status: int
     method: str
     reason: str
-    """For the record; never what the agent showed."""
+    """For the record; never contains what the client presented."""
     challenge: bytes = b""
     """The value of WWW-Authenticate."""
 
     @property
     def headers(self) -> bytes:
-        """What goes with the status, rendered."""
+        """The rendered headers that accompany the status."""
         return b"www-authenticate: %b\r\n" % self.challenge if self.challenge else b""
 
 
 def misdirected(status: int) -> Rejection:
-    """Return why a request is turned away that was meant for somebody else, by its status."""
+    """Return the rejection for a request with a wrong Host or Origin header, by its status."""
     if status == HTTPStatus.MISDIRECTED_REQUEST:
         return Rejection(status, "host", "the Host header names somebody else")
     return Rejection(status, "origin", "the Origin may not call")
 
 
 class Authenticator:
-    """Checks every request before it is read."""
+    """Authenticates every request before its body is read."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Authenticator:
     def check(
         self, peer: str, headers: Mapping[bytes, bytes], repeated: set[bytes]
     ) -> Identity | Rejection | None:
-        """Return who it is or why not; None when the issuer's keys must be fetched first."""
+        """Return an identity or a rejection; None if the issuer's keys must be fetched first."""
         method = self.method
         if method == NONE:
             return self._anonymous
@@ -139,6 +139,7 @@ class Authenticator:
         return Identity(f"ip:{address}", IP_ALLOWLIST)
 
     def _check_token(self, token: bytes) -> Identity | Rejection:
+        # Constant time: the duration must not reveal how much of a guessed token is right.
         if hmac.compare_digest(token, self._token):
             return Identity("agent", self.method)
         return Rejection(401, BEARER, "token wrong", self._challenge)
@@ -153,6 +154,8 @@ class Authenticator:
             head = jwt.get_unverified_header(token)
         except jwt.PyJWTError:
             return self._unsigned("token not acceptable")
+        # Nothing in this header is trusted: it only selects the key, and the algorithm must be on
+        # our list.
         key = keys.find(str(head.get("kid") or ""))
         if key is None:
             return None if keys.may_fetch() else self._unsigned("token signed by an unknown key")
@@ -180,7 +183,7 @@ class Authenticator:
         if type(name) is not str or not name:
             return self._unsigned("token names nobody")
         if len(name) > MAX_PRINCIPAL:
-            # Cut, it could be the name of somebody else.
+            # Truncating it could turn it into another principal's name.
             return self._unsigned("token names somebody with too long a name")
         return Identity(name, JWT, claims)
 
@@ -197,7 +200,7 @@ _INVALID: Final = {True: b', error="invalid_token"', False: b' error="invalid_to
 
 
 class KeySet:
-    """The issuer's public keys, fetched when needed and kept."""
+    """The issuer's public keys, fetched when needed and cached."""
 
     def __init__(self, url: str) -> None:
         secure = url.startswith("https://")
@@ -207,7 +210,7 @@ class KeySet:
         self._tried_at = float("-inf")
 
     def find(self, kid: str) -> "jwt.PyJWK | None":
-        """Return a key by its id; without an id, the only key there is."""
+        """Return a key by its id; without an id, the only key if there is exactly one."""
         if time.monotonic() - self._fetched_at > KEYS_FRESH_S and self.may_fetch():
             return None
         if not kid and len(self._keys) == 1:
@@ -215,13 +218,14 @@ class KeySet:
         return self._keys.get(kid)
 
     def may_fetch(self) -> bool:
-        """Whether enough time has passed since the last try."""
+        """Whether enough time has passed since the last attempt."""
         return time.monotonic() - self._tried_at > KEYS_RETRY_S
 
     async def fetch(self) -> None:
-        """Fetch the keys; on failure the old ones stay."""
+        """Fetch the keys; if that fails, keep the old ones."""
         import jwt  # the extra ``jwt``: needed only where it is configured
 
+        # Set before the request, so that failures are rate limited too.
         self._tried_at = time.monotonic()
         try:
             answer = await self._pool.request("GET", timeout_s=5.0, limit=MAX_KEYS)
@@ -239,7 +243,7 @@ class KeySet:
 
 
 def normalise(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address of a peer, an IPv4 address that IPv6 wraps as IPv4."""
+    """Return the address of a peer; an IPv4-mapped IPv6 address is returned as IPv4."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:
@@ -256,7 +260,7 @@ def open_authenticator(
     metadata_url: str,
     file: str = "",
 ) -> tuple[Authenticator, KeySet | None]:
-    """Build the checks that a config, read from ``file``, asks for.
+    """Build the authenticator that a config, read from ``file``, asks for.
 
     Raises:
         ConfigError: the variable that should hold the token is not set, or an extra is missing.
@@ -282,7 +286,7 @@ def open_authenticator(
 
 
 def resource_metadata(resource: str, auth: ListenAuth | None) -> bytes | None:
-    """Return the protected-resource document (RFC 9728) where signed tokens are asked for."""
+    """Return the protected-resource metadata (RFC 9728); None unless signed tokens are required."""
     if auth is None or auth.type != JWT:
         return None
     document: dict[str, Any] = {"resource": resource, "bearer_methods_supported": ["header"]}
@@ -292,7 +296,7 @@ def resource_metadata(resource: str, auth: ListenAuth | None) -> bytes | None:
 
 
 def _bearer(value: bytes | None, repeated: set[bytes]) -> bytes | str:
-    """Return the token of an Authorization header, or what is wrong with it."""
+    """Return the token in an Authorization header as bytes, or the problem as text."""
     if value is None:
         return "header absent"
     if b"authorization" in repeated:
@@ -304,7 +308,7 @@ def _bearer(value: bytes | None, repeated: set[bytes]) -> bytes | str:
 
 
 def _unmapped_network(network: Network) -> Network:
-    """Return an IPv4 range for a range of IPv4 addresses that IPv6 wraps."""
+    """Return the IPv4 range for a range of IPv4-mapped IPv6 addresses."""
     mapped = getattr(network.network_address, "ipv4_mapped", None)
     wrapping = 96
     if mapped is None or network.prefixlen < wrapping:

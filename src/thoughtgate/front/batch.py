@@ -1,7 +1,7 @@
-"""A POST that carries several messages at once (revision 2025-03-26, or none named).
+"""A POST that carries a JSON-RPC batch (revision 2025-03-26, or no revision stated).
 
-Each message is judged like one of its own and goes to the server like one of its own.
-If any of them waits for a person, all wait; if that person says no, none is made.
+Each message is judged and sent to the server as if it had arrived alone. If any of them
+waits for approval, all wait; if that approval is denied, none is sent.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from thoughtgate.wire.sse import render_event
 
 
 class BatchHome(Protocol):
-    """The gateway, as far as a batch needs it."""
+    """The part of the endpoint that a batch needs."""
 
     def send_part(self, batch: "Batch", frame: ToServer) -> Leg | None:
-        """Send one message to the server; its answer comes to the batch's part."""
+        """Send one message to the server; its response goes to a ``BatchItem``."""
 
     def batch_closed(self, batch: "Batch") -> None:
-        """The batch is answered or given up."""
+        """Release the batch after it was answered or abandoned."""
 
 
 class Batch:
@@ -49,7 +49,7 @@ class Batch:
         self._replies: list[bytes] = []
         self._expected: set[RequestId] = set()
         self._taken: set[RequestId] = set()
-        """Requests whose answer of the gate's own is on its way."""
+        """Requests that the gate itself answers, with the reply still in the outbox."""
         self._held: set[RequestId] = set()
         self._ready: list[ToServer] = []
         self._legs: list[Leg] = []
@@ -60,7 +60,7 @@ class Batch:
         exchange.on_gone = self.gone
 
     def feed(self, messages: Sequence[Message | Fault], at: float) -> None:
-        """Have every message judged; what may go on goes once all may."""
+        """Judge every message; forward the allowed ones once all are decided."""
         self._spoke_at = at
         for message in messages:
             if isinstance(message, Message) and message.shape == REQUEST:
@@ -72,7 +72,7 @@ class Batch:
             self.peer.feed(AgentSent(raw, at, message), self)
         for ident in self._expected - self._taken:
             if not self.peer.is_open(ident):
-                # It was refused as a frame, by an answer that is nobody's in particular.
+                # It was refused as a malformed frame: that reply carries no id to match it by.
                 self.peer.outbox.later(self._forget, ident)
         self.peer.outbox.later(self._fed)
 
@@ -80,10 +80,10 @@ class Batch:
         self._is_fed = True
         self._go_on()
 
-    # What the session wants.
+    # Called by the session.
 
     def take(self, frame: ToAgent) -> None:
-        """A frame of the gate's own about one of the messages."""
+        """Collect a reply of the gate itself, or pass on a message that is not a reply."""
         if frame.carries != ANSWER:
             self.peer.outbox.later(self.part_said, frame.data)
             return
@@ -93,7 +93,7 @@ class Batch:
         self.peer.outbox.later(self._reply, frame.data, frame.key, by_people)
 
     def forward(self, frame: ToServer) -> None:
-        """One of the messages may go to the server, once all may."""
+        """Keep an allowed message until every message of the batch is decided."""
         if frame.key is not None:
             self._held.discard(frame.key)
         self._ready.append(frame)
@@ -101,16 +101,19 @@ class Batch:
             self._go_on()
 
     def can_be_asked(self, *, modern: bool) -> bool:
-        """Only on a stream: an answer in place of the result would end its part of the batch."""
+        """Whether the agent can be prompted: only on a stream.
+
+        A prompt returned in place of the result would end that message of the batch.
+        """
         return self.accepts_stream and not modern
 
     def held(self, key: RequestId) -> None:
-        """One of the calls waits for a person."""
+        """Note that one of the calls waits for approval."""
         self._spoke_at = now()
         self._held.add(key)
 
     def withdrawn(self) -> None:
-        """One of the calls was taken back by its caller: nobody waits for its answer."""
+        """Stop expecting a reply to a call that its caller has cancelled."""
         self.peer.outbox.later(self._drop_unknown)
 
     def _drop_unknown(self) -> None:
@@ -120,33 +123,33 @@ class Batch:
         self._go_on()
 
     def keep_alive(self, at: float) -> None:
-        """Show the agent that the batch is not lost."""
+        """Write a comment on the stream, so that proxies do not close it as idle."""
         is_over = self._is_closed or self.exchange.is_gone
         if self.accepts_stream and not is_over and at - self._spoke_at > KEEP_ALIVE_S:
             self._spoke_at = at
             self._tell(b": waiting for approval\n\n" if self._held else b": still here\n\n")
 
-    # What the server's side brings.
+    # Called by the batch items, with what the server sent.
 
     def part_said(self, data: bytes) -> None:
-        """The server sent something that is no answer."""
+        """Pass on a message that the server sent before its response."""
         if self.accepts_stream:
             self._spoke_at = now()
             self._tell(render_event(data))
 
     def part_answered(self, data: bytes, key: RequestId | None) -> None:
-        """The server answered one of the messages."""
+        """Collect the server's response to one of the messages."""
         self._reply(data, key)
 
     def part_failed(self, kind: str, key: RequestId | None) -> None:
-        """The server gave no answer to one of the messages."""
+        """Have the session answer a message to which the server did not respond."""
         if key is not None:
             self.peer.feed(NotSent(key, kind, now()), self)
 
-    # Ends.
+    # The end of the batch.
 
     def gone(self) -> None:
-        """The agent left."""
+        """Abandon the batch: the agent has disconnected."""
         at = now()
         for key in list(self._expected):
             self.peer.feed(CallerGone(key, at), None)
@@ -169,11 +172,11 @@ class Batch:
             del self.peer.callers[key]
 
     def _go_on(self) -> None:
-        """Send what waited for the others, and answer once nothing is expected any more."""
+        """Send the messages that waited for the others, and answer once no reply is missing."""
         if not self._is_fed or self._held or self._is_closed:
             return
         if any(self.peer.is_undecided(key) for key in self._expected):
-            return  # Nothing runs before all may run.
+            return  # No call runs before all calls are decided.
         ready, self._ready = self._ready, []
         for frame in ready:
             if not self._is_refused:

@@ -1,4 +1,4 @@
-"""One message of a batch on its way: hands the server's answer to the batch."""
+"""One forwarded message of a batch: passes the server's response to the batch."""
 
 from thoughtgate.front.batch import Batch
 from thoughtgate.wire.message import RequestId
@@ -6,46 +6,46 @@ from thoughtgate.wire.sse import parse_event
 
 
 class BatchItem:
-    """Owns the leg of one message."""
+    """Receives what the server sends in response to one message."""
 
     def __init__(self, batch: Batch, key: RequestId | None) -> None:
         self._batch = batch
         self._key = key
 
     def stream_started(self, status: int, headers: bytes) -> None:
-        """The frames of the stream are what matters."""
+        """Ignore the head: only the frames of the stream matter."""
 
     def stream_wrote(self, data: bytes) -> None:
-        """An event before the answer."""
+        """Pass on an event that precedes the response."""
         message = parse_event(data).data
         if message:
             self._batch.part_said(message)
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """The event that answers the message, or another message of the batch."""
+        """Pass on the event that answers this message or another message of the batch."""
         self._batch.part_answered(parse_event(data).data or b"", key)
 
     def told(self, data: bytes) -> None:
-        """The server sent something that is not the answer yet."""
+        """Pass on a message that precedes the response."""
         self._batch.part_said(data)
 
     def stream_ended(self) -> None:
-        """The session has already told whoever was left without an answer."""
+        """Do nothing: the session has already answered requests left without a response."""
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The answer."""
+        """Pass on the response."""
         del status, headers
         self._batch.part_answered(data, self._key)
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """Nobody waits for what the server says to a notification."""
+        """Ignore the server's HTTP response to a notification: the batch needs no reply to it."""
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """No answer."""
+        """Report that the server did not respond."""
         del status
         self._batch.part_failed(kind, self._key)
 
     def session_named(self, upstream: str) -> str:
-        """``initialize`` is never part of a batch, so no session begins here."""
+        """Return no id: ``initialize`` is never part of a batch, so no session begins here."""
         del upstream
         return ""

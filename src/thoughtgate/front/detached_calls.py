@@ -1,8 +1,8 @@
-"""Calls that no agent waits for on a line: tasks that run once their approval has landed.
+"""Calls without a waiting connection: tasks that run after their approval was granted.
 
-Their answers go through the session like any other; the session knows that they belong
-to a task and says so. A call whose session is gone, with its agent or with an earlier run
-of the gate, gets a session of the gate's own first.
+Their responses pass through the session like any other; the session knows that they belong
+to a task and stores them there. If the session of a call no longer exists, because its agent
+left or the gate was restarted, the gate opens a session of its own first.
 """
 
 import asyncio
@@ -24,53 +24,53 @@ from thoughtgate.wire.replies import render
 from thoughtgate.wire.sse import parse_event
 
 OPENING: Final = "tg-open"
-"""The id of the gate's own handshake."""
+"""The request id of the gate's own ``initialize``."""
 
 FINISH_STEP_S: Final = 0.05
 
 
 class DetachedCall:
-    """Owns the server's side of a call without a caller."""
+    """Receives the server's response to a call without a waiting client."""
 
     def __init__(self, driver: SessionDriver, key: RequestId | None) -> None:
         self.driver = driver
         self.key = key
 
     def stream_started(self, status: int, headers: bytes) -> None:
-        """Only the answer matters."""
+        """Do nothing: the session handles the response, and no client reads the rest."""
 
     def stream_wrote(self, data: bytes) -> None:
-        """As above."""
+        """Do nothing; see ``stream_started``."""
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """As above."""
+        """Do nothing; see ``stream_started``."""
 
     def stream_ended(self) -> None:
-        """As above."""
+        """Do nothing; see ``stream_started``."""
 
     def told(self, data: bytes) -> None:
-        """As above."""
+        """Do nothing; see ``stream_started``."""
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The session has taken the answer already."""
+        """Do nothing: the session has already taken the response."""
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """Never: a call has a key."""
+        """Do nothing: only messages without an id end here, and a call has one."""
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """There is no answer."""
+        """Tell the session that the server did not respond."""
         del status
         if self.key is not None:
             self.driver.feed(NotSent(self.key, kind, now()), None)
 
     def session_named(self, upstream: str) -> str:
-        """No session begins with a tool call."""
+        """Return no id: a tool call does not open a session."""
         del upstream
         return ""
 
 
 class Handshake(DetachedCall):
-    """Opens a session with the server, as an agent of revisions before 2026-07-28 does."""
+    """Opens a session with the server, as an agent does in revisions before 2026-07-28."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Handshake(DetachedCall):
         opened: Callable[[], None],
         lost: Callable[[str], object],
     ) -> None:
-        """Send with ``send``; call ``opened`` in the end, or ``lost``."""
+        """Send frames with ``send``; finally call ``opened`` on success, or ``lost`` on failure."""
         super().__init__(driver, OPENING)
         self._send = send
         self._opened = opened
@@ -89,52 +89,52 @@ class Handshake(DetachedCall):
         self._is_over = False
 
     def start(self) -> None:
-        """Say hello to the server."""
+        """Send ``initialize``."""
         params = initialize_params(__version__, {})
         self._say({"id": OPENING, "method": "initialize", "params": params})
 
-    # As the sink of the session.
+    # Called by the session.
 
     def take(self, frame: ToAgent) -> None:
-        """The session refuses the handshake in the server's place."""
+        """Fail: the session refused the handshake instead of sending it."""
         del frame
         self._fail("upstream_connection_failed")
 
     def forward(self, frame: ToServer) -> None:
-        """A frame of the handshake may go to the server."""
+        """Send a frame of the handshake to the server."""
         self._send(self, frame)
 
-    # As the owner of the server's side.
+    # Called with what the server sent.
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """The answer, as an event."""
+        """Check a response that arrived as an SSE event."""
         del key
         self._check(parse_event(data).data or b"{}")
 
     def stream_ended(self) -> None:
-        """The answer is complete."""
+        """Go on once the response stream is complete."""
         self._welcomed()
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The server has answered."""
+        """Check a response that arrived as JSON, and go on."""
         del status, headers
         self._check(data)
         self._welcomed()
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """The server knows that the handshake is complete."""
+        """Finish: the server has accepted ``notifications/initialized``."""
         del status, headers, body
         if not self._is_over:
             self._is_over = True
             self._opened()
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """There is no answer."""
+        """Fail: the server did not respond."""
         super().failed(kind, status)
         self._fail(kind)
 
     def session_named(self, upstream: str) -> str:
-        """The server named the session."""
+        """Store the session id that the server assigned; no agent needs one."""
         self.driver.upstream_session = upstream
         return ""
 
@@ -159,36 +159,36 @@ class Handshake(DetachedCall):
 
 
 class Server(Protocol):
-    """A server, as far as these calls need it."""
+    """The part of an upstream that detached calls need."""
 
     @property
     def names_sessions(self) -> bool:
-        """Whether the server, not the gate, names the sessions."""
+        """Whether the server, not the gate, assigns session ids."""
 
     def send_detached(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
     ) -> None:
-        """Send a frame that no caller waits for."""
+        """Send a frame that no client waits for."""
 
     def forget(self, driver: SessionDriver) -> None:
-        """A session is over."""
+        """Release a session that is over."""
 
 
 class DetachedCalls:
-    """The calls under way that nobody waits for."""
+    """Runs the calls that no client waits for."""
 
     def __init__(self, server: Server, tools: ToolHeaders) -> None:
         self._server = server
         self._tools = tools
         self._drivers: set[SessionDriver] = set()
         self._opened: set[SessionDriver] = set()
-        """Those whose session with the server the gate opened itself."""
+        """Drivers whose session with the server was opened by the gate itself."""
 
     def __len__(self) -> int:
         return len(self._drivers)
 
     def run(self, driver: SessionDriver, frame: ToServer) -> None:
-        """Make a call; if its session is gone, the server is asked for another first."""
+        """Make a call; if its session no longer exists, open a new one first."""
         key = frame.key
         if key is None:
             return
@@ -211,7 +211,7 @@ class DetachedCalls:
         ).start()
 
     def tick(self, at: float) -> None:
-        """Time passed; what the server does not answer in time ends."""
+        """Time out calls that the server has not answered, and release finished drivers."""
         for driver in list(self._drivers):
             driver.tick(at)
             if driver.session.is_idle:
@@ -221,7 +221,7 @@ class DetachedCalls:
                     self._server.forget(driver)
 
     async def finish(self, seconds: float) -> None:
-        """Wait for what is under way, so that the next gate need not call it lost."""
+        """Wait for calls in progress, so that the next run need not mark their tasks as lost."""
         for _ in range(round(seconds / FINISH_STEP_S)):
             self.tick(now())
             if not self._drivers:

@@ -1,9 +1,9 @@
-"""One MCP endpoint over HTTP: posts, batches, streams and sessions, whatever is behind it.
+"""One MCP endpoint over HTTP: posts, batches, streams and sessions.
 
 An endpoint reads messages, checks them against their headers, finds their session and
-hands them to the peer. It does not judge calls, and it does not know whether one server
-or a catalogue of servers answers: the backend does. There is no way from the listener to
-a server but through a session.
+hands them to the peer. It does not judge calls. Only the backend knows whether one server
+or a catalogue of servers answers. Every request reaches a server through a session, so no
+request can bypass the policy.
 """
 
 import asyncio
@@ -50,37 +50,38 @@ from thoughtgate.wire.unchecked import unchecked
 
 TICK_S: Final = 1.0
 EXPIRE_EVERY: Final = 30
-"""Ticks between looks for sessions that nobody uses."""
+"""Ticks between two checks for idle sessions."""
 
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
 
+# Batches were part of 2025-03-26 and earlier; revision 2025-06-18 removed them.
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
 
 
 class OpenStream(Protocol):
-    """A stream to an agent."""
+    """A response stream to an agent."""
 
     exchange: Exchange
 
     def close(self) -> None:
-        """End it from our side."""
+        """End the stream from the gate's side."""
 
 
 class Backend(Protocol):
-    """What is behind an endpoint: one server, passed through, or a catalogue of many."""
+    """What an endpoint serves: one server, passed through, or a catalogue of many."""
 
     server: str
-    """What the record calls it; empty for a catalogue."""
+    """The server name on the record; empty for a catalogue."""
 
     outbox: Outbox
 
     on_refused: Callable[[bytes, str], None]
-    """Told of frames of a server that no session can take."""
+    """Called with server frames that no session can take."""
 
     @property
     def authority(self) -> LocalAuthority:
-        """Who judges."""
+        """The authority that judges calls."""
 
     @property
     def needs_sessions(self) -> bool:
@@ -88,7 +89,7 @@ class Backend(Protocol):
 
     @property
     def adopts_sessions(self) -> bool:
-        """Whether a session that another process of the gate opened can be gone on with here."""
+        """Whether this process can continue a session that another process of the gate opened."""
 
     def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Peer:
         """Return a peer for one request; ``label`` is its session's id on the record."""
@@ -97,44 +98,44 @@ class Backend(Protocol):
         """Return a peer for a session that is about to be opened, or was opened elsewhere."""
 
     def give_back(self, peer: Peer) -> None:
-        """A peer of one request is spent, and may serve the next."""
+        """Take back the peer of a finished request, for reuse."""
 
     def forget(self, peer: Peer) -> None:
-        """A peer is over without having been ended, or never became a session."""
+        """Release a peer that was not ended by a DELETE, or never became a session."""
 
     def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the arguments of a tool that headers must repeat."""
+        """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
 
     def prepare(self, message: Message, exchange: Exchange) -> Message:
-        """Return a message with what else its head says, where servers look for that."""
+        """Return the message, with facts from its HTTP headers copied into its ``_meta``."""
 
     def send(self, post: Post, frame: ToServer) -> None:
-        """Send a frame; its answer comes to the post."""
+        """Send a frame; its response goes to the post."""
 
     def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
-        """Send one message of a batch; its answer comes to the batch."""
+        """Send one message of a batch; its response goes to the batch."""
 
     def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """A peer has its session."""
+        """Note that a peer now has a session."""
 
     def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
-        """Open the stream on which the server speaks unasked."""
+        """Open the stream that carries the server's unsolicited messages."""
 
     def end_session(
         self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
     ) -> None:
-        """End a session and answer; tell when it has really ended."""
+        """End a session and answer; call ``ended`` once the server has ended it too."""
 
     def tick(self, at: float) -> None:
-        """Time passed."""
+        """Handle timeouts."""
 
     def stop(self, reason: str) -> None:
-        """Nothing more will come: what is still open ends on the record."""
+        """Stop, and record the end of everything that is still open."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
-    """What an endpoint is told about itself."""
+    """Settings of an endpoint."""
 
     auth_method: str
     """How agents authenticate, for the record."""
@@ -143,7 +144,7 @@ class EndpointOptions:
 
 
 class Endpoint:
-    """Answers the requests to one path."""
+    """Answers the requests for one MCP endpoint."""
 
     def __init__(
         self,
@@ -159,12 +160,12 @@ class Endpoint:
         self._on_batch = on_batch
         self._authority, self._outbox = backend.authority, backend.outbox
         self.active = 0
-        """POSTs that are not answered yet."""
+        """Number of POSTs that are not answered yet."""
         self._entries: dict[Peer, HttpSession] = {}
         self._peers: dict[Peer, int] = {}
-        """Peers with POSTs under way, and how many."""
+        """Number of POSTs in progress per peer."""
         self._orphans: set[Peer] = set()
-        """Peers that nobody waits for, with requests that the server may still work on."""
+        """Peers without a waiting client, whose requests the server may still be working on."""
         self._streams: dict[OpenStream, HttpSession] = {}
         self._opened = 0
         self._ticks = 0
@@ -175,11 +176,11 @@ class Endpoint:
 
     @property
     def session_count(self) -> int:
-        """Sessions that are open."""
+        """Number of open sessions."""
         return len(self._sessions)
 
     def receive(self, exchange: Exchange, who: Identity) -> None:
-        """Take a whole request of a known caller."""
+        """Handle a complete request of an authenticated client."""
         if exchange.method == b"POST":
             self._post(exchange, who)
         elif exchange.method in {b"GET", b"DELETE"}:
@@ -197,6 +198,8 @@ class Endpoint:
             return
         message = read_quickly(one_line(body))
         if isinstance(message, Fault):
+            # A faulty message goes through a session as well: the session refuses it and puts
+            # the refusal on the record.
             peer = self._passing(who, is_modern=False)
             post = Post(self, exchange, peer, key=None, method="", at=at)
             self._feed(post, AgentSent(body or b" ", at, message))
@@ -204,6 +207,8 @@ class Endpoint:
         facts = facts_of(exchange)
         params = message.body.get("params")
         states_version = params is not None and META in params and version_in(params) is not None
+        # Headers are compared only if the revision requires them or the client sent them: this
+        # keeps the common path of older revisions short.
         if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
             return
         entry = None
@@ -226,7 +231,7 @@ class Endpoint:
         self._outbox.later(exchange.respond, 400, JSON, error)
 
     def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
-        """Refuse what contradicts its own headers, or its own revision."""
+        """Refuse a message that contradicts its own headers or its own revision."""
         mismatch = self._mismatch(exchange, message)
         if mismatch is not None and self._options.enforce:
             self.note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
@@ -268,6 +273,7 @@ class Endpoint:
         peer = post.peer
         self.active += 1
         self._peers[peer] = self._peers.get(peer, 0) + 1
+        # Ask before feeding: the session forgets its prompt once it has the answer.
         asked = post.key is None and peer.is_answered_by(event)
         frames = peer.feed(event, post)
         if not frames and post.key is None and not self._outbox.carries(post):
@@ -344,7 +350,7 @@ class Endpoint:
         self._streams = {one: entry for one, entry in streams if not _is_over(one.exchange)}
 
     def _end_streams(self, ended: HttpSession) -> None:
-        """No stream outlives its session."""
+        """End the streams of a session that has ended."""
         for stream in [one for one, entry in self._streams.items() if entry is ended]:
             del self._streams[stream]
             if not _is_over(stream.exchange):
@@ -353,7 +359,7 @@ class Endpoint:
     # Sessions.
 
     def open_session(self, post: Post, upstream: str) -> str:
-        """The server named a session in its answer: from now on its peer is known by it."""
+        """Register the session that the server named; return the agent's id for it."""
         peer = post.peer
         known = self._entries.get(peer)
         if known is not None:
@@ -400,19 +406,19 @@ class Endpoint:
         return peer
 
     def _passing(self, who: Identity, *, is_modern: bool) -> Peer:
-        """A peer for one request: where there are no sessions, limits go by the principal."""
+        """Return a peer for one request; without a session, limits apply per principal."""
         peer = self._backend.open_peer(who, who.principal, is_modern=is_modern)
         peer.claims = who.claims
         return peer
 
-    # What posts and batches need.
+    # Called by posts and batches.
 
     def send(self, post: Post, frame: ToServer) -> None:
         """Send a frame to the server."""
         self._backend.send(post, frame)
 
     def prevented(self) -> None:
-        """Count an approved call that is not made, because its caller has left."""
+        """Count an approved call that is not made because its caller has disconnected."""
         self._authority.held.prevented += 1
 
     def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
@@ -420,12 +426,13 @@ class Endpoint:
         return self._backend.send_part(batch, frame)
 
     def closed(self, post: Post) -> None:
-        """A post is answered or given up."""
+        """Release a post after it was answered or abandoned."""
         self._left(post.peer)
 
     def batch_closed(self, batch: Batch) -> None:
-        """A batch is answered or given up."""
-        self._left(batch.peer, is_spare=False)  # the server may still speak on one of its legs
+        """Release a batch after it was answered or abandoned."""
+        # Not reusable: the server may still send messages for one of the batch's requests.
+        self._left(batch.peer, is_spare=False)
 
     def _left(self, peer: Peer, *, is_spare: bool = True) -> None:
         self.active -= 1
@@ -449,7 +456,7 @@ class Endpoint:
     def note_refusal(
         self, check: str, kind: str, size: int, at: float, direction: str = AGENT_TO_SERVER
     ) -> None:
-        """Put a refused message on the record that belongs to no session."""
+        """Record a refused message that belongs to no session."""
         server = self._backend.server
         record = frame_refused(
             at, server, "0", direction=direction, check=check, kind=kind, size=size
@@ -460,7 +467,7 @@ class Endpoint:
     def _server_refused(self, line: bytes, check: str) -> None:
         self.note_refusal(check, "invalid_request", len(line), now(), SERVER_TO_AGENT)
 
-    # Time and ends.
+    # Timers and shutdown.
 
     def _tick(self) -> None:
         self._timer = self._loop.call_later(TICK_S, self._tick)
@@ -481,7 +488,7 @@ class Endpoint:
                 entry.peer.tick(at)
         self._drop_ended_streams()
         for entry in self._streams.values():
-            self._sessions.touch(entry.ident)  # An agent that listens is there.
+            self._sessions.touch(entry.ident)  # An open stream shows that the agent is present.
         self._sessions.expire()
 
     def _dropped(self, entry: HttpSession) -> None:
@@ -490,7 +497,7 @@ class Endpoint:
         self._backend.forget(entry.peer)
 
     def drain(self) -> None:
-        """End the streams; calls under way may still be answered."""
+        """End the streams; calls in progress may still be answered."""
         for stream in self._streams:
             if not _is_over(stream.exchange):
                 stream.close()
@@ -498,10 +505,10 @@ class Endpoint:
         for peer in list(self._peers):
             for caller in list(peer.callers.values()):
                 if isinstance(caller, Post) and caller.method == LISTEN:
-                    caller.gone()  # A standing wish is no call: no answer is under way.
+                    caller.gone()  # A subscription stays open forever; waiting would only delay us.
 
     def close(self, reason: str) -> None:
-        """Nothing more will come."""
+        """Stop, and answer every request that is still open."""
         self._timer.cancel()
         at = now()
         for peer in {*self._peers, *self._orphans, *self._entries}:

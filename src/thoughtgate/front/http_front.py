@@ -1,6 +1,6 @@
-"""Listening for agents over HTTP: address, authentication, pages, admin port, drain.
+"""The HTTP front: address, authentication, the gate's own pages, admin port and drain.
 
-``proxy`` and ``serve`` differ only in the endpoints that they add.
+``proxy`` and ``serve`` differ only in the endpoints they add.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.transports.http_server import HttpServer, ServerLimits
 
 ADMIN_DRAIN_S: Final = 0.5
-"""How long a stop lets an admin page be read to its end."""
+"""How long a shutdown waits for responses on the admin port to complete."""
 
 
 def check_address(listen: ListenSettings, file: str) -> None:
     """Refuse to listen where other machines can connect without authentication.
 
     Raises:
-        ConfigError: they could.
+        ConfigError: the address is reachable from other machines and no authentication is set.
     """
     if listen.transport == "http" and listen.auth is None and not is_loopback(listen.host):
         problem = (
@@ -43,7 +43,7 @@ def check_address(listen: ListenSettings, file: str) -> None:
 
 
 class HttpFront:
-    """One address, and the endpoints behind it."""
+    """One listening address and its endpoints."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class HttpFront:
         file: str = "",
         server: str = "",
     ) -> None:
-        """``anonymous`` is the principal of agents that need not authenticate.
+        """Prepare to listen; ``anonymous`` is the principal of agents that need not authenticate.
 
         Raises:
-            ConfigError: what authentication needs is not set.
+            ConfigError: something that authentication needs is not set.
         """
         self.port = 0
         self.admin_port = 0
@@ -95,14 +95,14 @@ class HttpFront:
         pages.prevented = lambda: authority.held.prevented
 
     def add(self, paths: Iterable[bytes], backend: Backend) -> Endpoint:
-        """Offer what a backend has at these paths; at none, ``find_endpoint`` finds it."""
+        """Serve a backend at these paths; without any, ``find_endpoint`` must return it."""
         listen = self._listen
         options = EndpointOptions(
             self.auth_method,
             enforce=self._authority.governor.policy.profile == PRODUCTION,
             max_batch=listen.max_batch,
         )
-        # A session of one server opens nothing at another.
+        # One key per server, so that a session id issued for one server is not valid at another.
         key = hmac.digest(load_key(self._state), backend.server.encode(), hashlib.sha256)
         sessions = SessionTable(key, limit=listen.max_sessions, idle_s=listen.session_idle_s)
         endpoint = Endpoint(options, backend, sessions, on_batch=self._pages.batch_came)
@@ -112,7 +112,7 @@ class HttpFront:
         return endpoint
 
     async def open(self, *, reuse_port: bool = False) -> None:
-        """Begin to listen.
+        """Start listening.
 
         Raises:
             ThoughtGateError: the address cannot be used.
@@ -121,7 +121,8 @@ class HttpFront:
         if self._keys is not None:
             await self._keys.fetch()
         self.port = await _bind(self._server, listen.host, listen.port, reuse_port=reuse_port)
-        # At once: whoever connects now is judged by it, for as long as the head is known.
+        # No await in between: facts about a head are cached with it, so a request that was read
+        # before the names are known would leave a wrong conclusion behind.
         self.listener.expected = expected_names(
             listen.host, self.port, listen.hosts, listen.origins
         )
@@ -132,7 +133,7 @@ class HttpFront:
         self._pages.is_serving = True
 
     async def drain(self) -> None:
-        """Take no more calls, and let those under way finish for a while."""
+        """Accept no more calls, and give those in progress time to finish."""
         self._pages.is_serving, self._pages.is_draining = False, True
         self.listener.drain()
         await self._server.drain(self._listen.drain_s, self.listener.close)
@@ -142,7 +143,7 @@ class HttpFront:
             await self._keys.close()
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Stop, and answer every request that is still open."""
         self.listener.close()
 
 

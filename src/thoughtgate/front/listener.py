@@ -1,7 +1,7 @@
-"""The HTTP listener: who may connect, which path means which endpoint, and the gate's own pages.
+"""The HTTP listener: authentication, the mapping of paths to endpoints, the gate's own pages.
 
-What is refused by its head is refused before its body is read. A listener knows neither
-sessions nor servers: endpoints do.
+A request that is refused because of its head is refused before its body is read. A listener
+knows neither sessions nor servers; endpoints do.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ RETRY_AFTER: Final = b"retry-after: 1\r\n"
 
 
 class Listener:
-    """Answers every request to an address."""
+    """Answers every request that arrives at an address."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Listener:
         self.expected = Expected(frozenset(), 0, frozenset())
         self.is_draining = False
         self.find_endpoint: Callable[[bytes], Endpoint | None] = lambda _path: None
-        """Finds the endpoint of a path that is not in the table, and may make it."""
+        """Returns the endpoint of a path that is not in the table; may create it."""
         self._authority = authority
         self._outbox = outbox
         self._authenticator = authenticator
@@ -64,27 +64,27 @@ class Listener:
         return sum(endpoint.active for endpoint in self._served) >= self._max_concurrent
 
     def add(self, path: bytes, endpoint: Endpoint) -> None:
-        """Serve an endpoint at a path; it may have several."""
+        """Serve an endpoint at a path; an endpoint may have several paths."""
         self._endpoints[path] = endpoint
         self.include(endpoint)
 
     def include(self, endpoint: Endpoint) -> None:
-        """Count an endpoint's calls, and end it with the listener, however its path is found."""
+        """Count an endpoint's calls and close it with the listener, however its path is found."""
         if endpoint not in self._served:
             self._served.append(endpoint)
 
     def remove(self, endpoint: Endpoint, reason: str) -> None:
-        """End an endpoint whose path is found no more; whoever still waits there is told."""
+        """Close an endpoint that is no longer served; requests still open there are answered."""
         if endpoint in self._served:
             self._served.remove(endpoint)
         endpoint.drain()
         endpoint.close(reason)
         self._outbox.schedule()
 
-    # The server's callbacks.
+    # Callbacks of the HTTP server.
 
     def opened(self, exchange: Exchange) -> None:
-        """Check the head; what is refused here is refused before its body is read."""
+        """Check the head, and refuse a bad request before its body is read."""
         facts = read_head(exchange, self.expected)
         if facts.place:
             self._note_rejection(misdirected(facts.place))
@@ -103,7 +103,7 @@ class Listener:
                 refuse(exchange, 503, RETRY_AFTER)
 
     def completed(self, exchange: Exchange) -> None:
-        """The whole request is here."""
+        """Handle a request that has arrived completely."""
         facts = facts_of(exchange)
         if facts.is_page:
             self._page(exchange, facts.path)
@@ -113,13 +113,14 @@ class Listener:
             self._identified(exchange)
 
     def refused(self, exchange: Exchange, status: int) -> None:
-        """The request cannot be read."""
+        """Record and refuse a request that cannot be parsed."""
         size = len(exchange.body)
+        # No endpoint is known for an unreadable request, so the first one records it.
         self._served[0].note_refusal(UNREAD_HTTP, "invalid_request", size, now())
         refuse(exchange, status)
 
     async def _identify_late(self, exchange: Exchange) -> None:
-        """A token was signed with a key that is not known yet: the issuer may have a new one."""
+        """Fetch the issuer's keys and check again: the token's key is unknown and may be new."""
         if self._keys is not None:
             await self._keys.fetch()
         who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
@@ -141,7 +142,7 @@ class Listener:
     def _endpoint(self, path: bytes) -> Endpoint | None:
         return self._endpoints.get(path) or self.find_endpoint(path)
 
-    # Answers of the gate itself.
+    # Responses of the gate itself.
 
     def _page(self, exchange: Exchange, path: bytes) -> None:
         page = self._pages.get(path)
@@ -164,17 +165,17 @@ class Listener:
         self._note_rejection(rejection)
         exchange.respond(rejection.status, rejection.headers)
 
-    # Ends.
+    # Shutdown.
 
     def drain(self) -> None:
-        """Take no more calls; what waits for a person is not made; streams end."""
+        """Accept no more calls, withdraw calls that wait for approval, and end the streams."""
         self.is_draining = True
         self._authority.held.withdraw_all("the gate is stopping")
         for endpoint in self._served:
             endpoint.drain()
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Stop, and answer every request that is still open."""
         for endpoint in self._served:
             endpoint.close("the gate is stopping")
         self._outbox.flush()

@@ -1,4 +1,4 @@
-"""The pages that the gateway itself serves: is it alive, is it ready, what does it count."""
+"""The gate's own HTTP pages: health, readiness and metrics."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,33 +17,33 @@ Page: TypeAlias = tuple[int, bytes, bytes]
 
 
 class Meter(Protocol):
-    """Counts what is recorded."""
+    """Counts what is put on the record."""
 
     def set(self, name: str, value: float) -> None:
-        """Say what a number is now."""
+        """Set a gauge to its current value."""
 
     def take(self, name: str, value: float) -> None:
-        """Put a value into a histogram."""
+        """Add a value to a histogram."""
 
     def render(self) -> bytes:
-        """Return the counts in the text format of Prometheus."""
+        """Return the metrics in the Prometheus text format."""
 
 
 class Pages:
-    """Health, readiness and metrics, beside MCP or on a port of their own."""
+    """Health, readiness and metrics, served on the MCP port or on a separate admin port."""
 
     def __init__(self, meter: Meter | None = None) -> None:
         self.is_serving = False
         self.is_draining = False
         self.is_up: Callable[[], bool] = lambda: False
-        """Tells whether the servers behind the gate can be used now, as far as is known."""
+        """Returns whether the servers behind the gate are usable, as far as is known."""
         self.connections: Callable[[], int] = lambda: 0
         self.prevented: Callable[[], int] = lambda: 0
-        """Tells how many calls were not made because their caller had left."""
+        """Returns how many calls were not made because their caller had disconnected."""
         self._meter = meter
 
     def batch_came(self, size: int) -> None:
-        """Count a batch."""
+        """Count a batch by its size."""
         if self._meter is not None:
             self._meter.take("mcp_batch_size_histogram", size)
 
@@ -52,15 +52,15 @@ class Pages:
         return {b"/health": self.health, b"/ready": self.ready, b"/metrics": self.metrics}
 
     def public_routes(self) -> Mapping[bytes, Callable[[], Page]]:
-        """Return the pages that stay beside MCP when there is an admin port."""
+        """Return the pages that stay on the MCP port when there is an admin port."""
         return {b"/health": self.health}
 
     def health(self) -> Page:
-        """The process is alive."""
+        """Report that the process is alive."""
         return 200, _JSON, b'{"status":"ok"}'
 
     def ready(self) -> Page:
-        """The gate takes calls and can make them."""
+        """Report whether the gate accepts calls and can make them."""
         upstream_up = self.is_up()
         if self.is_serving and upstream_up and not self.is_draining:
             return 200, _JSON, b'{"status":"ready"}'
@@ -68,27 +68,27 @@ class Pages:
         return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
 
     def metrics(self) -> Page:
-        """What the gate counts."""
+        """Report the metrics."""
         if self._meter is None:
             return 404, _TEXT, b""
         self.refresh()
         return 200, _TEXT, self._meter.render()
 
     def refresh(self) -> None:
-        """Have the numbers that no record tells counted as they are now."""
+        """Update the metrics that are not derived from records."""
         if self._meter is not None:
             self._meter.set("mcp_connections_active", self.connections())
             self._meter.set("thoughtgate_zombie_execution_prevented_total", self.prevented())
 
 
 class AdminPort:
-    """Serves pages on a port of their own."""
+    """Serves the gate's own pages on a separate port."""
 
     def __init__(self, pages: Mapping[bytes, Callable[[], Page]]) -> None:
         self._pages = pages
 
     def opened(self, exchange: Exchange) -> None:
-        """Nothing is refused before it is read."""
+        """Accept every head: the admin port has no authentication."""
 
     def completed(self, exchange: Exchange) -> None:
         """Serve a page."""
@@ -101,5 +101,5 @@ class AdminPort:
             exchange.respond(*page())
 
     def refused(self, exchange: Exchange, status: int) -> None:
-        """The request cannot be read."""
+        """Refuse a request that cannot be parsed."""
         exchange.respond(status)

@@ -1,7 +1,7 @@
-"""What the front knows of an agent: one connection, whatever is behind the endpoint.
+"""What the front knows of an agent, whatever is behind the endpoint.
 
-Before one server a peer is the session's driver itself; before a catalogue of servers it
-is a client with a session for each server that it calls.
+For a single server, a peer is the driver of the session; for a catalogue of servers, it is
+a client with one session per server that it calls.
 """
 
 from collections.abc import MutableMapping
@@ -24,11 +24,11 @@ class Peer(Protocol):
 
     @property
     def callers(self) -> MutableMapping[RequestId, Caller]:
-        """Who waits for the answer to each open request."""
+        """The caller that waits for the response to each open request."""
 
     @property
     def outbox(self) -> Outbox:
-        """What is sent once the record is written."""
+        """The queue of messages that are sent once the record is written."""
 
     @property
     def label(self) -> str:
@@ -36,26 +36,26 @@ class Peer(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is open."""
+        """Whether any request is open."""
 
     @property
     def is_spent(self) -> bool:
-        """Whether its one request is over and has left no trace."""
+        """Whether its only request is over and left no state behind, so that it can be reused."""
 
     def feed(self, event: Event, sink: Sink | None) -> int:
-        """Report an event; return how many frames the agent gets."""
+        """Process an event; return how many frames the agent gets."""
 
     def is_open(self, key: RequestId) -> bool:
-        """Tell whether a request still has no answer."""
+        """Return whether a request still has no response."""
 
     def is_undecided(self, key: RequestId) -> bool:
-        """Tell whether a call still waits for its first verdict."""
+        """Return whether a call still waits for its first verdict."""
 
     def is_answered_by(self, event: AgentSent) -> bool:
-        """Tell whether a response is one to a prompt of the gate."""
+        """Return whether an event is the response to one of the gate's own prompts."""
 
     def tick(self, at: float) -> None:
-        """Time passed."""
+        """Handle timeouts."""
 
     def stop(self, reason: str, at: float) -> None:
-        """The gate stops: whoever still waits is told."""
+        """Answer every request that is still open, because the gate stops."""

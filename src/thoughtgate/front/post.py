@@ -1,7 +1,7 @@
-"""One POST that carries one message: from the agent to the session, and the answer back.
+"""One POST that carries one message: from the agent to the session, and the response back.
 
-The answer is JSON until something must be said before it; then it becomes a stream, if
-the agent can read one. A post knows nothing of the server's side but that it forwards.
+The response is JSON unless something must be sent before it; then it becomes a stream, if
+the agent accepts one. A post does not know how its message reaches the server.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ STREAM: Final = (
 UNBUFFERED: Final = b"x-accel-buffering: no\r\n"
 
 KEEP_ALIVE_S: Final = 15.0
-"""Between comments on the stream of a call without an answer; proxies cut silent streams."""
+"""Interval of comments on the stream of an unanswered call; proxies close silent streams."""
 
 ORPHAN_S: Final = 5.0
 """How long a server may keep a stream open after the request was answered or cancelled."""
@@ -38,48 +38,48 @@ _STATUS: Final = {
     ("method_not_found", True): 404,
     ("task_not_found", True): 400,
 }
-"""HTTP statuses of refusals, by kind and whether the revision prescribes statuses; others are 200."""
+"""HTTP status by kind of refusal and whether the revision prescribes it; 200 otherwise."""
 
 
 class Leg(Protocol):
-    """The server's side of a post, as far as the post needs it."""
+    """The part of the request to the server that a post needs."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the answer is complete."""
+        """Whether the response is complete."""
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the rest of the answer can be asked for later."""
+        """Whether the agent can fetch the rest of the response later (``Last-Event-ID``)."""
 
     @property
     def passes_stream(self) -> bool:
-        """Whether the server's own stream, with its comments, goes on to the agent."""
+        """Whether the server's own stream, including its comments, is passed on to the agent."""
 
     def abort(self) -> None:
-        """Nobody waits any more."""
+        """Stop the request: nobody waits for the response."""
 
     def pause(self) -> None:
-        """Read no more until ``resume``."""
+        """Stop reading until ``resume``."""
 
     def resume(self) -> None:
-        """Read again."""
+        """Continue reading."""
 
 
 class Home(Protocol):
-    """The gateway, as far as a post needs it."""
+    """The part of the endpoint that a post needs."""
 
     def send(self, post: "Post", frame: ToServer) -> None:
         """Send a frame to the server."""
 
     def prevented(self) -> None:
-        """Count an approved call that is not made, because its caller has left."""
+        """Count an approved call that is not made because its caller has disconnected."""
 
     def closed(self, post: "Post") -> None:
-        """The post is answered or given up."""
+        """Release the post after it was answered or abandoned."""
 
     def open_session(self, post: "Post", upstream: str) -> str:
-        """The server named a session; return the id for the agent."""
+        """Register the session that the server named; return the agent's id for it."""
 
 
 class Post:
@@ -125,28 +125,28 @@ class Post:
         self.started_at = at
         self.leg: Leg | None = None
         self.session = ""
-        """The session id that the answer names to the agent."""
+        """The session id that the agent uses."""
         self.upstream_session = ""
-        """The session id that the request names to the server."""
+        """The session id that the server uses."""
         self.is_touched = False
-        """Whether anything became of the message."""
+        """Whether the message had any effect."""
         self._held_at = 0.0
         self._spoke_at = at
         self._is_closed = False
         self._orphaned_at = 0.0
         exchange.on_gone = self.gone
 
-    # What the session wants.
+    # Called by the session.
 
     def take(self, frame: ToAgent) -> None:
-        """A frame of the gate's own for the agent."""
+        """Send a frame of the gate itself once the record is written."""
         self.is_touched = True
         self.peer.outbox.later(self._tell, frame)
 
     def forward(self, frame: ToServer) -> None:
-        """The message may go to the server."""
+        """Send the message to the server, unless the caller left during the approval."""
         if self._held_at and self.exchange.is_gone:
-            # Approved, but nobody would learn the result and a retry would do it twice.
+            # Approved, but nobody would receive the result, and a retry would run the call twice.
             self._home.prevented()
             if frame.key is not None:
                 self.peer.feed(NotSent(frame.key, "approval_withdrawn", now()), self)
@@ -155,25 +155,28 @@ class Post:
         self._home.send(self, frame)
 
     def can_be_asked(self, *, modern: bool) -> bool:
-        """A modern caller is answered with the prompt; others must be able to read a stream."""
+        """Whether the agent can be prompted.
+
+        From 2026-07-28 on the prompt is the response; before, it needs a stream.
+        """
         return modern or self.accepts_stream
 
     def held(self, key: RequestId) -> None:
-        """The call waits for a person."""
+        """Note that the call waits for approval."""
         del key
         self.is_touched = True
         self._held_at = self._spoke_at = now()
 
     def withdrawn(self) -> None:
-        """The caller took the call back: there is nothing to say, but the exchange must end."""
+        """End the exchange of a call that its caller has cancelled; no response is due."""
         self.peer.outbox.later(self._end_unanswered)
 
     def _end_unanswered(self) -> None:
-        # Whatever the session still has to say to this caller is said first.
+        # In the next turn of the loop, after everything the session still sends to this caller.
         asyncio.get_running_loop().call_soon(self._close)
 
     def keep_alive(self, at: float) -> None:
-        """Show the agent that its call is not lost; end an exchange that nothing will answer."""
+        """Write a comment on an idle stream; end an exchange that will get no response."""
         if self.key is not None and not self.peer.is_open(self.key):
             self._orphaned_at = self._orphaned_at or at
             if at - self._orphaned_at > ORPHAN_S:
@@ -186,40 +189,40 @@ class Post:
             self.exchange.write(said)
 
     def _may_comment(self) -> bool:
-        """Whether a stream of the gate's own can be, or is, open."""
+        """Whether the gate may write a comment, on its own stream or on one it may open."""
         exchange = self.exchange
         if not self.accepts_stream or exchange.is_gone or exchange.is_answered:
             return False
         if self.method == "initialize":
-            return False  # The head of its answer names the session, which is not known yet.
+            return False  # The head of this response carries the session id, not known yet.
         return bool(self._held_at) or self.leg is None or not self.leg.passes_stream
 
-    # What the server's side brings.
+    # Called with what the server sent.
 
     def stream_started(self, status: int, headers: bytes) -> None:
-        """The server answers with a stream."""
+        """Start a stream to the agent: the server responds with one."""
         if not self.exchange.is_streaming:
             self.exchange.start(status, headers + UNBUFFERED)
 
     def stream_wrote(self, data: bytes) -> None:
-        """Pass a part of the stream on."""
+        """Pass a chunk on to the agent, and stop reading the server while the agent is slow."""
         self.exchange.write(data)
         if self.exchange.is_stalled and self.leg is not None:
             self.leg.pause()
             self.exchange.on_writable = self.leg.resume
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """The answer is a part of the stream like any other; the agent finds it by its id."""
+        """Pass the response on like any other event; the agent recognises it by its id."""
         del key
         self.stream_wrote(data)
 
     def stream_ended(self) -> None:
-        """The server's stream is complete."""
+        """End the stream once the server's stream is complete."""
         self.exchange.end()
         self._close()
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The server answered with one message."""
+        """Pass on a response that is a single message."""
         if self.exchange.is_streaming:
             self.exchange.write(render_event(data))
             self.exchange.end()
@@ -228,7 +231,7 @@ class Post:
         self._close()
 
     def told(self, data: bytes) -> None:
-        """The server sent something that is not the answer yet."""
+        """Pass on a message that precedes the response, if the agent accepts a stream."""
         if self.exchange.is_gone or self.exchange.is_answered or not self.accepts_stream:
             return
         self._spoke_at = now()
@@ -236,12 +239,12 @@ class Post:
         self.stream_wrote(render_event(data))
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """What the server said to a notification or a response."""
+        """Pass on the server's HTTP response to a notification or a response."""
         self.exchange.respond(status, headers, body)
         self._close()
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """The server gave no answer."""
+        """Answer the agent: the server did not respond."""
         if self.key is None:
             self.exchange.respond(502, JSON, render_error(None, kind))
             self._close()
@@ -252,30 +255,31 @@ class Post:
             self._close()
 
     def session_named(self, upstream: str) -> str:
-        """The server named a session in its answer."""
+        """Return the agent's id for the session that the server named in its response."""
         if not self.session:
             self.session = self._home.open_session(self, upstream)
         return self.session
 
-    # Ends.
+    # The end of the post.
 
     def gone(self) -> None:
-        """The agent left before it was answered."""
+        """Tell the session that the agent disconnected before it was answered."""
         key, leg = self.key, self.leg
         if key is not None:
             self.peer.feed(CallerGone(key, now()), None)
             self.peer.outbox.schedule()
         if leg is None or self.peer.is_modern or leg.is_resumable:
-            # Where the agent can resume, the server must see it leave: it keeps the rest.
+            # If the agent can resume, the server must see the disconnect, so that it keeps the
+            # rest of the response.
             self._close()
 
     def refuse(self, status: int, body: bytes) -> None:
-        """Answer without asking the server."""
+        """Answer without involving the server."""
         self.exchange.respond(status, JSON, body)
         self._close()
 
     def unheard(self, is_wanted: bool) -> None:
-        """Nothing goes on: a response to the gate's own prompt, or one that nobody asked for."""
+        """Answer a message that is not forwarded: the reply to a prompt, or an unexpected one."""
         if is_wanted:
             self.passed(202, b"", b"")
         else:
@@ -289,7 +293,7 @@ class Post:
             self.told(frame.data)
 
     def _session_header(self) -> bytes:
-        """The answer to ``initialize`` names the session that it opened."""
+        """Return the header with the new session's id, for the response to ``initialize``."""
         if self.method != "initialize" or not self.session:
             return b""
         return b"mcp-session-id: %b\r\n" % self.session.encode()
@@ -305,7 +309,7 @@ class Post:
         exchange = self.exchange
         exchange.on_gone = None
         if not exchange.is_answered:
-            # The request was cancelled: no answer will come, and none is wanted.
+            # The request was cancelled, so it gets no response.
             if exchange.is_streaming:
                 exchange.end()
             else:
@@ -313,7 +317,8 @@ class Post:
         callers = self.peer.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]
-        leg, self.leg = self.leg, None  # they know each other; apart, they go without a collection
+        # Break the reference cycle, so that both are freed without a garbage collection.
+        leg, self.leg = self.leg, None
         if leg is not None and not leg.is_over:
             leg.abort()
         self._home.closed(self)

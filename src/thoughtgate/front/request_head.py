@@ -1,8 +1,8 @@
-"""What the gateway reads in a request's head, and which headers go on.
+"""Checks of a request's head, and the choice of headers to forward.
 
-Decided here: whether the head has one reading, whether the caller came for this gate
-(Host, Origin), what it can read (Accept), and whether the headers repeat the body. The
-body is judged elsewhere.
+This module decides whether the head is unambiguous, whether the request is meant for this
+gate (Host, Origin), what the client accepts (Accept), and whether the headers match the
+body. The body itself is judged elsewhere.
 """
 
 import re
@@ -23,12 +23,12 @@ from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
 
 PATHS: Final = (b"/mcp", b"/mcp/v1")
 SERVER_PATH: Final = re.compile(rb"/servers/([^/]+)/mcp")
-"""Where ``serve`` offers one of its servers by itself."""
+"""The paths at which ``serve`` offers a single server."""
 
 JSON: Final = b"content-type: application/json\r\n"
 
 HEADER_MISMATCH: Final = -32020
-"""2026-07-28, transports: the headers and the body disagree."""
+"""The error code for headers that contradict the body (2026-07-28, transports)."""
 
 SINGLE: Final = frozenset(
     {
@@ -42,7 +42,7 @@ SINGLE: Final = frozenset(
         mirror.LAST_EVENT,
     }
 )
-"""Headers on whose first and last copy two readers could disagree."""
+"""Headers that must not be repeated: one reader may use the first copy, another the last."""
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -78,7 +78,7 @@ _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
     b"x-real-ip",
     mirror.SESSION,
 }
-"""The agent's credentials and addresses are not the server's business."""
+"""Headers that are not forwarded; the agent's credentials and addresses stay at the gate."""
 
 _TEXTS: Final = {
     400: "the request cannot be read",
@@ -96,20 +96,21 @@ _TEXTS: Final = {
 
 
 class Expected(NamedTuple):
-    """Who this gate is, to those that come for it."""
+    """The values of Host and Origin that this gate accepts."""
 
     hosts: frozenset[str]
-    """Host names it answers to; empty for any."""
+    """Accepted host names; empty for any."""
     port: int
     origins: frozenset[str]
-    """Origins of web pages that may call."""
+    """Origins of web pages that may call the gate."""
 
 
 def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable[str]) -> Expected:
-    """Return what Host and Origin may say for a listener."""
+    """Return the values of Host and Origin that a listener accepts."""
     named = {name.lower() for name in hosts}
     if is_loopback(host):
-        # Also for the rest of 127.0.0.0/8: a page whose name was rebound must not get in.
+        # For all of 127.0.0.0/8, because of DNS rebinding: a web page whose name was changed
+        # to a loopback address must not get in.
         named |= {*LOOPBACK, host.lower()}
     elif named:
         named.add(host.lower())
@@ -117,7 +118,7 @@ def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable
 
 
 def wrong_place(exchange: Exchange, expected: Expected) -> int:
-    """Return 421 or 403 for a request that was meant for somebody else; 0 when it was not."""
+    """Return 421 or 403 for a request with a wrong Host or Origin header; 0 if both are right."""
     headers = exchange.headers
     if b"origin" in exchange.repeated:
         return 403
@@ -125,9 +126,9 @@ def wrong_place(exchange: Exchange, expected: Expected) -> int:
 
 
 def admit_page(exchange: Exchange) -> bool:
-    """Let a web page whose origin may call read the answers; True if it only asked whether it may.
+    """Add the CORS headers for a web page; return True if this was a preflight, now answered.
 
-    Whether its origin may call was decided before; pages of this listener itself may.
+    Whether the origin may call was decided before, by ``wrong_place``.
     """
     origin = exchange.headers.get(b"origin")
     if origin is None:
@@ -141,7 +142,7 @@ def admit_page(exchange: Exchange) -> bool:
 
 
 class HeadFacts:
-    """What follows from the head of a request to the gateway, whenever it comes."""
+    """Facts derived from the head of a request; valid for every request with an equal head."""
 
     __slots__ = (
         "_prepared",
@@ -162,13 +163,13 @@ class HeadFacts:
         self.path = exchange.target.partition(b"?")[0]
         self.is_page = self.path not in PATHS and SERVER_PATH.fullmatch(self.path) is None
         self.place = (wrong_page if self.is_page else wrong_place)(exchange, expected)
-        """The status for whoever came for somebody else; 0 for others."""
+        """The status for a wrong Host or Origin header; 0 if both are right."""
         self.post = wrong_post(exchange)
-        """The status for a POST that cannot be MCP; 0 for one that can."""
+        """The status for a POST that cannot carry MCP; 0 if it can."""
         self.accepts_stream = accepts_stream(headers)
         version = headers.get(mirror.VERSION)
         self.is_modern = version is not None and version.strip() not in _LEGACY
-        """Whether the header, whatever the body says, names the era without sessions."""
+        """Whether the header, whatever the body says, names a revision without sessions."""
         self.is_mirrored = mirror.METHOD in headers or mirror.NAME in headers
         self.session = headers.get(mirror.SESSION)
         trace = headers.get(b"traceparent", b"").decode("latin-1")
@@ -178,7 +179,7 @@ class HeadFacts:
         self._session = ""
 
     def prepared(self, pool: HttpPool, exchange: Exchange, session: str) -> bytes:
-        """Return the head of the request to the server that this one becomes."""
+        """Return the rendered head of the request to the server."""
         if not self._prepared or self._session != session:
             headers = [*upstream_headers(exchange, session), CONTENT]
             self._prepared = pool.prepare(b"POST", headers)
@@ -187,7 +188,7 @@ class HeadFacts:
 
 
 def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
-    """Find out what follows from a request's head; an equal head that came before has told already."""
+    """Return the facts of a request's head, cached with the head: most clients repeat theirs."""
     facts = exchange.head.memo
     if type(facts) is not HeadFacts:
         facts = exchange.head.memo = HeadFacts(exchange, expected)
@@ -195,22 +196,22 @@ def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
 
 
 def facts_of(exchange: Exchange) -> HeadFacts:
-    """Return what followed from a head that was read."""
+    """Return the facts of a head that ``read_head`` has read."""
     facts: HeadFacts = exchange.head.memo
     return facts
 
 
 def wrong_page(exchange: Exchange, expected: Expected) -> int:
-    """Return 421 or 403 for a page that a name rebound to the loopback would read.
+    """Return 421 or 403 for a page request that DNS rebinding may have sent to the loopback.
 
-    Elsewhere probes and scrapers come by address, and no page tells a secret.
+    On other addresses, probes and scrapers connect by IP address, and no page holds a secret.
     """
     return 0 if LOOPBACK.isdisjoint(expected.hosts) else wrong_place(exchange, expected)
 
 
 @lru_cache(maxsize=1024)
 def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
-    """Compare Host and Origin with what they may say; the same few come again and again."""
+    """Compare Host and Origin with the accepted values; cached, as few values recur."""
     name, port = _split_host(host.decode("latin-1").lower())
     if expected.hosts and name not in expected.hosts:
         return 421
@@ -227,7 +228,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
 
 
 def wrong_post(exchange: Exchange) -> int:
-    """Return the status for a POST that cannot be MCP; 0 when it can."""
+    """Return the status for a POST that cannot carry MCP; 0 if it can."""
     headers = exchange.headers
     if exchange.repeated and (
         not exchange.repeated.isdisjoint(SINGLE) or any(map(mirror.is_mirrored, exchange.repeated))
@@ -239,12 +240,12 @@ def wrong_post(exchange: Exchange) -> int:
 
 
 def accepts_stream(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the agent can read server-sent events."""
+    """Whether the agent accepts server-sent events."""
     return _accepts(headers.get(b"accept"), b"text/event-stream", b"text/*")
 
 
 def accepts_json(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the agent can read JSON."""
+    """Whether the agent accepts JSON."""
     return _accepts(headers.get(b"accept"), b"application/json", b"application/*")
 
 
@@ -254,7 +255,7 @@ def _is_json(content_type: bytes) -> bool:
 
 
 def is_modern_request(exchange: Exchange, params: Any) -> bool:
-    """Whether a request belongs to the era without sessions: by its body, or by its header."""
+    """Whether the body or the header of a request names a revision without sessions."""
     if version_in(params) is not None:
         return True
     version = exchange.headers.get(mirror.VERSION)
@@ -262,10 +263,10 @@ def is_modern_request(exchange: Exchange, params: Any) -> bool:
 
 
 def header_mismatch(exchange: Exchange, message: Message) -> mirror.Mismatch | None:
-    """Compare the headers that repeat the body with the body.
+    """Compare the headers that repeat parts of the body with the body.
 
-    From 2026-07-28 on they must be there; before, whoever sends them must not contradict
-    himself, since a server on the way might go by them.
+    From 2026-07-28 on they are required. In older revisions they are optional, but they must
+    not contradict the body, because a server or proxy might route by them.
     """
     headers = exchange.headers
     params = message.body.get("params") or {}
@@ -285,7 +286,7 @@ def header_mismatch(exchange: Exchange, message: Message) -> mirror.Mismatch | N
 
 
 def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes:
-    """Write the refusal that 2026-07-28 prescribes for headers that contradict the body."""
+    """Render the error that 2026-07-28 prescribes for headers that contradict the body."""
     text = f"the header {mismatch.header} {mismatch.reason}"
     error = {
         "code": HEADER_MISMATCH,
@@ -296,22 +297,23 @@ def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes
 
 
 def refuse(exchange: Exchange, status: int, headers: bytes = b"") -> None:
-    """Answer with a status of the gate's own."""
+    """Respond with a status of the gate itself."""
     exchange.respond(status, JSON + headers, render_refusal(status))
 
 
 def render_refusal(status: int) -> bytes:
-    """Write what goes with a status of the gate's own."""
+    """Render the body for a status of the gate itself."""
     unavailable = status == HTTPStatus.SERVICE_UNAVAILABLE
     kind = "service_unavailable" if unavailable else "invalid_request"
     return render_error(None, kind, message=_TEXTS[status])
 
 
 def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
-    """Return the headers that go on to the server."""
+    """Return the headers that are forwarded to the server."""
     dropped = _NOT_UPSTREAM
     connection = exchange.headers.get(b"connection")
     if connection is not None and connection.lower() not in {b"keep-alive", b"close"}:
+        # RFC 9110, 7.6.1: headers named in Connection are for this hop only.
         dropped |= {name.strip().lower() for name in connection.split(b",")}
     kept = [
         header
@@ -325,13 +327,13 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
 
 
 def _is_disguised(name: bytes) -> bool:
-    """Whether servers that take ``_`` and ``-`` for the same read a header that is not this one."""
+    """Whether a server that treats ``_`` as ``-`` would read this as a header we control."""
     read = name.replace(b"_", b"-")
     return read in _NOT_UPSTREAM or read in SINGLE or mirror.is_mirrored(read)
 
 
 def unmirrored(headers: Headers) -> Headers:
-    """Leave out the headers that repeat a body, where they stand for no body in particular."""
+    """Leave out the headers that repeat a body, for requests sent with a different body."""
     return [
         header
         for header in headers
@@ -341,7 +343,7 @@ def unmirrored(headers: Headers) -> Headers:
 
 CONTENT: Final = (b"content-type", b"application/json")
 _IDENTITY: Final = (b"accept-encoding", b"identity")
-"""The gate reads every answer; a compressed one would only cost both sides time."""
+"""Asks for no compression: the gate reads every response, so it would have to decompress."""
 
 
 @lru_cache(maxsize=256)
@@ -356,7 +358,7 @@ def _accepts(accept: bytes | None, exact: bytes, family: bytes) -> bool:
 
 
 def _split_host(text: str) -> tuple[str, int | None]:
-    """Split ``host:port``; brackets of IPv6 addresses are taken off."""
+    """Split ``host:port``, and remove the brackets of an IPv6 address."""
     try:
         parts = urlsplit(f"//{text}")
         port = parts.port

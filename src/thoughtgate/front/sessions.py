@@ -1,9 +1,9 @@
-"""The sessions of revisions before 2026-07-28 over HTTP: their ids and what they hold.
+"""HTTP sessions of revisions before 2026-07-28: their ids and their peers.
 
-A server's session id is handed to the agent with a seal that binds it to the agent who
-opened it. Whoever shows an id that was not sealed for him gets the same answer as for an
-id that never was, and the server is not asked. The seal needs no table: another worker,
-or the same gate after a restart, can check it.
+The agent gets the server's session id with a MAC that binds it to the agent's principal. An
+id that was issued to another principal gets the same response as an unknown id, and the
+server is not contacted. The MAC needs no shared table: another worker, or the same gate
+after a restart, can verify it.
 """
 
 import base64
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from thoughtgate.front.peer import Peer
 
 MAX_ID: Final = 1024
-"""Characters of a session id, ours or a server's."""
+"""Maximum length of a session id, the agent's or the server's, in characters."""
 
 MAX_ENDED: Final = 10_000
-"""Ended sessions whose ids are remembered, so that their seals open nothing any more."""
+"""Number of ended sessions that are remembered, so that their ids stay invalid."""
 
+# 120 bits: more than can be guessed, and base32 encodes them without padding.
 _MAC_BYTES: Final = 15
 _SEPARATOR: Final = "."
 
 
 class HttpSession:
-    """One session."""
+    """One HTTP session."""
 
     __slots__ = ("ident", "last_used", "peer", "principal", "upstream")
 
@@ -44,7 +45,7 @@ class HttpSession:
 
 
 class SessionTable:
-    """The sessions this process knows."""
+    """The sessions that this process knows."""
 
     def __init__(self, key: bytes, *, limit: int, idle_s: float) -> None:
         self._key = key
@@ -53,25 +54,25 @@ class SessionTable:
         self._entries: OrderedDict[str, HttpSession] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self.on_dropped: Callable[[HttpSession], None] = lambda _entry: None
-        """Told of every session that was not ended but is no longer known."""
+        """Called with every session that was dropped rather than ended."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def entries(self) -> list[HttpSession]:
-        """Return every session, the longest unused first."""
+        """Return every session, the least recently used first."""
         return list(self._entries.values())
 
     def seal(self, upstream: str, principal: str) -> str:
-        """Return the id that an agent is given for a server's."""
+        """Return the agent's id for a session id of the server."""
         return f"{upstream}{_SEPARATOR}{self._mac(upstream, principal)}"
 
     def find(
         self, ident: str, principal: str, make_peer: "Callable[[], Peer] | None"
     ) -> HttpSession | None:
-        """Return the session an agent names; None when it is not his, or there is no such.
+        """Return the session with this id; None if it is unknown or belongs to another principal.
 
-        With ``make_peer`` a session that another process opened is taken on.
+        With ``make_peer``, a session that another process opened is continued here.
         """
         entry = self._entries.get(ident)
         if entry is None:
@@ -89,14 +90,14 @@ class SessionTable:
         return entry
 
     def touch(self, ident: str) -> None:
-        """A session is in use."""
+        """Note that a session is in use."""
         entry = self._entries.get(ident)
         if entry is not None:
             entry.last_used = monotonic()
             self._entries.move_to_end(ident)
 
     def open(self, upstream: str, principal: str, peer: "Peer") -> HttpSession:
-        """Enter a session that a server opened; the longest idle one makes room if need be."""
+        """Add a session that a server opened; if the table is full, drop the longest idle one."""
         entry = HttpSession(self.seal(upstream, principal), upstream, principal, peer)
         before = self._entries.pop(entry.ident, None)
         if before is not None:
@@ -107,14 +108,14 @@ class SessionTable:
         return entry
 
     def forget(self, ident: str) -> HttpSession | None:
-        """A session has ended, and its seal with it."""
+        """Remove a session that has ended, and make its id invalid."""
         self._ended[ident] = None
         if len(self._ended) > MAX_ENDED:
             self._ended.popitem(last=False)
         return self._entries.pop(ident, None)
 
     def expire(self) -> list[HttpSession]:
-        """Forget and return the sessions that were unused for too long and have nothing open."""
+        """Remove and return the sessions that are idle for too long and have no open request."""
         oldest = monotonic() - self._idle_s
         gone = []
         for entry in self._entries.values():
@@ -135,6 +136,7 @@ class SessionTable:
                 return
 
     def _mac(self, upstream: str, principal: str) -> str:
+        # The length prefix keeps two different pairs from producing the same text.
         text = f"{len(principal)}:{principal}{upstream}".encode()
         digest = hmac.new(self._key, text, hashlib.sha256).digest()[:_MAC_BYTES]
         return base64.b32encode(digest).decode().lower()

@@ -1,7 +1,7 @@
-"""Session drivers whose one request is over, kept for the next request without a session.
+"""A pool of session drivers for requests without a session.
 
-Most calls come without a session; making a session and its tables costs more than the
-call's own bookkeeping.
+Most calls arrive without a session, and creating a session with its tables costs more than
+the bookkeeping of the call itself.
 """
 
 from typing import Final
@@ -9,18 +9,18 @@ from typing import Final
 from thoughtgate.gate.session_driver import SessionDriver
 
 MAX_SPARE: Final = 256
-"""Drivers kept for the next request; a few KiB each."""
+"""Number of drivers kept for reuse; each takes a few KiB."""
 
 
 class SpareDrivers:
-    """A pool of drivers that nothing distinguishes from new ones."""
+    """A pool of drivers that are indistinguishable from new ones."""
 
     def __init__(self) -> None:
         self._spare: dict[tuple[str, bool], list[SessionDriver]] = {}
         self._count = 0
 
     def take(self, principal: str, *, is_modern: bool) -> SessionDriver | None:
-        """Return a driver that nobody uses any more, if there is one of this kind."""
+        """Return a spare driver for this principal and era, if there is one."""
         spare = self._spare.get((principal, is_modern))
         if not spare:
             return None
@@ -28,8 +28,10 @@ class SpareDrivers:
         return spare.pop()
 
     def give(self, driver: SessionDriver) -> None:
-        """Keep a driver that is spent."""
+        """Keep a driver whose only request is over."""
         if self._count >= MAX_SPARE:
+            # Start over rather than refuse: otherwise principals that have left would keep the
+            # pool full.
             self._spare.clear()
             self._count = 0
         self._spare.setdefault((driver.principal, driver.is_modern), []).append(driver)

@@ -1,7 +1,7 @@
-"""An agent on this process's own standard streams, in lines or with Content-Length.
+"""The stdio front: an agent on this process's standard streams, in lines or Content-Length.
 
-Nothing but MCP reaches stdout: its place is given to stderr before anything else runs.
-``proxy --stdio`` and ``serve --stdio`` differ only in the peer behind it.
+Only MCP messages reach stdout: before anything else runs, file descriptor 1 is pointed at
+stderr. ``proxy --stdio`` and ``serve --stdio`` differ only in the peer behind it.
 """
 
 import asyncio
@@ -20,78 +20,78 @@ from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.message import RequestId
 
 EOF_DRAIN_S: Final = 10.0
-"""How long calls may take once the agent has closed its side: it may still read the answers."""
+"""Time for calls to finish after the agent closed its side; it may still read responses."""
 
 SIGNAL_DRAIN_S: Final = 0.5
-"""How long calls may take after a signal: agents kill what has not left within two seconds."""
+"""Time for calls to finish after a signal; agents kill a process after about two seconds."""
 
 PAUSE_AT: Final = 5000
-"""Open requests from which on the agent is not read: the pipe itself then holds it back."""
+"""Number of open requests at which the gate stops reading; the full pipe slows the agent."""
 
 HIGH_WATER: Final = 16 * 1024 * 1024
-"""Bytes that may wait for an agent before it is not read any more."""
+"""Bytes that may wait for the agent before the gate stops reading from it."""
 
 LOOK_S: Final = 0.02
 TICK_S: Final = 1.0
 
 
 class StdioAgent:
-    """The agent, as the sessions behind it see it: the caller of every request."""
+    """The agent as its sessions see it: the caller of every request."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
         self.peer: Peer | None = None
         self.forward_to: Callable[[StdioAgent, ToServer], object] = lambda _agent, _frame: None
-        """Sends a frame of this agent on to its server."""
+        """Sends a frame of this agent to its server."""
 
     def take(self, frame: ToAgent) -> None:
-        """A frame of the gate's own, sent once the record is written."""
+        """Send a frame of the gate itself once the record is written."""
         if self.peer is not None:
             self.peer.outbox.later(self._send, frame.data)
 
     def forward(self, frame: ToServer) -> None:
-        """A frame for the server."""
+        """Send a frame to the server."""
         self.forward_to(self, frame)
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The server's answer."""
+        """Pass on the server's response."""
         del status, headers
         self._send(data)
 
     def told(self, data: bytes) -> None:
-        """Something of the server's before its answer."""
+        """Pass on a message that precedes the response."""
         self._send(data)
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """A notification has been taken: nothing is said to that."""
+        """Do nothing: over stdio a notification is not acknowledged."""
 
     def session_named(self, upstream: str) -> str:
-        """Over stdio there are no session ids."""
+        """Return no id: over stdio there are no session ids."""
         del upstream
         return ""
 
     def can_be_asked(self, *, modern: bool) -> bool:
-        """A line carries everything."""
+        """Whether the agent can be prompted: always, as a pipe carries messages at any time."""
         del modern
         return True
 
     def held(self, key: RequestId) -> None:
-        """Pipes need no keeping alive."""
+        """Do nothing: a pipe needs no keep-alive."""
 
     def withdrawn(self) -> None:
-        """There is no exchange to end."""
+        """Do nothing: there is no HTTP exchange to end."""
 
     def keep_alive(self, at: float) -> None:
-        """As for a held call."""
+        """Do nothing: a pipe needs no keep-alive."""
 
 
 class StdioFront:
-    """Reads the agent until it leaves or a signal comes."""
+    """Serves the agent until it disconnects or a signal arrives."""
 
     def __init__(self, stdout_fd: int, *, content_length: bool = False) -> None:
-        """``content_length`` also accepts that framing, if the agent opens with it."""
+        """Take over the standard streams; ``content_length`` also accepts that framing."""
         self.signalled = 0
-        """The signal that ended it; 0 when the agent left."""
+        """The signal that ended the process; 0 if the agent disconnected."""
         self._over = asyncio.Event()
         self._paused = False
         self._files = BlockingStreams(0, stdout_fd)
@@ -105,13 +105,13 @@ class StdioFront:
         self.agent = StdioAgent(self._host.send)
         self._timer: asyncio.TimerHandle | None = None
         self.open_requests: Callable[[], int] = lambda: 0
-        """Tells how many requests of the agent have no answer."""
+        """Returns how many of the agent's requests have no response yet."""
         self.on_gone: Callable[[], None] = lambda: None
-        """Told when the agent asks nothing more."""
+        """Called when the agent will send no more requests."""
         self.on_tick: Callable[[float], None] = lambda _at: None
 
     async def serve(self, peer: Peer) -> None:
-        """Serve until the agent leaves or a signal comes; then let calls finish for a while."""
+        """Serve until the agent disconnects or a signal arrives; then give calls time to finish."""
         self.agent.peer = peer
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -126,15 +126,15 @@ class StdioFront:
         await self._drain()
         if self._timer is not None:
             self._timer.cancel()
-        # Whoever still waits is told, and may still read it.
+        # Answer the requests that are still open: the agent may still be reading.
         peer.stop("the gate is stopping", now())
         peer.outbox.flush()
         await self._host.close()
-        await asyncio.sleep(0)  # The transports close their descriptors in the loop's next turn.
+        await asyncio.sleep(0)  # Transports close their descriptors in the loop's next iteration.
         self._files.close()
 
     async def _drain(self) -> None:
-        """Let calls finish; a signal cuts the patience short."""
+        """Give calls time to finish; a signal shortens that time."""
         if not self.signalled:
             self._over.clear()
             drained = asyncio.ensure_future(self._drained(EOF_DRAIN_S))
@@ -166,7 +166,8 @@ class StdioFront:
         return self.open_requests() > requests or self._host.backlog > waiting
 
     def _look(self) -> None:
-        """Read again once the agent, or its servers, have caught up."""
+        """Resume reading once the agent or its servers have caught up."""
+        # Resume at half the limit, so that reading does not toggle with every message.
         if self._is_busy(PAUSE_AT // 2, HIGH_WATER // 2):
             asyncio.get_running_loop().call_later(LOOK_S, self._look)
         else:

@@ -1,7 +1,7 @@
-"""One server behind an endpoint, passed through: the gate watches and never negotiates.
+"""The backend for a single server that is passed through, without protocol negotiation.
 
-The peer of an agent is the driver of its session. How the server is reached is the
-upstream's business; which headers of the agent go on is decided here.
+The peer of an agent is the driver of its session. The upstream knows how to reach the
+server; this module decides which of the agent's headers are forwarded.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from thoughtgate.wire.replies import render
 
 
 class TransparentBackend:
-    """One server and the sessions of the agents before it."""
+    """One server and the sessions of its agents."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TransparentBackend:
         self.outbox = outbox
         self._upstream = upstream
         self._setup = setup
-        """The last setup of a session; most differ only in their label, if at all."""
+        """The settings of the last session, reused because most differ only in their label."""
         self._tools = ToolHeaders()
         self.detached = DetachedCalls(upstream, self._tools)
         self._spares = SpareDrivers()
@@ -63,13 +63,13 @@ class TransparentBackend:
         )
 
     def adopt(self, setup: SessionSettings) -> None:
-        """Give sessions that begin from now on other timeouts and limits."""
+        """Use other timeouts and limits for sessions that begin from now on."""
         self._setup = setup
         self._spares = SpareDrivers()
 
     @property
     def on_refused(self) -> Callable[[bytes, str], None]:
-        """Told of frames of the server that no session can take."""
+        """Called with server frames that no session can take."""
         return self._upstream.on_refused
 
     @on_refused.setter
@@ -83,13 +83,13 @@ class TransparentBackend:
 
     @property
     def adopts_sessions(self) -> bool:
-        """Whether a session that another process of the gate opened can be gone on with here."""
+        """Whether this process can continue a session that another process of the gate opened."""
         return self._upstream.adopts_sessions
 
     # Peers.
 
     def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> SessionDriver:
-        """Return a driver for one request; most calls come without a session."""
+        """Return a driver for a request without a session."""
         spare = self._spares.take(who.principal, is_modern=is_modern)
         return spare or self._driver(who, label, is_modern=is_modern)
 
@@ -106,23 +106,23 @@ class TransparentBackend:
         return SessionDriver(self._engine, setup, who.principal, is_modern=is_modern)
 
     def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """A driver has its session."""
+        """Tell a driver its session id at the server."""
         cast("SessionDriver", peer).upstream_session = entry.upstream
 
     def give_back(self, peer: Peer) -> None:
-        """A driver is spent, and may serve the next request."""
+        """Keep the driver of a finished request for reuse."""
         self._spares.give(cast("SessionDriver", peer))
 
     def forget(self, peer: Peer) -> None:
-        """A session is over without having been ended, or never came to be."""
+        """Release a session that was not ended by a DELETE, or was never opened."""
         self._upstream.forget(cast("SessionDriver", peer))
 
     def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the arguments of a tool that headers must repeat."""
+        """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
         return self._tools.of(tool)
 
     def prepare(self, message: Message, exchange: Exchange) -> Message:
-        """Pass messages on as they are."""
+        """Return the message unchanged: a transparent backend edits nothing."""
         del exchange
         return message
 
@@ -150,6 +150,7 @@ class TransparentBackend:
         item = BatchItem(batch, frame.key)
         if isinstance(upstream, ChildUpstream):
             return upstream.send(item, driver, frame)
+        # The agent's Mcp-Method and Mcp-Name describe the batch at best, not this one message.
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(CONTENT)
         return upstream.send(item, driver, frame, headers)
@@ -157,7 +158,7 @@ class TransparentBackend:
     # Streams and sessions.
 
     def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
-        """Open the stream on which the server speaks unasked, or resume one."""
+        """Open or resume the stream that carries the server's unsolicited messages."""
         upstream, driver = self._upstream, cast("SessionDriver", entry.peer)
         if isinstance(upstream, ChildUpstream):
             pushed = PushStream(exchange, driver, upstream)
@@ -173,7 +174,7 @@ class TransparentBackend:
     def end_session(
         self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
     ) -> None:
-        """End a session; a server over HTTP is asked, and may refuse."""
+        """End a session; an HTTP server is asked to end it, and may refuse (405)."""
         upstream, driver = self._upstream, cast("SessionDriver", entry.peer)
         if isinstance(upstream, ChildUpstream):
             ended(entry)
@@ -184,13 +185,13 @@ class TransparentBackend:
         headers = upstream_headers(exchange, entry.upstream)
         stream.leg = upstream.request(stream, driver, b"DELETE", headers)
 
-    # Time and tasks.
+    # Timers and tasks.
 
     def resume_tasks(self, auth_method: str) -> None:
-        """Carry on the tasks that an earlier run of this gate left behind.
+        """Continue the tasks that an earlier run of this gate left unfinished.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the tasks cannot be read.
         """
         at = now()
         for task in self.authority.governor.tasks.recover(at):
@@ -204,10 +205,10 @@ class TransparentBackend:
         self.outbox.schedule()
 
     def tick(self, at: float) -> None:
-        """Time passed."""
+        """Handle the timeouts of detached calls and tasks."""
         self.detached.tick(at)
         self.authority.tell(self.authority.governor.tasks.tick(at))
 
     def stop(self, reason: str) -> None:
-        """The drivers have been told already."""
+        """Do nothing: the endpoint has already stopped the drivers."""
         del reason

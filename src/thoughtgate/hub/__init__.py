@@ -1,1 +1,1 @@
-"""`thoughtgate serve`: many servers as one MCP server."""
+"""The hub behind `thoughtgate serve`: many servers offered as one MCP server."""

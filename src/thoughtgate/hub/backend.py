@@ -1,7 +1,7 @@
-"""The catalogue of many servers behind one endpoint, as the front sees it.
+"""The backend for a catalogue of many servers behind one endpoint.
 
-What a client's message means is ``hub.requests``'s business; here are the peers, their
-streams, and the way of an allowed frame to the session that carries it.
+This module holds the peers and their streams, and brings an allowed frame to the session
+that carries it. ``hub.requests`` interprets the messages of a client.
 """
 
 from collections import deque
@@ -30,15 +30,15 @@ from thoughtgate.wire.revisions import META
 from thoughtgate.wire.sse import render_event
 
 SILENCE_S: Final = 15.0
-"""After so much silence a stream carries a comment; proxies cut silent streams."""
+"""Idle time after which a stream gets a comment; proxies close silent streams."""
 
 MAX_WAITING: Final = 1000
 MAX_WAITING_BYTES: Final = 1024 * 1024
-"""Messages kept for a client whose stream is not open, and their size; the oldest are dropped."""
+"""Limits on the messages kept for a client without an open stream; the oldest are dropped."""
 
 
 class ClientStream:
-    """What a session's client is told unasked: on its GET stream, or kept until there is one."""
+    """Unsolicited messages to a client: sent on its GET stream, or kept until it has one."""
 
     def __init__(self) -> None:
         self._exchange: Exchange | None = None
@@ -47,11 +47,12 @@ class ClientStream:
         self._spoke_at = 0.0
 
     def attach(self, exchange: Exchange) -> None:
-        """The client listens here from now on; a stream that it had before ends."""
+        """Send to this stream from now on, and end the stream that the client had before."""
         self.close()
         self._exchange = exchange
         exchange.on_gone = self._left
         exchange.start(200, STREAM)
+        # Some clients and proxies wait for the first byte before they treat the stream as open.
         exchange.write(b": open\n\n")
         self._spoke_at = monotonic()
         for data in self._waiting:
@@ -60,7 +61,7 @@ class ClientStream:
         self._size = 0
 
     def take(self, frame: ToAgent) -> None:
-        """Tell the client something."""
+        """Send a message to the client, or keep it; drop it if the client does not read."""
         if self._exchange is None:
             self._keep(frame.data)
         elif not self._exchange.is_stalled:
@@ -68,7 +69,7 @@ class ClientStream:
             self._exchange.write(render_event(frame.data))
 
     def forward(self, frame: ToServer) -> None:
-        """Nothing goes to a server on this way."""
+        """Do nothing: this stream carries no frames to a server."""
 
     def _keep(self, data: bytes) -> None:
         self._waiting.append(data)
@@ -78,17 +79,17 @@ class ClientStream:
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many messages wait for the client, and their bytes."""
+        """The number of messages that wait for the client, and their size in bytes."""
         return len(self._waiting), self._size
 
     def keep_alive(self) -> None:
-        """Say something if nothing was said for long."""
+        """Write a comment if the stream has been silent for long."""
         if self._exchange is not None and monotonic() - self._spoke_at > SILENCE_S:
             self._spoke_at = monotonic()
             self._exchange.write(b": still here\n\n")
 
     def close(self) -> None:
-        """End the stream from our side."""
+        """End the stream from the gate's side."""
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.on_gone = None
@@ -99,7 +100,7 @@ class ClientStream:
 
 
 class _Attached:
-    """A stream as the endpoint knows it."""
+    """A client's stream as the endpoint sees it."""
 
     def __init__(self, exchange: Exchange, stream: ClientStream) -> None:
         self.exchange = exchange
@@ -110,14 +111,14 @@ class _Attached:
 
 
 class HubBackend:
-    """Many servers as one."""
+    """Serves many servers as one."""
 
     server = ""
-    """The record names no server for what belongs to none."""
+    """Empty: requests to the hub itself belong to no server on the record."""
 
     needs_sessions = True
     adopts_sessions = False
-    """A session lives where its servers' state is: in this process."""
+    """False: the state of a session, its server connections, exists only in this process."""
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
@@ -130,12 +131,12 @@ class HubBackend:
     # Peers.
 
     def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Client:
-        """Return a client that stands for one request."""
+        """Return a client for a single request."""
         del label
         return self._client(who.principal, is_modern=is_modern)
 
     def open_session(self, who: Identity, label: str) -> Client:
-        """Return a client between its ``initialize`` and its end."""
+        """Return a client for a session that begins with ``initialize``."""
         del label
         client = self._client(who.principal, is_modern=False)
         client.wants_session = True
@@ -144,7 +145,7 @@ class HubBackend:
         return client
 
     def open_stdio(self, principal: str, agent: StdioAgent) -> Client:
-        """Return the one client there is on stdio."""
+        """Return the only client of a hub on stdio."""
         client = self._client(principal, transport=STDIO)
         client.sole = True
         client.agent = client.line = agent
@@ -159,13 +160,13 @@ class HubBackend:
         return client
 
     def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """Nothing depends on the session's id."""
+        """Do nothing: nothing here depends on the session's id."""
 
     def give_back(self, peer: Peer) -> None:
-        """Never: a client is not used again."""
+        """Do nothing: clients are not reused."""
 
     def forget(self, peer: Peer) -> None:
-        """A client is gone."""
+        """Release a client that has disconnected."""
         client = cast("Client", peer)
         if isinstance(client.agent, ClientStream):
             client.agent.close()
@@ -173,12 +174,12 @@ class HubBackend:
         spawn(self.hub.leave(client))
 
     def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the arguments of a tool that headers must repeat, by the name clients use."""
+        """Return the tool arguments that headers must repeat; ``tool`` is the composed name."""
         entry = self.hub.find_tool(tool)
         return param_headers_of(entry.get("inputSchema")) or () if entry is not None else ()
 
     def prepare(self, message: Message, exchange: Exchange) -> Message:
-        """Have a request carry on what its head says beside the trace, where the gate traces."""
+        """Copy tracestate and baggage from the HTTP headers into the request, if tracing is on."""
         if self.hub.gate.governor.trace is None:
             return message
         return with_companions(message, exchange)
@@ -186,7 +187,7 @@ class HubBackend:
     # Frames.
 
     def forward(self, caller: Post | StdioAgent, frame: ToServer) -> Leg | None:
-        """Bring an allowed frame to the session that carries it."""
+        """Pass an allowed frame to the session that carries it."""
         client = cast("Client", caller.peer)
         if frame.key is not None:
             session = client.routes.get(frame.key)
@@ -212,7 +213,7 @@ class HubBackend:
     # Streams and sessions.
 
     def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
-        """Open the stream on which servers speak unasked."""
+        """Open the stream that carries the servers' unsolicited messages."""
         stream = cast("Client", entry.peer).agent
         if not isinstance(stream, ClientStream):
             raise TypeError(stream)
@@ -234,12 +235,12 @@ class HubBackend:
             stream.keep_alive()
 
     def stop(self, reason: str) -> None:
-        """The clients have been told already."""
+        """Do nothing: the endpoint has already stopped the clients."""
         del reason
 
 
 def with_companions(message: Message, exchange: Exchange) -> Message:
-    """Return a request with what its head says beside the trace context, where servers find it."""
+    """Return a request with the headers that accompany a trace context copied to its ``_meta``."""
     said = {name: _joined(exchange, name.encode()) for name in COMPANIONS}
     carried = {name: text for name, text in said.items() if is_companion(text)}
     params = message.body.get("params")
@@ -251,6 +252,6 @@ def with_companions(message: Message, exchange: Exchange) -> Message:
 
 
 def _joined(exchange: Exchange, wanted: bytes) -> str:
-    """Return a header that is a list, and so may come in several lines."""
+    """Return a list header, which may be spread over several header lines."""
     lines = [value for name, value in exchange.wire_headers if name == wanted]
     return b",".join(lines).decode("latin-1")

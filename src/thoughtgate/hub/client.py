@@ -1,7 +1,7 @@
-"""One client of the hub: who it is, what it can do, and what is open between it and the hub.
+"""One client of the hub: its identity, its capabilities and its open requests.
 
-To the front it is a peer like a session's driver; behind it there is a session for each
-server that it calls. How frames reach it is its callers' business.
+To the front it is a peer, like the driver of a session; behind it there is one session per
+server that it calls. Its callers know how to send frames to it.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from thoughtgate.hub.server_session import ServerSession
 
 MAX_OPEN: Final = 10_000
-"""Requests of one client without an answer."""
+"""Maximum number of open requests per client."""
 
 MAX_LISTENS: Final = 100
-"""Listens of one client at once; a usual client has one."""
+"""Maximum number of open listens per client; most clients have one."""
 
 
 @dataclass(slots=True)
 class Listen:
-    """A modern client's standing wish to hear of changes."""
+    """A modern client's open ``subscriptions/listen`` request."""
 
     wanted: dict[str, Any]
     uris: dict[str, str]
-    """Resources it follows, with their server."""
+    """The server of each resource that this listen follows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,14 +43,14 @@ class Client:
     outbox: Outbox
     transport: str = HTTP
     sole: bool = False
-    """Whether it is the only client there can be: the one on stdio."""
+    """Whether it is the only possible client: the one on stdio."""
     is_modern: bool = False
     receive: Callable[["Client", AgentSent, Sink | None], int] = lambda _client, _event, _sink: 0
-    """Takes what the client sends; returns how many frames it is answered with at once."""
+    """Handles what the client sends; returns how many frames answer it at once."""
     agent: Sink | None = None
-    """Hears what belongs to no request: the agent on stdio, or the stream of a session."""
+    """Receives what belongs to no request: the agent on stdio, or the stream of a session."""
     line: Caller | None = None
-    """The caller of every request, where all come on one line: the agent on stdio."""
+    """The caller of every request if all share one connection: the agent on stdio."""
     callers: dict[RequestId, Caller] = field(default_factory=dict)
     capabilities: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -58,32 +58,32 @@ class Client:
     introduced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its capabilities are known."""
     sessions: "dict[str, ServerSession]" = field(default_factory=dict)
-    """Its sessions, by server."""
+    """Its sessions by server."""
     routes: "dict[RequestId, ServerSession]" = field(default_factory=dict)
-    """Gated requests under way, with the session that carries them."""
+    """The session that carries each open gated request."""
     work: dict[RequestId, asyncio.Task[None]] = field(default_factory=dict)
-    """Requests that the hub itself works on."""
+    """The tasks for requests that the hub itself answers."""
     learning: set[RequestId] = field(default_factory=set)
     """Calls that wait for their server's list before they are judged."""
     questions: "dict[RequestId, ServerSession]" = field(default_factory=dict)
-    """Requests of servers to this client that have no answer yet."""
+    """The session of each server request to this client that has no answer yet."""
     listens: dict[RequestId, Listen] = field(default_factory=dict)
     followed: dict[str, str] = field(default_factory=dict)
-    """Resources it subscribed to, with their server."""
+    """The server of each resource that this client subscribed to."""
     claims: dict[str, Any] | None = None
-    """What authentication says of the principal, as of its last request."""
+    """The token claims of the principal, as of its last request."""
     trace: str = ""
-    """The W3C trace context of the request that is being taken in."""
+    """The W3C trace context of the request that is being received."""
     wants_session: bool = False
     asked: int = 0
     is_gone: bool = False
 
     @property
     def owner(self) -> tuple[bool, str]:
-        """Whose process of its own it uses: the session's or, without one, its principal's."""
+        """The owner of a private server process: the session or, without one, the principal."""
         return (True, self.principal) if self.is_modern else (False, self.id)
 
-    # As a peer of the front.
+    # The interface that the front uses; see ``front.peer.Peer``.
 
     @property
     def label(self) -> str:
@@ -92,16 +92,16 @@ class Client:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is open."""
+        """Whether any request is open."""
         return bool(self.callers or self.routes or self.work)
 
     @property
     def is_spent(self) -> bool:
-        """Whether it may serve the next request: never, it knows too much."""
+        """Whether it can be reused: never, because it holds state of its request."""
         return False
 
     def feed(self, event: Event, sink: Sink | None) -> int:
-        """Take what the front reports; return how many frames the agent gets at once."""
+        """Process an event of the front; return how many frames the agent gets at once."""
         if isinstance(event, AgentSent):
             return self.receive(self, event, sink)
         if isinstance(event, CallerGone):
@@ -118,35 +118,35 @@ class Client:
         if session is not None:
             session.caller_left(key)
         elif self.is_modern and key in self.work:
-            # From 2026-07-28 on leaving cancels.
+            # 2026-07-28: closing the response stream cancels the request.
             self.work[key].cancel()
 
     def is_open(self, key: RequestId) -> bool:
-        """Tell whether a request with this id is open."""
+        """Return whether a request with this id is open."""
         return key in self.routes or key in self.work or key in self.listens
 
     def is_undecided(self, key: RequestId) -> bool:
-        """Tell whether a call still waits for its first verdict."""
+        """Return whether a call still waits for its first verdict."""
         return key in self.learning
 
     def is_answered_by(self, event: AgentSent) -> bool:
-        """Tell whether a response is one to a prompt of the gate."""
+        """Return whether an event is the response to one of the gate's own prompts."""
         said = event.message
         session = self.questions.get(said.id) if type(said) is Message and said.id else None
         return session is not None and session.is_answered_by(event)
 
     def tick(self, at: float) -> None:
-        """Show callers that their calls still wait."""
+        """Keep the connections of waiting callers alive."""
         for caller in list(self.callers.values()):
             caller.keep_alive(at)
 
     def agent_left(self) -> None:
-        """The client asks nothing more; what it asked may still be answered."""
+        """Note that the client sends no more requests; open ones may still be answered."""
         for session in list(self.sessions.values()):
             session.agent_left()
 
     def stop(self, reason: str, at: float) -> None:
-        """The gate stops: whoever still waits is told."""
+        """Answer every request that is still open, because the gate stops."""
         for session in list(self.sessions.values()):
             session.stop(reason, at)
 
@@ -154,26 +154,26 @@ class Client:
 
     @property
     def held(self) -> int:
-        """Calls of this client that wait for a person."""
+        """Number of this client's calls that wait for approval."""
         return sum(session.session.held_calls for session in self.sessions.values())
 
     @property
     def open_requests(self) -> int:
-        """Requests without an answer."""
+        """Number of open requests."""
         return len(self.routes) + len(self.work)
 
     @property
     def is_full(self) -> bool:
-        """Whether it has too much open for another request."""
+        """Whether it has too many open requests to send another."""
         return self.open_requests >= MAX_OPEN
 
     def next_question(self) -> str:
-        """Return a new id for something that a server asks this client."""
+        """Return a new id for a server's request to this client."""
         self.asked += 1
         return f"thoughtgate-{self.asked}"
 
     def sink(self, about: RequestId | None) -> Sink | None:
-        """Return who hears what concerns a request, or the client as a whole."""
+        """Return the sink for messages about a request, or about the client as a whole."""
         if about is None:
             return self.agent
         return self.callers.get(about, self.line)
@@ -191,7 +191,7 @@ class Client:
             sink.take(ToAgent(data, about, NOTICE))
 
     def introduce(self, capabilities: Any, info: Any) -> None:
-        """The client said who it is."""
+        """Store the capabilities and the description that the client declared."""
         self.capabilities = capabilities if type(capabilities) is dict else {}
         self.info = info if type(info) is dict else self.info
         self.introduced.set()

@@ -1,4 +1,4 @@
-"""What the control socket of a hub can be asked."""
+"""The operations that a hub offers on its control socket."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The gate of the hub: one governor for all clients and servers, and the time of their sessions."""
+"""The hub's gate: one governor for all clients and servers, and the timers of their sessions."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,7 @@ from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
 
 TICK_S: Final = 0.25
-"""How often sessions with something open are looked over for timeouts."""
+"""Interval at which sessions with open requests are checked for timeouts."""
 
 TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
@@ -35,21 +35,21 @@ _Waiter = tuple[str, RequestId]
 
 
 class HubAuthority(LocalAuthority):
-    """Judges for the hub, which is a server of its own and so offers tasks itself.
+    """Judges calls for the hub, which acts as a server itself and therefore offers tasks.
 
-    A caller that asks for a task before 2026-07-28 gets one whether or not a person must be
-    asked, because the hub says that its tools may be called so.
+    Before 2026-07-28, a caller that asks for a task gets one whether or not approval is needed,
+    because the hub declares task support for its tools.
     """
 
     def __init__(self, governor: Governor, *, is_authenticated: bool, max_held: int) -> None:
         super().__init__(governor, is_authenticated=is_authenticated)
         self.max_held = max_held
         self._granted: dict[str, Verdict] = {}
-        """Calls that become tasks although no person needs to be asked."""
+        """Verdicts of calls that become tasks although they need no approval."""
         self.waiters: dict[_Waiter, asyncio.Future[dict[str, Any]]] = {}
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
-        """Judge now; what becomes a task is held, if only for a moment."""
+        """Judge a call; a call that becomes a task is held, if only for a moment."""
         question = self.question(driver, command)
         nowhere = question.server == NOWHERE
         ruling = self._refuse(question) if nowhere else self.governor.rule(question)
@@ -61,24 +61,26 @@ class HubAuthority(LocalAuthority):
 
     @staticmethod
     def _offers_task(driver: SessionDriver, command: JudgeCall) -> bool:
-        """Whether the caller asks for a task of the hub; a server by itself offers its own."""
+        """Whether the caller asks the hub for a task; a server served singly offers its own."""
         if not isinstance(driver, ServerSession) or command.modern:
             return False
         return wants_task(command.method, command.params, modern=False)
 
     def _refuse(self, question: CallRequest) -> Any:
-        """Judge what no server offers: nobody is there to forward it to, in whatever profile."""
+        """Judge a call to an unknown name; deny it in every profile, as it cannot be forwarded."""
         judge = self.governor.judge
         policy = judge.policy
+        # Outside production, the judge would only observe the denial and forward the call.
         judge.policy = enforced = replace(policy, profile=PRODUCTION)
         try:
             return self.governor.rule(question)
         finally:
+            # A reload during the ruling may have set a new policy: do not overwrite that one.
             if judge.policy is enforced:
                 judge.policy = policy
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
-        """Have people asked, unless the call only waits to become a task."""
+        """Request approval, unless the call is only held to become a task."""
         verdict = self._granted.pop(command.call_id, None)
         if verdict is not None:
             return self._make_task(driver, command, verdict)
@@ -114,7 +116,7 @@ class HubAuthority(LocalAuthority):
         return [*events, CallJudged(key, verdict, call_id, at)]
 
     def tell(self, told: "Any") -> None:
-        """Pass what the tasks say on: to requests about tasks, and to sessions."""
+        """Pass on events of tasks, to requests about tasks and to sessions."""
         rest: list[Told] = []
         for name, event in told:
             if isinstance(event, TaskAnswered) and (name, event.key) in self.waiters:
@@ -127,7 +129,7 @@ class HubAuthority(LocalAuthority):
 
 
 class HubEngine:
-    """Judges, records and holds for the hub, and keeps the time of its sessions."""
+    """Judges, records and holds calls for the hub, and runs the timers of its sessions."""
 
     def __init__(
         self, governor: Governor, max_held: int, *, is_authenticated: bool = False
@@ -146,18 +148,18 @@ class HubEngine:
 
     @property
     def held(self) -> int:
-        """Calls that wait for a person."""
+        """Number of calls that wait for approval."""
         return len(self.authority.held)
 
     def screen(
         self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...]
     ) -> frozenset[str]:
-        """Return the names in a list that stay hidden."""
+        """Return the names in a list that are hidden from the client."""
         return self.governor.screen(server, session, method, entries, now())
 
     def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
-        """Have the judge know what a server says of its tools; no client is shown it."""
-        # Not through the governor, which puts what is shown on the record.
+        """Give the judge a server's description of its tools, without showing it to a client."""
+        # Not through the governor, which would record the list as shown to a client.
         self.governor.judge.screen(server, "", "tools/list", entries, now())
 
     def note(self, record: Record) -> None:
@@ -168,27 +170,29 @@ class HubEngine:
     # Tasks.
 
     def advertise_tasks(self, capabilities: dict[str, Any], client: Client) -> dict[str, Any]:
-        """Return the hub's capabilities with its tasks."""
+        """Return the hub's capabilities, with the task capability added."""
         said = task_codec.advertise(capabilities, modern=client.is_modern)
         if not client.is_modern and not self._knows(client):
-            # 2025-11-25, tasks: without a way to tell callers apart there is no list.
+            # 2025-11-25, tasks: a server that cannot tell callers apart must not offer
+            # tasks/list.
             tasks = {key: value for key, value in said["tasks"].items() if key != "list"}
             return {**said, "tasks": tasks}
         return said
 
     def carrier_of(self, client: Client, message: Message, *, modern: bool) -> Client:
-        """Return who carries a call: the client, or one that outlives it when it may be a task."""
+        """Return the client to carry a call: a copy that outlives it if it may become a task."""
         params = message.body.get("params") or {}
         if client.sole or not wants_task(message.method, params, modern=modern):
             return client
         able = client.capabilities if modern else {}
-        # Whom could a server ask once the caller has its task and is gone?
+        # A legacy caller may disconnect once it has its task, so a server cannot rely on
+        # asking it anything: the copy declares no capabilities.
         return replace(client, sessions={}, questions={}, work={}, capabilities=able)
 
     async def ask_task(
         self, client: Client, key: RequestId, method: str, params: dict[str, Any], *, modern: bool
     ) -> dict[str, Any]:
-        """Answer a request about tasks, when there is an answer."""
+        """Answer a request about tasks, once the answer is known."""
         name = f"client {client.id}"
         tasks, waiters = self.governor.tasks, self.authority.waiters
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -209,7 +213,7 @@ class HubEngine:
     def _knows(self, client: Client) -> bool:
         return client.sole or self.governor.tasks.is_durable
 
-    # Time.
+    # Timers.
 
     def watch(self, session: ServerSession) -> None:
         """Tick a session until it is idle."""
@@ -217,11 +221,11 @@ class HubEngine:
         self._schedule()
 
     def release(self) -> None:
-        """The hub stops: what waits for a person is not made, but for tasks that live on."""
+        """Withdraw the calls that wait for approval, except tasks that outlive the hub."""
         self.authority.held.withdraw_all("the gate is stopping")
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop the timers and send what is left in the outbox."""
         self.release()
         self._held_timer.close()
         self.outbox.flush()

@@ -1,8 +1,8 @@
 """The hub: many servers as one, for any number of clients, under one gate.
 
-It owns the parts and what they share: which servers there are, which namespace is served,
-who is connected. What a client's message means is ``hub.requests``'s business, how calls
-are judged ``hub.server_session``'s, how servers live ``supervisor``'s.
+The hub owns the parts and their shared state: the servers, the namespace that is served,
+the connected clients. ``hub.requests`` interprets clients' messages, ``hub.server_session``
+has calls judged, ``upstream.supervisor`` starts and restarts servers.
 """
 
 import asyncio
@@ -49,24 +49,24 @@ from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
 ANNOUNCE_S: Final = 0.05
-"""Changes that come together are announced together."""
+"""Changes within this time are announced together."""
 
 DRAIN_STEP_S: Final = 0.02
 
 EAGER_WAIT_S: Final = 1.0
-"""How long eager servers wait for the client to say what it can be asked."""
+"""How long the start of eager servers waits for the client to declare its capabilities."""
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
 
 def hide_nowhere(policy: Policy) -> Policy:
-    """Return a policy by which a call that names no server is denied as one to a hidden tool is."""
+    """Return a policy that denies a call to no known server like a call to a hidden tool."""
     hidden = {**policy.visibility.servers, NOWHERE: Exposure(enabled=False)}
     return replace(policy, visibility=Visibility(hidden))
 
 
 class Hub:
-    """All of ``serve`` but its transports."""
+    """Everything in ``serve`` except its transports."""
 
     def __init__(
         self, settings: Settings, governor: Governor, around: Surroundings, *, namespace: str = ""
@@ -82,18 +82,18 @@ class Hub:
         self.notices = HubNotices(self.clients, self.session, lambda: self.settings.separator)
         self.manager = ManagerTools(self)
         self.reloader: Reloader | None = None
-        """Reads the config again; set by who knows where it is."""
+        """Reloads the config; set by ``hub.run``, which knows the file."""
         self.on_applied: Callable[[], None] = lambda: None
-        """Told when a new config has been taken over."""
+        """Called when a new config has been applied."""
         self._applying: asyncio.Task[list[str]] | None = None
         self._asked_namespace = namespace
         self.selection: Selection | NoSelection = self._select(settings)
         self._announcing: set[tuple[str, tuple[bool, str] | None]] = set()
         self._private: dict[tuple[tuple[bool, str], str], ServerRelay] = {}
-        """The servers whose config asks for one process per session, by session and server."""
+        """Relays of servers configured with one process per session, by owner and server."""
         self._sessions = 0
 
-    # What is served.
+    # Servers and namespaces.
 
     def _select(self, settings: Settings) -> Selection | NoSelection:
         return select_namespace(
@@ -105,35 +105,35 @@ class Hub:
 
     @property
     def supervisors(self) -> list[Supervisor]:
-        """The servers of the namespace, in its order."""
+        """The servers of the namespace, in the order of the namespace."""
         selection = self.selection
         if isinstance(selection, NoSelection):
             return []
         return [self.servers[ident] for ident in selection.servers if ident in self.servers]
 
     def supervisor_for(self, client: Client, server: str) -> Supervisor | None:
-        """Return a server as a client sees it: its own process once it has one."""
+        """Return a client's view of a server: its private process, if it has one."""
         own = self._private.get((client.owner, server))
         return own.supervisor if own is not None else self.servers.get(server)
 
     def supervisors_for(self, client: Client) -> list[Supervisor]:
-        """Return the servers of the namespace, in its order, as a client sees them."""
+        """Return a client's view of the servers of the namespace, in the order of the namespace."""
         found = (self.supervisor_for(client, one.id) for one in self.supervisors)
         return [one for one in found if one is not None]
 
     @property
     def server_ids(self) -> list[str]:
-        """The ids that a composed name may begin with."""
+        """The server ids that a composed name may begin with."""
         own = [NAME] if self.settings.manager_tools else []
         return own + [supervisor.id for supervisor in self.supervisors]
 
     @property
     def own_tools(self) -> Own | None:
-        """The manager tools, unless the config switches them off."""
+        """The manager tools, unless the config disables them."""
         return Own(NAME, ENTRIES) if self.settings.manager_tools else None
 
     def offer_of(self, client: Client, target: Target) -> Offer | None:
-        """Return the list that must name what a request is about; None where none is known."""
+        """Return the list that must contain the target of a request; None if it is not known."""
         if target.server == NAME:
             return OFFER if target.kind == TOOL else NOTHING
         method = LIST_OF.get(target.kind)
@@ -141,7 +141,7 @@ class Hub:
         return supervisor.known(method) if supervisor is not None and method else None
 
     def find_tool(self, exposed: str) -> dict[str, Any] | None:
-        """Return what a server says of a tool that clients know by this name."""
+        """Return a server's description of the tool with this composed name."""
         route = split(exposed, self.settings.separator, self.server_ids)
         supervisor = self.servers.get(route.server) if route is not None else None
         offer = supervisor.known("tools/list") if supervisor is not None else None
@@ -150,22 +150,22 @@ class Hub:
         return next((one for one in offer.entries if one.get("name") == route.name), None)
 
     def instructions(self) -> str:
-        """Return what a client's model should know."""
+        """Return the instructions for a client's model."""
         return instructions(self.supervisors, self.settings.separator)
 
     # Clients.
 
     def new_session(self) -> str:
-        """Return the id of a new session: a counter, as the record wants it."""
+        """Return the id of a new session: a counter, as the record requires."""
         self._sessions += 1
         return str(self._sessions)
 
     def join(self, client: Client) -> None:
-        """A client is there."""
+        """Add a client that has connected."""
         self.clients[client.id] = client
 
     async def leave(self, client: Client) -> None:
-        """A client is gone: nothing is done for it any more."""
+        """Remove a client that has disconnected, and stop all work for it."""
         client.is_gone = True
         self.clients.pop(client.id, None)
         for task in list(client.work.values()):
@@ -174,7 +174,8 @@ class Hub:
             session.agent_left()
             session.close()
         for key, session in list(client.routes.items()):
-            # What may become a task has a session of its own; this has not become one.
+            # A call that may become a task has a session of its own. This one is still routed
+            # here, so it has not become a task.
             session.caller_left(key)
         for uri, server in client.followed.items():
             self.unfollow(client, server, uri)
@@ -190,13 +191,13 @@ class Hub:
             await relay.supervisor.dispose()
 
     def unfollow(self, client: Client, server: str, uri: str, trace: str = "") -> None:
-        """One client less follows a resource."""
+        """Note that a client no longer follows a resource."""
         relay = self.relay(client, server)
         if relay is not None:
             relay.supervisor.unfollow(uri, trace)
 
     def declare(self, client: Client) -> None:
-        """Let servers that are not up yet know what this client can be asked."""
+        """Pass a client's capabilities to the servers that have not been initialised yet."""
         capabilities = carried_capabilities(client.capabilities)
         for supervisor in self.supervisors:
             supervisor.declare(capabilities)
@@ -204,7 +205,7 @@ class Hub:
     # Sessions.
 
     def session(self, client: Client, server: str) -> ServerSession:
-        """Return a client's session with a server, with the hub itself, or with nobody."""
+        """Return a client's session with a server, with the hub itself, or with no server."""
         found = client.sessions.get(server)
         if found is None:
             timeout_s = self.settings.listen.request_timeout_s
@@ -224,10 +225,10 @@ class Hub:
         return found
 
     def resume_tasks(self) -> None:
-        """Carry on the tasks that an earlier run of this hub left behind.
+        """Continue the tasks that an earlier run of this hub left unfinished.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the tasks cannot be read.
         """
         for task in self.gate.governor.tasks.recover(now()):
             nobody = Client(self.new_session(), task.principal, self.gate.outbox)
@@ -238,7 +239,7 @@ class Hub:
             session.ask(message, json.loads(task.request), task.tool, None, "")
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
-        """Return the way to a server: shared, or this session's own when the config says so."""
+        """Return the relay to a server: shared, or private if the config isolates sessions."""
         shared = self.servers.relays.get(server)
         if shared is None or client.sole or shared.supervisor.settings.isolation != "session":
             return shared
@@ -250,22 +251,22 @@ class Hub:
             self._private[key] = own
         return self._private[key]
 
-    # What servers say; see ``supervisor.Owner``.
+    # Callbacks of the supervisors; see ``supervisor.Owner``.
 
     def server_asked(self, supervisor: Supervisor, message: Message) -> None:
-        """A server asks something of a client."""
+        """Handle a server's request to a client."""
         relay = self.servers.way_of(supervisor)
         if relay is not None:
             self.notices.asked(relay, message)
 
     def server_said(self, supervisor: Supervisor, message: Message) -> None:
-        """A server sent a notification."""
+        """Handle a server's notification."""
         relay = self.servers.way_of(supervisor)
         if relay is not None:
             self.notices.said(relay, message)
 
     def server_refused(self, supervisor: Supervisor, fault: Fault, size: int) -> None:
-        """A frame of a server was dropped."""
+        """Record a server frame that was dropped."""
         self.gate.note(
             frame_refused(
                 now(),
@@ -283,7 +284,7 @@ class Hub:
         self.gate.note(record)
 
     def server_changed(self, supervisor: Supervisor, event: str) -> None:
-        """A server came into another state: clients are told when that changes their lists."""
+        """Handle a server's change of state; tell clients if it changes their lists."""
         if event == CAME_UP:
             self._pass_log_level(supervisor)
         was_listed, supervisor.was_listed = supervisor.was_listed, supervisor.is_listed
@@ -292,7 +293,7 @@ class Hub:
                 self._announce(capability)
 
     def lists_changed(self, supervisor: Supervisor, capability: str) -> None:
-        """What a server offers is not what it was."""
+        """Announce that a server's list has changed."""
         relay = self.servers.way_of(supervisor)
         if relay is not None and supervisor.id in self.server_ids:
             self._announce(capability, relay.owner)
@@ -312,7 +313,7 @@ class Hub:
     # Logs.
 
     def set_log_level(self) -> None:
-        """Ask the servers for as much as the most curious client wants."""
+        """Request the most verbose log level that any client wants from every server."""
         for supervisor in self.supervisors:
             self._pass_log_level(supervisor)
 
@@ -321,15 +322,15 @@ class Hub:
         if wanted:
             supervisor.set_log_level(min(wanted, key=LOG_LEVELS.index))
 
-    # For people and for the manager tools; see ``manager_tools.Managed``.
+    # For the control socket and the manager tools; see ``manager_tools.Managed``.
 
     def describe_servers(self) -> list[dict[str, Any]]:
-        """Return how every server is."""
+        """Return the status of every server."""
         active = {supervisor.id for supervisor in self.supervisors}
         return [describe_server(one, active=one.id in active) for one in self.servers]
 
     def describe_namespaces(self) -> dict[str, Any]:
-        """Return the namespaces and the choice among them."""
+        """Return the namespaces, and which one is active and why."""
         selection = self.selection
         chosen = selection if isinstance(selection, Selection) else None
         return {
@@ -363,7 +364,7 @@ class Hub:
         return [mask(line) for line in self._named(server).log.tail(lines)]
 
     async def reload(self) -> str:
-        """Read the config again; return what changed."""
+        """Reload the config; return a description of what changed."""
         reloader = self.reloader
         if reloader is None or reloader.loaded.path is None:
             raise PeerError("service_unavailable", "there is no config file to read again")
@@ -384,15 +385,17 @@ class Hub:
             raise PeerError(HIDDEN, f"there is no server {server!r}; there are: {known}")
         return self.servers[server]
 
-    # Life.
+    # Start, reload and shutdown.
 
     def start_eager(self, *, everything: bool) -> None:
-        """Start the servers that should not wait for their first call."""
+        """Start the servers that are configured to start before their first call."""
         eager = [one for one in self.supervisors if everything or one.settings.eager]
         if eager:
             spawn(self._start_all(eager))
 
     async def _start_all(self, supervisors: list[Supervisor]) -> None:
+        # A server learns the client's capabilities when it is initialised, so wait for them; with
+        # several clients there is no single answer to wait for.
         sole = next((client for client in self.clients.values() if client.sole), None)
         if sole is not None:
             try:
@@ -412,11 +415,11 @@ class Hub:
         await asyncio.gather(*(start(supervisor) for supervisor in supervisors))
 
     def adopt(self, settings: Settings) -> None:
-        """Begin to take over a new config, once the one before it is taken over."""
+        """Start applying a new config, after the previous one has been applied."""
         self._applying = spawn(self._apply_after(self._applying, settings))
 
     async def applied(self) -> list[str]:
-        """Wait until the last config is taken over; return the servers that it changed."""
+        """Wait until the latest config is applied; return the servers that it changed."""
         return await asyncio.shield(self._applying) if self._applying is not None else []
 
     async def _apply_after(
@@ -430,7 +433,7 @@ class Hub:
         return changed
 
     async def apply(self, settings: Settings) -> list[str]:
-        """Take over a new config; only what changed restarts. Return what did."""
+        """Apply a new config; restart only the servers that changed, and return them."""
         self.settings = settings
         changed = await self.servers.apply(settings)
         await self._drop_private(lambda _, server: server in changed)
@@ -438,6 +441,8 @@ class Hub:
         self.on_applied()
         self.gate.authority.max_held = settings.holds.connection
         for client in self.clients.values():
+            # Idle sessions are created again with the new timeouts and limits; busy ones keep
+            # their old settings until their calls have ended.
             busy = {name: one for name, one in client.sessions.items() if not one.session.is_idle}
             client.sessions = busy
         for capability in ("tools", "prompts", "resources"):
@@ -446,25 +451,25 @@ class Hub:
 
     @property
     def is_ready(self) -> bool:
-        """Whether clients can be served: a namespace is chosen and its eager servers run."""
+        """Whether clients can be served: a namespace is selected and its eager servers run."""
         eager = [one for one in self.supervisors if one.settings.eager and one.settings.enabled]
         chosen = isinstance(self.selection, Selection)
         return chosen and all(one.standing.state == RUNNING for one in eager)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no client waits for anything."""
+        """Whether no client has an open request."""
         return not any(client.routes or client.work for client in self.clients.values())
 
     async def drain(self, seconds: float) -> None:
-        """Let what is under way finish, for a while."""
+        """Give open requests time to finish."""
         for _ in range(round(seconds / DRAIN_STEP_S)):
             if self.is_idle:
                 return
             await asyncio.sleep(DRAIN_STEP_S)
 
     async def close(self) -> None:
-        """Part from every client and stop every server; nothing is left behind."""
+        """Disconnect every client and stop every server."""
         for client in list(self.clients.values()):
             await self.leave(client)
         await self.servers.dispose()
@@ -472,7 +477,7 @@ class Hub:
 
 
 class _FoundLater:
-    """A relay that is looked up when it is needed: a new config may have replaced it."""
+    """A relay that is looked up per call, because a new config may have replaced it."""
 
     def __init__(self, hub: Hub, client: Client, server: str) -> None:
         self._hub = hub
@@ -480,7 +485,7 @@ class _FoundLater:
         self._server = server
 
     async def relay(self, session: ServerSession, call: Carried) -> Message:
-        """Carry a call to where its server is now."""
+        """Carry a call to its server's current relay."""
         if self._server == NAME:
             return await self._hub.manager.relay(session, call)
         relay = self._hub.relay(self._client, self._server)

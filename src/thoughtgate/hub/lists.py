@@ -1,7 +1,7 @@
-"""Lists put together from many servers: discovered with bounds, screened, named, cut into pages.
+"""The hub's lists, merged from many servers: fetched with limits, screened, named and paged.
 
-A server that is slow, broken or floods only loses its own entries; when a slow one comes
-after all, the clients are told that the list has changed.
+A server that is slow, broken or sends too much loses only its own entries. When a slow
+server answers later, the clients are told that the list has changed.
 """
 
 import asyncio
@@ -23,39 +23,39 @@ from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.replies import render
 
 AT_ONCE: Final = 4
-"""Servers that are discovered at the same time."""
+"""Maximum number of servers that are queried at the same time."""
 
 DISCOVERY_S: Final = 5.0
-"""How long a list waits for one server; its start goes on in the background."""
+"""How long a list waits for one server; the server keeps starting in the background."""
 
 LIST_S: Final = 25.0
-"""How long a list waits for all servers: under the half minute after which clients give up."""
+"""How long a list waits for all servers; clients commonly give up after 30 seconds."""
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
 
 class Shown(NamedTuple):
-    """An entry as clients see it, rendered once for all of them."""
+    """A list entry as clients see it, rendered once for all clients."""
 
     name: str
-    """As the server names it."""
+    """The server's name for it."""
     exposed: str
     data: bytes
 
 
 class Own(NamedTuple):
-    """Entries of the hub itself."""
+    """List entries of the hub itself."""
 
     server: str
     entries: tuple[dict[str, Json], ...]
 
 
 class HubLists:
-    """Makes the hub's lists."""
+    """Builds the hub's lists."""
 
     def __init__(self, gate: HubEngine, changed: Callable[[Supervisor, str], None]) -> None:
         self.generation = 0
-        """Grows whenever a list may have changed; cursors bind to it."""
+        """Incremented whenever a list may have changed; cursors are bound to it."""
         self._gate = gate
         self._changed = changed
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -63,11 +63,11 @@ class HubLists:
         self._late: set[tuple[Supervisor, str]] = set()
 
     def forget(self) -> None:
-        """Something changed: cursors that were given out no longer hold."""
+        """Invalidate all cursors, because a list has changed."""
         self.generation += 1
 
     async def collect(self, method: str, supervisors: Iterable[Supervisor]) -> None:
-        """Have every server's list in memory, as far as the servers answer in time."""
+        """Fetch the lists that are missing, from the servers that answer in time."""
         missing = [one for one in supervisors if self._is_missing(method, one)]
         if not missing:
             return
@@ -81,7 +81,8 @@ class HubLists:
 
     async def _discover(self, method: str, supervisor: Supervisor) -> None:
         if supervisor.standing.failures:
-            # It has kept everybody waiting before: who is told later loses less.
+            # This server has failed before. Do not make every list wait for it again: clients
+            # are notified if it answers later.
             self._await_late(method, supervisor)
             return
         patience = min(DISCOVERY_S, supervisor.settings.start_timeout_s)
@@ -117,7 +118,7 @@ class HubLists:
         separator: str,
         own: Own | None = None,
     ) -> list[bytes]:
-        """Return the entries that a client may see, rendered, each name once."""
+        """Return the rendered entries that a client may see, without duplicate names."""
         shown: dict[str, bytes] = {}
         for supervisor in supervisors:
             offer = supervisor.known(method)
@@ -139,7 +140,7 @@ class HubLists:
         return list(shown.values())
 
     def page(self, entries: list[bytes], cursor: str | None) -> Page | None:
-        """Return the part of a list that a cursor stands for; None for a foreign cursor."""
+        """Return the page of a list that a cursor refers to; None for an invalid cursor."""
         return page_of([len(entry) for entry in entries], str(self.generation), cursor)
 
     def _entries(
@@ -147,6 +148,7 @@ class HubLists:
     ) -> list[Shown]:
         key = (supervisor.id, method, modern)
         title = supervisor.settings.name or supervisor.id
+        # Rendering is the expensive part of a list, and the entries rarely change.
         kept = self._rendered.get(key)
         if kept is not None and kept[0] is offer and kept[1] == title + separator:
             return kept[2]

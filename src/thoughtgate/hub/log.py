@@ -1,4 +1,4 @@
-"""The hub's log lines: from the standard logger to stderr, as JSON or for people."""
+"""The hub's log: from the standard logger to stderr, as JSON or as text."""
 
 import logging
 from typing import Any, Final
@@ -13,20 +13,20 @@ _SHOWN: Final = {
     "id": "message_id",
     "reason": "reason",
 }
-"""What a line tells beside its message, with the name it has in every component's lines."""
+"""Extra fields of a log line, with the names that all components use for them."""
 
 _LOGGER: Final = "thoughtgate"
 
 
 class LogBridge(logging.Handler):
-    """Writes what is logged through the gate's own log."""
+    """Writes records of the standard logger to the gate's own log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line; a failure to log is never a failure of the hub."""
+        """Write one line."""
         fields: dict[str, Any] = {
             shown: getattr(record, name) for name, shown in _SHOWN.items() if hasattr(record, name)
         }
@@ -36,7 +36,7 @@ class LogBridge(logging.Handler):
 
 
 def open_log(level: str, form: str, redactor: Redactor) -> Log:
-    """Begin to log on stderr, at this level and in this form."""
+    """Start logging to stderr, at this level and in this format."""
     log = Log("serve", level=level, form=form, redactor=redactor)
     logger = logging.getLogger(_LOGGER)
     logger.handlers = [LogBridge(log)]

@@ -1,7 +1,7 @@
-"""The hub's own tools: servers and namespaces, listed and looked after by the agent itself.
+"""The hub's own tools, with which an agent lists and manages servers and namespaces.
 
-They belong to the server id ``thoughtgate`` and are judged and recorded like any other
-tool before they come here. What they tell names servers, never their environment,
+They belong to the server id ``thoughtgate``, and calls to them are judged and recorded like
+any other before they arrive here. Their results name servers, never their environment,
 arguments, headers or tokens.
 """
 
@@ -17,7 +17,7 @@ from thoughtgate.wire.message import RESPONSE, Message
 from thoughtgate.wire.replies import render
 
 DEFAULT_LINES: Final = 50
-"""Log lines that are returned when nobody says how many."""
+"""Number of log lines that are returned by default."""
 
 _SERVER: Final = {
     "type": "object",
@@ -62,17 +62,17 @@ ENTRIES: Final = (
 )
 
 OFFER: Final = Offer(ENTRIES, frozenset(entry["name"] for entry in ENTRIES))
-"""The hub's own tools as a server's list of them would be."""
+"""The hub's own tools, in the form of a server's list."""
 
 
 class Managed(Protocol):
-    """What the tools act on: the hub."""
+    """The part of the hub that the tools act on."""
 
     def describe_servers(self) -> list[dict[str, Any]]:
-        """Return how every server is."""
+        """Return the status of every server."""
 
     def describe_namespaces(self) -> dict[str, Any]:
-        """Return the namespaces and the choice among them."""
+        """Return the namespaces, and which one is active and why."""
 
     async def start_server(self, server: str) -> str:
         """Start a server; return what happened."""
@@ -87,7 +87,7 @@ class Managed(Protocol):
         """Return the last lines of a server's log."""
 
     async def reload(self) -> str:
-        """Read the config again; return what changed."""
+        """Reload the config; return a description of what changed."""
 
 
 class ManagerTools:
@@ -106,10 +106,10 @@ class ManagerTools:
         }
 
     async def relay(self, session: ServerSession, call: Carried) -> Message:
-        """Carry out one call.
+        """Execute one call.
 
         Raises:
-            PeerError: there is no such tool, or its arguments are wrong.
+            PeerError: the tool does not exist, or its arguments are invalid.
         """
         del session
         tool = self._tools.get(str(call.params.get("name")))
@@ -129,7 +129,7 @@ class ManagerTools:
         return Message(RESPONSE, call.key, "", body, render(body))
 
     def _own(self, given: dict[str, Any]) -> str:
-        """Return the server that is meant; one of another namespace is not the agent's to touch."""
+        """Return the named server; refuse one outside the namespace that the agent may use."""
         server = _server(given)
         if any(
             one["id"] == server and not one["in_namespace"] for one in self._hub.describe_servers()

@@ -1,7 +1,7 @@
-"""What servers say unasked, brought to the clients that are concerned.
+"""Delivery of unsolicited server messages to the clients they concern.
 
-Changes of lists and resources, log messages, and questions that belong to a call. A
-legacy client hears of changes as they come; a modern one only what it listens for.
+These are changes of lists and resources, log messages, and server requests that belong to a
+call. A legacy client receives every change; a modern one only the changes it listens for.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ LOGGED: Final = "notifications/message"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 
 MAX_QUESTIONS: Final = 100
-"""Questions of servers that may wait for clients at once; a person answers few."""
+"""Maximum number of server requests that wait for clients; a person answers only a few."""
 
 FindSession = Callable[[Client, str], ServerSession]
 
 
 class HubNotices:
-    """Spreads what servers say."""
+    """Delivers server messages to clients."""
 
     def __init__(
         self, clients: Mapping[str, Client], session: FindSession, separator: Callable[[], str]
@@ -40,12 +40,12 @@ class HubNotices:
         self._session = session
         self._separator = separator
         self._asking: dict[tuple[ServerRelay, RequestId], asyncio.Task[None]] = {}
-        """By the process that asks: where each session has its own, all have one server's id."""
+        """Keyed by relay, not by server id: with one process per session, several share an id."""
 
-    # Changes.
+    # Notifications.
 
     def lists_changed(self, capability: str, owner: tuple[bool, str] | None = None) -> None:
-        """Tell everybody, or those for whom a server is run, that a list is not what it was."""
+        """Notify all clients, or those of a private server process, that a list has changed."""
         method = f"notifications/{capability}/list_changed"
         for client in self._audience(owner):
             if not client.is_modern and client.introduced.is_set():
@@ -55,11 +55,11 @@ class HubNotices:
                     client.tell(_tagged(method, {}, ident), ident)
 
     def _audience(self, owner: tuple[bool, str] | None) -> list[Client]:
-        """Return who may hear of a server: everybody, or those it is run for."""
+        """Return the clients of a server process: all, or only its owner's if it is private."""
         return [one for one in self._clients.values() if owner is None or one.owner == owner]
 
     def resource_changed(self, relay: ServerRelay, message: Message) -> None:
-        """Tell those who follow a resource that it has changed."""
+        """Notify the clients that follow a resource that it has changed."""
         server = relay.supervisor.id
         params = message.body.get("params")
         uri = params.get("uri") if type(params) is dict else None
@@ -75,7 +75,7 @@ class HubNotices:
                     client.tell(_tagged(UPDATED, plain, ident), ident)
 
     def logged(self, relay: ServerRelay, message: Message) -> None:
-        """Pass a log message on to whom it concerns, saying which server it is from."""
+        """Pass a log message on to the clients it concerns, with the server's id in ``logger``."""
         params = message.body.get("params")
         if type(params) is not dict:
             return
@@ -93,17 +93,17 @@ class HubNotices:
     def _log_to_modern(
         self, relay: ServerRelay, client: Client, level: str, told: dict[str, Any]
     ) -> None:
-        """2026-07-28: only a request that asked for logs gets them, while it is open."""
+        """Send a log message to an open request that asked for logs, as 2026-07-28 requires."""
         for inflight in relay.inflight:
             if inflight.client is client and inflight.log_level:
                 if is_at_least(level, inflight.log_level):
                     inflight.session.notify_client(LOGGED, told, inflight.key)
                 return
 
-    # Questions.
+    # Server requests.
 
     def asked(self, relay: ServerRelay, message: Message) -> None:
-        """A server asks something: find whose call it is about, and ask there."""
+        """Pass a server's request on to the client whose call it is about, or refuse it."""
         upstream = relay.supervisor.upstream
         if upstream is None:
             return
@@ -132,7 +132,7 @@ class HubNotices:
         return waiting >= MAX_QUESTIONS
 
     def cancelled(self, relay: ServerRelay, message: Message) -> None:
-        """A server takes a question back."""
+        """Cancel a request that the server has cancelled."""
         params = message.body.get("params")
         ident = params.get("requestId") if type(params) is dict else None
         if isinstance(ident, str | int):
@@ -156,10 +156,10 @@ class HubNotices:
             upstream.pass_on(message.id, said)
 
     def _concerned(self, relay: ServerRelay) -> Inflight | None:
-        """Return whom a server's question is for; None when that cannot be told.
+        """Return the call that a server's request belongs to; None if that is ambiguous.
 
-        A legacy server's questions name no call. With calls of one client open it is that
-        client's; with none, only a client that is alone can be meant.
+        A legacy server's requests do not name a call. If only one client has open calls, the
+        request is for that client; if none has, it can only be for a client that is alone.
         """
         clients = {inflight.client.id for inflight in relay.inflight}
         if len(clients) == 1:
@@ -177,7 +177,7 @@ class HubNotices:
         return Inflight(alone[0], session, None, declared=alone[0].capabilities)
 
     def said(self, relay: ServerRelay, message: Message) -> None:
-        """A server sent a notification that is not about a list or a request's progress."""
+        """Handle a notification that is not about a list or the progress of a request."""
         if message.method == UPDATED:
             self.resource_changed(relay, message)
         elif message.method == LOGGED:
@@ -192,7 +192,7 @@ class HubNotices:
 
 
 def acknowledge(client: Client, ident: RequestId, wanted: dict[str, Any]) -> None:
-    """2026-07-28: the first message of a listen says what was accepted."""
+    """Send the first message of a listen, which states what was accepted (2026-07-28)."""
     client.tell(_tagged(ACKNOWLEDGED, {"notifications": wanted}, ident), ident)
 
 

@@ -1,9 +1,8 @@
-"""Calls that wait at a legacy server while a modern client fetches an answer for it.
+"""Calls that stay open at a legacy server while a modern client obtains its input.
 
-A legacy server asks in the middle of a call; a modern client is answered
-``input_required`` and comes back with a new request. In between the call is parked here
-under a name that nobody can guess, for the client, the server and the exact call it
-belongs to.
+A legacy server sends a request in the middle of a call; a modern client gets an
+``input_required`` result and retries with a new request. In between, the call is parked
+here under an unguessable state, bound to the client, the server and the exact call.
 """
 
 import asyncio
@@ -17,37 +16,37 @@ from thoughtgate.wire.canonical import canonical_json
 from thoughtgate.wire.message import Message
 
 PREFIX: Final = "thoughtgate:"
-"""Tells our own states from those of servers."""
+"""Distinguishes our own states from those of servers."""
 
 PARKED_S: Final = 600.0
-"""How long a client may take to come back with the answers."""
+"""How long a client may take to retry with the answers."""
 
 MAX_PARKED: Final = 1000
 
 
 @dataclass(slots=True, eq=False)
 class Inflight:
-    """A request under way at a server."""
+    """An open request at a server."""
 
     client: Any
     session: Any
     key: Any
     inbox: asyncio.Queue[tuple[ServerConnection, Message]] | None = None
-    """Takes what a legacy server asks, when its client is modern."""
+    """Receives the requests of a legacy server whose client is modern."""
     reply: "asyncio.Future[Message] | None" = None
     asked: dict[str, tuple[ServerConnection, Message]] = field(default_factory=dict)
-    """Questions that the client has been told of and not answered."""
+    """Server requests that the client has received and not answered."""
     declared: dict[str, Any] = field(default_factory=dict)
-    """What the client can be asked."""
+    """The capabilities that the client declared."""
     log_level: str = ""
-    """Which logs a modern request wants; empty for none."""
+    """The log level that a modern request asked for; empty for no logs."""
     bound: str = ""
-    """What the parked call may be taken up by."""
+    """The binding that a retry must match; see ``binding``."""
     count: int = 0
 
 
 class Parking:
-    """All parked calls."""
+    """The table of parked calls."""
 
     def __init__(self) -> None:
         self._parked: dict[str, tuple[Inflight, asyncio.TimerHandle]] = {}
@@ -56,10 +55,10 @@ class Parking:
         return len(self._parked)
 
     def park(self, inflight: Inflight) -> str:
-        """Keep a call and return the state to take it up with.
+        """Park a call and return the state with which it can be continued.
 
         Raises:
-            PeerError: too many are parked.
+            PeerError: too many calls are parked.
         """
         if len(self._parked) >= MAX_PARKED:
             raise PeerError("service_unavailable", "too many calls wait for answers")
@@ -69,10 +68,10 @@ class Parking:
         return state
 
     def take(self, state: Any, bound: str) -> Inflight | None:
-        """Return the call that a state stands for, once, to whom it belongs.
+        """Remove and return the parked call for a state; None if the state is not ours.
 
         Raises:
-            PeerError: the state is ours, but for nothing that can be taken up with it.
+            PeerError: the state is unknown, already used, or bound to another call.
         """
         if type(state) is not str or not state.startswith(PREFIX):
             return None
@@ -91,14 +90,17 @@ class Parking:
             inflight.reply.cancel()
 
     def close(self) -> None:
-        """Nobody comes back any more."""
+        """End all parked calls."""
         for state in list(self._parked):
             self._parked[state][1].cancel()
             self._expire(state)
 
 
 def binding(principal: str, server: str, method: str, params: dict[str, Any]) -> str:
-    """Return what ties a retry to the call it continues."""
+    """Return the text that binds a retry to the call it continues.
+
+    Without it, a client could approve one call and continue another with the same state.
+    """
     named = {key: params.get(key) for key in ("name", "uri", "arguments")}
     try:
         return canonical_json([principal, server, method, named])

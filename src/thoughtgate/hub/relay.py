@@ -1,8 +1,8 @@
-"""Bringing an allowed call to its server and the answer back, whatever revision each speaks.
+"""Carries an allowed call to its server and the response back, across protocol revisions.
 
-A modern server that needs to know something says so in its result; a legacy server asks
-in the middle of the call. The client is asked in the way that it understands, and the
-server gets its answer in the way that it expects.
+A modern server that needs input says so in its result; a legacy server sends a request in
+the middle of the call. The relay asks the client in the form of the client's revision and
+answers the server in the form of the server's.
 """
 
 import asyncio
@@ -28,22 +28,22 @@ from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, traceparent
 
 MAX_ROUNDS: Final = 10
-"""How often one call may ask its client before the hub gives up."""
+"""How often one call may ask its client for input before the hub gives up."""
 
 _NOT_FOUND: Final = -32002
-"""Resource not found, before 2026-07-28."""
+"""The error code for a resource that is not found, before 2026-07-28."""
 _INVALID_PARAMS: Final = -32602
 
 _LISTED: Final = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
 
 
 class ServerRelay:
-    """The way to one server."""
+    """Carries calls to one server."""
 
     def __init__(self, supervisor: Supervisor, parking: Parking) -> None:
         self.supervisor = supervisor
         self.owner: tuple[bool, str] | None = None
-        """Whose process it is, see ``Client.owner``; None for one that all share."""
+        """The owner of a private process, see ``Client.owner``; None for a shared one."""
         self.inflight: list[Inflight] = []
         self._parking = parking
 
@@ -51,13 +51,15 @@ class ServerRelay:
         """Carry one call.
 
         Raises:
-            PeerError: there is no answer, and why.
-            PeerGone: the server went away.
+            PeerError: there is no response; the error says why.
+            PeerGone: the server disconnected.
         """
         supervisor = self.supervisor
         if call.method == "resources/subscribe":
             return await self._follow(session, call)
         self._check_offered(call)
+        # Checked before the start, so that an unknown name starts nothing, and again after it,
+        # because only then may the list be known.
         upstream = await supervisor.ready()
         self._check_offered(call)
         supervisor.calls += 1
@@ -67,7 +69,7 @@ class ServerRelay:
         return _for_client(call, reply, upstream)
 
     def _check_offered(self, call: Carried) -> None:
-        """A name that the server does not list is as good as hidden."""
+        """Refuse a name that the server does not list, in the same way as a hidden one."""
         listed = _LISTED.get(call.method)
         offer = self.supervisor.known(listed) if listed is not None else None
         if offer is not None and call.params.get("name") not in offer.names:
@@ -123,7 +125,7 @@ class ServerRelay:
     async def _with_parking(
         self, session: ServerSession, call: Carried, upstream: ServerConnection
     ) -> Message:
-        """A modern client, a legacy server: park the call whenever the server asks."""
+        """Carry a modern client's call to a legacy server; park it when the server asks."""
         params = call.params
         bound = binding(session.client.principal, self.supervisor.id, call.method, params)
         inflight = self._parking.take(params.get("requestState"), bound)
@@ -172,11 +174,12 @@ class ServerRelay:
         if inflight in self.inflight:
             self.inflight.remove(inflight)
         if inflight.reply is not None and not inflight.reply.cancelled():
+            # Retrieved so that asyncio does not log it as never retrieved.
             inflight.reply.exception()
 
 
 def _inflight(session: ServerSession, call: Carried) -> Inflight:
-    """Return what is known of whom a call is made for."""
+    """Return the facts about the client for which a call is made."""
     client = session.client
     if not call.modern:
         declared = carried_capabilities(client.capabilities)
@@ -199,7 +202,7 @@ def _note(inflight: Inflight, upstream: ServerConnection, message: Message) -> N
 
 
 def _deliver(inflight: Inflight, answers: Any) -> None:
-    """Give the server what its client said; surplus keys are nobody's."""
+    """Pass the client's answers to the server; ignore keys that were not asked for."""
     if type(answers) is not dict:
         return
     for key in list(inflight.asked):
@@ -211,7 +214,7 @@ def _deliver(inflight: Inflight, answers: Any) -> None:
 async def _collect(
     session: ServerSession, call: Carried, wanted: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Ask a legacy client everything that a modern server wants to know."""
+    """Ask a legacy client for every input that a modern server requests."""
     answers: dict[str, Any] = {}
     for key, request in wanted.items():
         method, params = request.get("method"), request.get("params")
@@ -225,7 +228,7 @@ async def _collect(
 
 
 def _for_client(call: Carried, reply: Message, upstream: ServerConnection) -> Message:
-    """Return a server's reply with the client's id, in the client's revision."""
+    """Return a server's response with the client's request id, in the client's revision."""
     result, error = reply.body.get("result"), reply.body.get("error")
     if call.modern == upstream.modern:
         return with_id(reply, call.key)

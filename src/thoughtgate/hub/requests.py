@@ -1,7 +1,7 @@
-"""What a client's message means to the hub: answered here, listed, judged and routed, or refused.
+"""Interprets clients' messages: the hub answers, lists, has them judged and routed, or refuses.
 
-The hub is a server of its own in both eras: a request with an envelope is modern and
-stands alone, any other belongs to a legacy session.
+The hub is a server in both eras of the protocol: a request with an envelope in ``_meta`` is
+modern and self-contained, any other request belongs to a legacy session.
 """
 
 import logging
@@ -56,7 +56,7 @@ _log: Final = logging.getLogger("thoughtgate.serve")
 
 
 class HubRequests:
-    """Reads what clients send."""
+    """Handles the messages of clients."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -71,7 +71,7 @@ class HubRequests:
         }
 
     def receive(self, client: Client, event: AgentSent, sink: Sink | None) -> int:
-        """Take one frame of a client; return how many frames answer it at once."""
+        """Handle one frame of a client; return how many frames answer it at once."""
         line, _, message, _ = event
         if not line.strip():
             return 0
@@ -151,7 +151,7 @@ class HubRequests:
         return None
 
     def _take_envelope(self, client: Client, ident: RequestId, method: str, params: Params) -> bool:
-        """Check what a modern request says of itself; False when it was refused."""
+        """Check the envelope of a modern request and apply it; return False if it was refused."""
         version, meta = version_in(params), params[META]
         if version not in MODERN:
             error = {
@@ -179,7 +179,7 @@ class HubRequests:
         client.work[ident] = task
         task.add_done_callback(lambda _: client.work.pop(ident, None))
 
-    # Answered by the hub itself.
+    # Requests that the hub itself answers.
 
     def _initialize(
         self, client: Client, message: Message, params: Params
@@ -232,7 +232,7 @@ class HubRequests:
         return {}
 
     def _trace(self, client: Client, params: Params) -> str:
-        """Return the trace of a request that no gate judges and so no span stands for: the caller's."""
+        """Return the caller's trace context, for a request that is not judged and has no span."""
         carried = client.trace if self._hub.gate.governor.trace is not None else ""
         return carried or traceparent(params)
 
@@ -273,7 +273,7 @@ class HubRequests:
         *,
         modern: bool,
     ) -> None:
-        """Find the server of a call, and have the call judged there."""
+        """Find the server of a call, and have the call judged in the session with it."""
         hub, asked = self._hub, _Asked(message, named.name, client.trace, modern)
         if named.kind == "resource":
             target = hub.routes.owned(named.name, params, hub.supervisors_for(client))
@@ -372,10 +372,10 @@ class HubRequests:
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
         return self.refuse(client, fault, len(message.raw), sink)
 
-    # Words.
+    # Records and replies.
 
     def _see(self, client: Client, message: Message) -> None:
-        """Put a message that no gate judges on the record."""
+        """Record a message that is not judged."""
         self._hub.gate.note(
             message_seen(
                 now(),
@@ -405,7 +405,7 @@ class HubRequests:
         modern: bool = False,
         method: str = "",
     ) -> int:
-        """Refuse a frame: on the record, and to the one who asked with it."""
+        """Refuse a frame: record the refusal, and answer its sender if an answer is due."""
         self._refusals += 1
         correlation_id = f"{client.id}-h{self._refusals}"
         self._hub.gate.note(
@@ -431,7 +431,8 @@ class HubRequests:
             correlation_id=correlation_id,
             details={"check": fault.check},
         )
-        # To whoever sent the frame: its id may be another's, or nobody's.
+        # Sent to the sink the frame came from, not looked up by id: the id may be missing or
+        # belong to another open request.
         sink.take(ToAgent(reply, None, ANSWER, fault.kind))
         return 1
 
@@ -457,11 +458,11 @@ class HubRequests:
 
 
 class _Asked(NamedTuple):
-    """A gated request on its way to its server's session."""
+    """A gated request that has not reached the session of its server yet."""
 
     message: Message
     shown: str
-    """The name that the client used."""
+    """The composed name that the client used."""
     trace: str
     modern: bool
 
@@ -469,7 +470,7 @@ class _Asked(NamedTuple):
 def _rendered_list(
     ident: RequestId, member: str, entries: list[bytes], rest: dict[str, Any]
 ) -> bytes:
-    """Put a list's reply together from entries that are rendered already."""
+    """Assemble the response to a list request from entries that are already rendered."""
     head = render({"jsonrpc": "2.0", "id": ident})[:-1]
     tail = b"," + render(rest)[1:-1] if rest else b""
     return b'%b,"result":{"%b":[%b]%b}}' % (head, member.encode(), b",".join(entries), tail)

@@ -1,7 +1,7 @@
-"""From the name a client uses to the server it means, with what must be known before judging.
+"""Routing: finds the server for a composed name or URI, and fetches what judging needs.
 
-A gate judges with what a server says of its tools, so a server's list is fetched before
-the first call to it; but never for something that is hidden, which must start nothing.
+Policies can match on a server's tool annotations, so a server's list is fetched before the
+first call to it. It is not fetched for a hidden target: a call to one must start nothing.
 """
 
 from collections.abc import Iterable
@@ -22,17 +22,17 @@ LIST_OF: Final = {"tool": "tools/list", "prompt": "prompts/list"}
 
 
 class Target(NamedTuple):
-    """What a request is about, as its server knows it."""
+    """The target of a request, in the server's own terms."""
 
     server: str
-    """Empty when no server is meant."""
+    """Empty if no server matches."""
     kind: str
     name: str
     params: dict[str, Any]
 
 
 class HubRoutes:
-    """Finds servers."""
+    """Finds the servers of requests."""
 
     def __init__(self, gate: HubEngine, lists: HubLists) -> None:
         self._gate = gate
@@ -47,7 +47,7 @@ class HubRoutes:
         servers: Iterable[str],
         separator: str,
     ) -> Target:
-        """Return where a tool, a prompt or a completion of a prompt belongs."""
+        """Return the target of a tool call, a prompt or the completion of a prompt."""
         kind = named.kind
         route = split(named.name, separator, servers) or Route("", named.name)
         if method == COMPLETE:
@@ -60,7 +60,7 @@ class HubRoutes:
         return Target(route.server, kind, route.name, {**params, "name": route.name})
 
     def owned(self, uri: str, params: dict[str, Any], supervisors: list[Supervisor]) -> Target:
-        """Return where a resource belongs, as far as the lists in memory tell."""
+        """Return the target of a resource request, as far as the lists in memory tell."""
         listed: dict[str, str] = {}
         templates: list[tuple[str, str]] = []
         for supervisor in supervisors:
@@ -74,33 +74,33 @@ class HubRoutes:
         return Target(owner or "", "resource", uri, params)
 
     def is_visible(self, target: Target) -> bool:
-        """Tell whether a client may know of something at all."""
+        """Return whether a target is visible to clients."""
         visibility = self._gate.governor.policy.visibility
         return visibility.allows(target.server, target.kind, target.name)
 
     def _may_pass(self, target: Target) -> bool:
-        """Tell whether a request may get to its server: hidden or not, where hiding is observed."""
+        """Return whether a request may reach its server; outside production, hidden targets may."""
         observes = self._gate.governor.policy.profile != PRODUCTION
         return observes or self.is_visible(target)
 
     def unless_unknown(
         self, target: Target, exposed: str, params: dict[str, Any], offer: Offer | None
     ) -> Target:
-        """Return where a request goes: nowhere when its server does not offer what it names.
+        """Return the target, or a target without a server if its server does not offer it.
 
-        ``exposed`` and ``params`` are the client's own; without an offer nothing is unknown.
+        ``exposed`` and ``params`` are the client's own. Without an offer, every name is accepted.
         """
         if offer is None or target.name in offer.names or not self._may_pass(target):
             return target
         return Target("", target.kind, exposed, params)
 
     def needs_list(self, target: Target, supervisor: Supervisor) -> bool:
-        """Tell whether the server must be asked what it offers before the call is judged."""
+        """Return whether the server's list must be fetched before the call is judged."""
         method = LIST_OF.get(target.kind)
         return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
 
     async def learn(self, target: Target, supervisor: Supervisor) -> None:
-        """Fetch a server's list for the judge; a server that cannot tell is judged without."""
+        """Fetch a server's list for the judge; if that fails, calls are judged without it."""
         method = LIST_OF[target.kind]
         try:
             await supervisor.offer(method)
@@ -109,13 +109,13 @@ class HubRoutes:
         self.teach(supervisor)
 
     def teach(self, supervisor: Supervisor) -> None:
-        """Let the judge see what a server says of its tools, once for each list."""
+        """Give the judge a server's description of its tools, once per list."""
         offer = supervisor.known("tools/list")
         if offer is not None and self._learned.get(supervisor.id) is not offer:
             self._learned[supervisor.id] = offer
             self._gate.learn(supervisor.id, offer.entries)
 
     async def collect_resources(self, supervisors: list[Supervisor]) -> None:
-        """Have the lists in memory by which a resource's owner is found."""
+        """Fetch the lists that are needed to find the server of a resource."""
         await self._lists.collect(RESOURCES, supervisors)
         await self._lists.collect(TEMPLATES, supervisors)

@@ -1,7 +1,7 @@
-"""Running ``serve``: from a loaded config to a hub, and to an exit code.
+"""Runs ``serve``: from a loaded config to a hub, and to an exit code.
 
-The order matters: the guardian is forked before anything else runs, stdout is taken out
-of reach before anything can print, the record is closed last.
+The order matters: the guardian is forked before anything else runs, stdout is redirected
+before anything can print, and the record is closed last.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ _log: Final = logging.getLogger("thoughtgate.serve")
 
 @dataclass(frozen=True, slots=True)
 class ServePlan:
-    """Everything that is settled before anything runs."""
+    """The options of one run of ``serve``."""
 
     loaded: Loaded
     environ: Mapping[str, str]
@@ -72,7 +72,7 @@ class ServePlan:
 
 
 def check_plan(plan: ServePlan) -> None:
-    """Find what would make this run fail, before anything is started.
+    """Check whether this run can succeed, before anything is started.
 
     Raises:
         ConfigError: an unknown namespace, no server at all, or a record that would go to stdout.
@@ -137,7 +137,7 @@ def run_serve(plan: ServePlan) -> int:
 
 
 def _open_tasks(plan: ServePlan) -> TaskStore | None:
-    """Open the store of tasks where callers can show after a restart who they are."""
+    """Open the task store, if callers can prove their identity again after a restart."""
     if plan.http is None or plan.loaded.settings.listen.auth is None:
         return None
     return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
@@ -162,7 +162,7 @@ async def _serve(
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
     watching = spawn(_watch(reloader)) if loaded.settings.reload and loaded.path else None
     control = await _open_control(plan.state, hub)
-    # In the place of what the governor announced; the governor withdraws it with the record closed.
+    # Replaces the governor's announcement; the governor removes it when the record is closed.
     announce(plan.state, "serve", **_facts(plan, hub, governor))
     principal = principal_of(governor.run)
     backend = HubBackend(hub)
@@ -180,7 +180,7 @@ async def _serve(
 
 
 async def _watch(reloader: Reloader) -> None:
-    """Look at the files also while nobody calls: servers may have to come or go."""
+    """Check the config files even while no calls arrive: servers may have to start or stop."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         reloader.look(now())
@@ -239,7 +239,7 @@ async def _serve_http(
 
 
 def _listen(plan: ServePlan) -> ListenSettings:
-    """Return where to listen: what the flag says, and for the rest the config."""
+    """Return the listen settings: the address of the flag, everything else from the config."""
     configured = plan.loaded.settings.listen
     if plan.http is None:
         return replace(configured, transport="stdio")
@@ -259,7 +259,7 @@ async def _open_control(state: str, hub: Hub) -> ControlServer | None:
 
 
 def _base(loaded: Loaded) -> str:
-    """Return the directory that relative paths of the config stand for."""
+    """Return the directory that relative paths in the config refer to."""
     return str(Path(loaded.path).absolute().parent if loaded.path is not None else Path.cwd())
 
 

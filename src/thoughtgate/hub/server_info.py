@@ -1,4 +1,4 @@
-"""Telling people and models how the hub's servers are."""
+"""Descriptions of the hub's servers for people and models."""
 
 from typing import Any, Final
 
@@ -7,11 +7,11 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.supervisor import Supervisor
 
 MAX_INSTRUCTIONS: Final = 4000
-"""Characters of a server's own instructions that are passed on; they cost every conversation."""
+"""Maximum length of a server's own instructions, because they cost tokens in every session."""
 
 
 def describe_server(supervisor: Supervisor, *, active: bool) -> dict[str, Any]:
-    """Return how a server is, without anything of its command line or environment."""
+    """Return the status of a server, without its command line or environment."""
     settings, standing, upstream = supervisor.settings, supervisor.standing, supervisor.upstream
     tools = supervisor.known("tools/list")
     facts: dict[str, Any] = {
@@ -40,7 +40,7 @@ def describe_server(supervisor: Supervisor, *, active: bool) -> dict[str, Any]:
 
 
 def instructions(supervisors: list[Supervisor], separator: str) -> str:
-    """Return what a client's model should know: whose tools these are, in the servers' words."""
+    """Return the instructions for a client's model, including the servers' own instructions."""
     if not supervisors:
         return ""
     named = ", ".join(f"{one.id} ({one.settings.name or one.id})" for one in supervisors)

@@ -1,8 +1,8 @@
-"""One client's calls to one server, under the gate.
+"""The session between one client and one server of the hub, under the gate.
 
-The session is driven like every other, so a call is judged, held, recorded, timed out and
-refused alike everywhere. How an allowed call reaches its server, and in which revision, is
-a relay's business.
+It is driven like every other session, so calls are judged, held, recorded, timed out and
+refused in the same way everywhere. A relay knows how an allowed call reaches its server,
+and in which revision.
 """
 
 import asyncio
@@ -34,29 +34,29 @@ from thoughtgate.wire.revisions import is_modern, progress_token
 HIDDEN: Final = "not_exposed"
 
 MAX_STRETCH: Final = 10
-"""A call that reports progress may take this many times its timeout, and no longer."""
+"""A call that reports progress may take at most this many times its timeout."""
 
 QUESTION_S: Final = 600.0
-"""How long a client may take to answer a server: often a person has to."""
+"""How long a client may take to answer a server; often a person has to answer."""
 
 JSON: Final = b"content-type: application/json\r\n"
 
 _STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
-"""2026-07-28: statuses of a server's errors; every other answer is 200."""
+"""HTTP statuses that 2026-07-28 prescribes by error code; any other response is 200."""
 
 
 @dataclass(slots=True, eq=False)
 class Carried:
-    """A gated request of a client, from its arrival to its answer."""
+    """A gated request of a client, from its arrival to its response."""
 
     key: RequestId
     method: str
     params: dict[str, Any]
-    """As the server knows them: the original name, the client's ``_meta``."""
+    """The params for the server: with the server's own name, and the client's ``_meta``."""
     modern: bool
     task: asyncio.Task[None] | None = None
     since: float = 0.0
-    """When it was sent on; 0 before."""
+    """When it was forwarded; 0 before that."""
 
     @property
     def token(self) -> RequestId | None:
@@ -65,29 +65,29 @@ class Carried:
 
 
 class Relay(Protocol):
-    """Brings an allowed request to where it is answered."""
+    """Carries an allowed request to the server that answers it."""
 
     async def relay(self, session: "ServerSession", call: Carried) -> Message:
-        """Return the response, with the client's id and in its revision.
+        """Return the response, with the client's request id and in the client's revision.
 
         Raises:
-            PeerError: there is none, and why.
-            PeerGone: the server went away.
+            PeerError: there is no response; the error says why.
+            PeerGone: the server disconnected.
         """
 
 
 class Owner(Protocol):
-    """Who passes an answer on to the client."""
+    """Passes a response on to the client."""
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The answer."""
+        """Pass on the response."""
 
     def told(self, data: bytes) -> None:
-        """Something before the answer."""
+        """Pass on a message that precedes the response."""
 
 
 class Watch(Protocol):
-    """Keeps time for sessions that have something open."""
+    """Runs the timers of sessions with open requests."""
 
     def watch(self, session: "ServerSession") -> None:
         """Tick this session until it is idle."""
@@ -114,29 +114,29 @@ class ServerSession(SessionDriver):
         self.client = client
         self.calls: dict[RequestId, Carried] = {}
         self._prompted: dict[RequestId, RequestId] = {}
-        """Calls that the client's own prompt asks about, with the prompt's id."""
+        """The id of the client's own prompt for each call that it asks about."""
         self._relay = relay
         self._watch = watch
         self._depth = 0
         self._answers: dict[RequestId, asyncio.Future[dict[str, Any]]] = {}
         self._asking: dict[RequestId, RequestId] = {}
-        """Questions under way at the client, with the call that waits for the answer."""
+        """The call that waits for the answer to each open server request."""
 
     @property
     def server(self) -> str:
         """The server's id."""
         return self.session.setup.server
 
-    # The client's side.
+    # Called for the client.
 
     def ask(
         self, message: Message, params: dict[str, Any], shown: str, caller: Sink | None, trace: str
     ) -> int:
-        """Make a request of the client; ``params`` are those for the server."""
+        """Submit a client's request to the gate; ``params`` are those for the server."""
         key = message.id
         if key is None:
             return 0
-        # Tasks are the hub's own: no server is asked for one.
+        # The hub itself implements tasks, so servers are not asked for one.
         modern = is_modern(params)
         self.calls[key] = Carried(key, message.method, without_task(params), modern)
         self.client.routes[key] = self
@@ -147,45 +147,45 @@ class ServerSession(SessionDriver):
         return frames
 
     def caller_left(self, key: RequestId) -> None:
-        """The caller of one request is gone."""
+        """Handle the disconnect of the caller of one request."""
         call = self.calls.get(key)
         self.feed(CallerGone(key, now()), None)
         if call is not None and (call.modern or call.task is None):
             self.drop(key)
 
     def agent_left(self) -> None:
-        """The client asks nothing more: what no server works on yet is not begun."""
+        """Drop the calls that were not forwarded yet: the client sends no more requests."""
         self.feed(AgentGone(now()), None)
         for key in [key for key, call in self.calls.items() if call.task is None]:
             self.drop(key)
 
     def close(self) -> None:
-        """The client is gone for good: nothing of its is carried on."""
+        """Drop all calls: the client is gone for good."""
         for key in list(self.calls):
             self.feed(CallerGone(key, now()), None)
             self.drop(key)
         if not self.session.is_idle:
-            # No answer can come to what was dropped: it ends here, on the record too.
+            # Dropped calls get no response any more, so end them here for the record.
             self.feed(ServerGone(CALLER_GONE, now()), None)
         for answer in self._answers.values():
             answer.cancel()
 
     def prompted(self, key: RequestId, ident: RequestId) -> None:
-        """The client's own prompt asks about a held call; its answer comes to this session."""
+        """Register the client's own prompt about a held call, so that its answer arrives here."""
         self._prompted[key] = ident
         self.client.questions[ident] = self
 
-    # Towards the server.
+    # Sent to the server.
 
     def carry(self, frame: ToServer, owner: Owner | None) -> "RelayLeg | None":
-        """Bring an allowed request to the server; the answer goes to ``owner``."""
+        """Send an allowed request to the server; its response goes to ``owner``."""
         key, message = frame.key, frame.message
         if key is None or message is None:
             return None
         params = without_task(message.body.get("params") or {})
         call = self.calls.get(key)
         if call is None:
-            # A call whose caller has its task runs under an id of the gate's own.
+            # A call that became a task runs under an id that the gate assigned.
             call = self.calls[key] = Carried(key, message.method, params, is_modern(params))
             self._watch.watch(self)
         call.params = params
@@ -212,7 +212,7 @@ class ServerSession(SessionDriver):
         self.feed(NotSent(call.key, kind, now(), "" if kind == HIDDEN else reason, text), None)
 
     def notified(self, frame: ToServer) -> None:
-        """Take a frame for the server that no caller carries: a cancellation, or an answer."""
+        """Handle a frame to the server that is not a request: a cancellation or a response."""
         message = frame.message
         if message is None:
             return
@@ -225,12 +225,12 @@ class ServerSession(SessionDriver):
             if answer is not None and not answer.done():
                 answer.set_result(message.body)
 
-    # The server's side.
+    # Called for the server.
 
     async def question(
         self, method: str, params: dict[str, Any] | None, about: RequestId | None
     ) -> dict[str, Any]:
-        """Ask the client something on the server's behalf and return the response's body."""
+        """Send the client a request on the server's behalf, and return the body of the response."""
         ident = self.client.next_question()
         body: dict[str, Any] = {"jsonrpc": "2.0", "id": ident, "method": method}
         if params is not None:
@@ -255,12 +255,12 @@ class ServerSession(SessionDriver):
             self.client.questions.pop(ident, None)
 
     def notify_client(self, method: str, params: dict[str, Any], about: RequestId | None) -> None:
-        """Tell the client something on the server's behalf."""
+        """Send the client a notification on the server's behalf."""
         body = {"jsonrpc": "2.0", "method": method, "params": params}
         self._say(Message(NOTIFICATION, None, method, body, render(body)), about)
 
     def progress(self, call: Carried, params: dict[str, Any]) -> None:
-        """Pass a server's progress on, with the client's own token."""
+        """Pass on a server's progress notification, with the client's own token."""
         token = call.token
         if token is not None and call.key in self.calls:
             self.notify_client(PROGRESS, {**params, "progressToken": token}, call.key)
@@ -269,23 +269,25 @@ class ServerSession(SessionDriver):
         self.feed(ServerSent(message.raw, now(), message), self.client.sink(about) or _NOBODY)
 
     def tick(self, at: float) -> None:
-        """Time passed; a call whose client is being asked something is not late."""
+        """Handle timeouts; the time a client takes to answer does not count against its call."""
         for key in self._asking.values():
+            # Directly, not through ``feed``: this event yields no commands to execute.
             self.session.receive(KeptAlive(key, at))
         oldest = at - (self.session.setup.timeout_s * MAX_STRETCH + QUESTION_S)
         for call in [one for one in self.calls.values() if 0.0 < one.since < oldest]:
             self._fail(call, "tool_call_timeout", "it took too long in spite of its progress")
         super().tick(at)
 
-    # Keeping the table of calls in step with the session.
+    # The table of calls is kept consistent with the session.
 
     def feed(self, event: Event, sink: Sink | None) -> int:
-        """Drive the session; a call that it has ended is dropped."""
+        """Pass an event to the session, and drop the calls that it has ended."""
         self._depth += 1
         try:
             frames = super().feed(event, sink)
         finally:
             self._depth -= 1
+        # Feeding may recurse; only the outermost call sees the session in its final state.
         if not self._depth and self.calls:
             self._drop_ended(event)
         return frames
@@ -303,7 +305,7 @@ class ServerSession(SessionDriver):
                 self.drop(one)
 
     def drop(self, key: RequestId) -> None:
-        """A request is over; what is still done for it is not needed."""
+        """Remove a request that is over, and cancel the work that is still done for it."""
         call = self.calls.pop(key, None)
         self.client.routes.pop(key, None)
         self.client.questions.pop(self._prompted.pop(key, ""), None)
@@ -311,14 +313,14 @@ class ServerSession(SessionDriver):
             call.task.cancel()
 
     def _caller(self, key: RequestId | None) -> Caller | None:
-        # A call whose caller has its task is nobody's: it runs detached.
+        # A call that became a task has no waiting caller: it runs detached.
         if key is None or key not in self.calls:
             return None
         return self.client.callers.get(key, self.client.line)
 
 
 class RelayLeg:
-    """The server's side of a call on its way back to the client."""
+    """Passes the response to a call back to the client."""
 
     is_resumable = False
     passes_stream = False
@@ -331,7 +333,7 @@ class RelayLeg:
         self._call = call
 
     def take(self, frame: ToAgent) -> None:
-        """The session passes a frame of the server on."""
+        """Pass on a frame of the server once the record is written."""
         if self._owner is None:
             return
         outbox = self._session.outbox
@@ -343,34 +345,34 @@ class RelayLeg:
         outbox.later(self._owner.answered, frame.data, status, JSON)
 
     def _status(self) -> int:
-        """2026-07-28: some errors have an HTTP status of their own."""
+        """Return the HTTP status that 2026-07-28 prescribes for some errors."""
         error = self.reply.body.get("error") if self.reply is not None else None
         code = error.get("code") if type(error) is dict else None
         return _STATUS.get(code, 200) if type(code) is int else 200
 
     def forward(self, frame: ToServer) -> None:
-        """Nothing goes back to the server on this way."""
+        """Do nothing: a response carries no frames to the server."""
 
     def abort(self) -> None:
-        """Nobody waits any more."""
+        """Drop the call: nobody waits for the response."""
         self.is_over = True
         self._session.drop(self._call.key)
 
     def pause(self) -> None:
-        """One connection serves many: nobody may stop it alone."""
+        """Do nothing: the connection is shared, so one slow client must not stop it."""
 
     def resume(self) -> None:
-        """As above."""
+        """Do nothing; see ``pause``."""
 
 
 class _Nobody:
-    """Hears what no client can be told."""
+    """Discards messages that no client can receive."""
 
     def take(self, frame: ToAgent) -> None:
-        """Drop it."""
+        """Discard the frame."""
 
     def forward(self, frame: ToServer) -> None:
-        """Drop it."""
+        """Discard the frame."""
 
 
 _NOBODY: Final = _Nobody()

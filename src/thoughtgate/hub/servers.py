@@ -1,4 +1,4 @@
-"""The servers of a hub: which there are, how each is reached, and what a new config changes."""
+"""The servers of a hub: how each is reached, and what a new config changes."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -21,21 +21,21 @@ from thoughtgate.upstream.supervisor import Owner, Supervisor
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
 
 ANY: Final = "*"
-"""The entry for servers that are not named: a policy, not a server."""
+"""The config entry for all other servers: a policy, not a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every server is started in."""
+    """The environment in which every server is started."""
 
     environ: Mapping[str, str]
     base: str
-    """The directory that relative paths of the config stand for."""
+    """The directory that relative paths in the config refer to."""
     watcher: Watcher | None = None
 
 
 class Servers:
-    """All servers that the config names, whether the namespace has them or not."""
+    """All servers in the config, whether they are in the namespace or not."""
 
     def __init__(self, settings: Settings, around: Surroundings, owner: Owner) -> None:
         self.parking = Parking()
@@ -51,7 +51,7 @@ class Servers:
         return self.relays[server].supervisor
 
     def get(self, server: str) -> Supervisor | None:
-        """Return a server, or None when the config does not name it."""
+        """Return a server; None if it is not in the config."""
         relay = self.relays.get(server)
         return relay.supervisor if relay is not None else None
 
@@ -62,7 +62,7 @@ class Servers:
         return iter([relay.supervisor for relay in self.relays.values()])
 
     def relay_for(self, server: ServerSettings) -> ServerRelay:
-        """Return a new way to a server; nothing is started."""
+        """Return a new relay to a server; nothing is started."""
         supervisor = Supervisor(server, lambda log: self._carrier(server, log), self._owner)
         relay = ServerRelay(supervisor, self.parking)
         self._ways[id(supervisor)] = relay
@@ -73,13 +73,13 @@ class Servers:
         return self._ways.get(id(supervisor))
 
     def forget(self, relay: ServerRelay) -> None:
-        """A relay is no longer needed."""
+        """Remove a relay that is no longer needed."""
         self._ways.pop(id(relay.supervisor), None)
 
     async def apply(self, settings: Settings) -> list[str]:
-        """Take over a new config; return the ids of servers that are new, gone or changed.
+        """Apply a new config; return the ids of servers that were added, removed or changed.
 
-        What did not change goes on undisturbed.
+        Servers that did not change keep running.
         """
         secrets_moved = secret_names(self._settings) != secret_names(settings)
         wanted = {server.id: server for server in named(settings)}
@@ -106,7 +106,7 @@ class Servers:
         return changed
 
     async def dispose(self) -> None:
-        """Stop everything, all at once."""
+        """Stop all servers at the same time."""
         self.parking.close()
         await asyncio.gather(*(relay.supervisor.dispose() for relay in self._ways.values()))
 
@@ -145,7 +145,7 @@ class Servers:
 
 
 def named(settings: Settings) -> list[ServerSettings]:
-    """Return the servers that can be reached, in the config's order."""
+    """Return the servers that have a command or a URL, in the order of the config."""
     return [
         server
         for ident, server in settings.servers.items()
@@ -154,7 +154,10 @@ def named(settings: Settings) -> list[ServerSettings]:
 
 
 def _how_reached(server: ServerSettings) -> ServerSettings:
-    """Return what of a server's settings its process or connection depends on."""
+    """Return only the settings that a server's process or connection depends on.
+
+    A change of any other setting needs no restart.
+    """
     return replace(
         server,
         name="",

@@ -1,8 +1,8 @@
-"""Each server of the namespace by itself, transparent and with its own names, at its own path.
+"""Endpoints for single servers of the namespace, at ``/servers/ID/mcp``.
 
-``/servers/ID/mcp`` is what ``proxy`` would offer for that server: the agent's own
-handshake, the server's own names, the same rules. A server is connected when it is first
-asked for here, apart from the connection that the catalogue shares.
+Such an endpoint behaves like ``proxy`` for that server: the agent's own handshake, the
+server's own names, the same rules. The server is connected on the first request, separately
+from the connection that the catalogue shares.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from thoughtgate.upstream.supervisor import Supervisor
 
 @dataclass(frozen=True, slots=True)
 class _Single:
-    """One server that was asked for by itself."""
+    """A single server with its connection and its endpoint."""
 
     supervisor: Supervisor
-    """Of the catalogue's own connection: another one means that the config has changed."""
+    """The catalogue's supervisor; a different one means that the server's config has changed."""
     upstream: HttpUpstream | ChildUpstream
     backend: TransparentBackend
     endpoint: Endpoint
 
 
 class SingleServers:
-    """The endpoints of single servers, made when they are first asked for."""
+    """The endpoints of single servers, created on the first request."""
 
     def __init__(self, hub: Hub, front: HttpFront) -> None:
         self._hub = hub
@@ -43,7 +43,7 @@ class SingleServers:
         hub.on_applied = self.update
 
     def find(self, path: bytes) -> Endpoint | None:
-        """Return the endpoint of a path; None when no enabled server of the namespace has it."""
+        """Return the endpoint of a path; None if it names no enabled server of the namespace."""
         matched = SERVER_PATH.fullmatch(path)
         ident = matched[1].decode("ascii", "replace") if matched is not None else ""
         supervisor = self._offered().get(ident)
@@ -56,7 +56,7 @@ class SingleServers:
         return made.endpoint
 
     def update(self) -> None:
-        """A new config is in force: end what it no longer has, or reaches in another way."""
+        """Apply a new config: close the endpoints of servers that were removed or changed."""
         offered = self._offered()
         for ident, made in list(self._made.items()):
             if offered.get(ident) is made.supervisor:
@@ -65,7 +65,7 @@ class SingleServers:
                 self._end(ident)
 
     async def close(self, seconds: float) -> None:
-        """Disconnect from every server, once the calls that nobody waits for are done."""
+        """Disconnect from every server, after the detached calls have finished."""
         made = list(self._made.values())
         await asyncio.gather(*(one.backend.detached.finish(seconds) for one in made))
         await asyncio.gather(*(one.upstream.close() for one in made))
@@ -83,7 +83,7 @@ class SingleServers:
         gate = self._hub.gate
         upstream = self._hub.servers.open_upstream(supervisor.settings)
         if isinstance(upstream, HttpUpstream):
-            spawn(upstream.start())  # Idle connections are closed from then on.
+            spawn(upstream.start())  # Starts the timer that closes idle connections.
         setup = self._setup(supervisor.settings)
         backend = TransparentBackend(setup, upstream, gate.authority, gate.outbox)
         return _Single(supervisor, upstream, backend, self._front.add((), backend))

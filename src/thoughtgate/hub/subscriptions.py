@@ -1,4 +1,4 @@
-"""Standing wishes of modern clients: which changes they hear of, judged like a subscription."""
+"""The ``subscriptions/listen`` requests of modern clients, judged like subscriptions."""
 
 from typing import Any, Final
 
@@ -18,13 +18,13 @@ CHANGES: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChange
 
 
 class HubListens:
-    """Opens and closes listens."""
+    """Opens and closes the listens of clients."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
     async def open(self, client: Client, ident: RequestId, params: dict[str, Any]) -> None:
-        """Accept what may be heard, and say what was accepted."""
+        """Open a listen for what the client may receive, and acknowledge what was accepted."""
         named = named_by(LISTEN, params)
         problem = named if isinstance(named, str) else ""
         if len(client.listens) >= MAX_LISTENS:
@@ -44,13 +44,13 @@ class HubListens:
         acknowledge(client, ident, wanted)
 
     def close(self, client: Client, ident: RequestId) -> None:
-        """The client no longer listens."""
+        """Close a listen and end its subscriptions."""
         listen = client.listens.pop(ident, None)
         for uri, server in listen.uris.items() if listen is not None else ():
             self._hub.unfollow(client, server, uri)
 
     async def _follow(self, client: Client, named: list[Named]) -> dict[str, str]:
-        """Follow the resources that the gate lets this client follow."""
+        """Follow the resources that the policy lets this client follow."""
         hub = self._hub
         supervisors = hub.supervisors_for(client)
         await hub.routes.collect_resources(supervisors)
@@ -62,7 +62,7 @@ class HubListens:
         return followed
 
     async def _may(self, client: Client, server: str, named: Named) -> bool:
-        """Judge and record one subscription; what would need a person is not accepted."""
+        """Judge and record one subscription; one that would need approval is not accepted."""
         gate = self._hub.gate
         at = now()
         question = CallRequest(
@@ -73,6 +73,7 @@ class HubListens:
         if ruling.verdict.action != FORWARD:
             status = ERROR
             error = {"class": "policy_block", "kind": ruling.verdict.kind or "approval_withdrawn"}
+        # The verdict must be on the record before the server is asked.
         elif not gate.authority.flush():
             return False
         else:

@@ -1,4 +1,4 @@
-"""The call that the gates judge, and the verdict on it."""
+"""The call that the gates judge, and their verdict on it."""
 
 from typing import Any, Final, NamedTuple
 

@@ -10,9 +10,9 @@ The model has no namespace and no schema:
   called), ``method``, ``time`` (``hour``, ``minute``, ``day_of_week`` from Sunday = 0,
   ``epoch``; all UTC), ``session`` (``id``, ``calls``) and ``claims``
 
-Numbers: whole ones are Long; fractions of at most four digits are ``decimal``; what fits
-neither is a String. ``null`` is left out, arrays are sets. An attribute that is missing
-or of another type is an evaluation error, and any evaluation error denies: write
+Whole numbers are Long, fractions of at most four digits are ``decimal``, and any other number
+is a String. ``null`` is left out, arrays are sets. An attribute that is missing or has
+another type causes an evaluation error, and any evaluation error denies. So write
 ``context.arguments has amount && context.arguments.amount < 100``.
 """
 
@@ -78,7 +78,7 @@ class CedarEngine:
         Raises:
             ConfigError: a file does not parse; each problem names file and line.
         """
-        import cedarpy  # 16 MB of engine that a config without Cedar must not load
+        import cedarpy  # Here, because it loads 16 MB that a config without Cedar does not need.
 
         self._notes, problems = read_sources(sources)
         if problems:

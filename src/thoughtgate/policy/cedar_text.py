@@ -59,7 +59,7 @@ def read_sources(sources: Sequence[CedarSource]) -> tuple[dict[str, PolicyNote],
 
 def _parse(text: str) -> dict[str, dict[str, Any]]:
     """Return each policy in Cedar's JSON form, in the order of the text."""
-    import cedarpy  # 16 MB of engine that a config without Cedar must not load
+    import cedarpy  # Here, because it loads 16 MB that a config without Cedar does not need.
 
     read = json.loads(cedarpy.policies_to_json_str(text))
     if read["templates"]:

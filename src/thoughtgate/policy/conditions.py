@@ -164,7 +164,7 @@ def _contains(value: Any, operand: Any) -> ConditionOutcome:
 def _is_under(path: str, folders: tuple[str, ...]) -> ConditionOutcome:
     """Tell whether a path is inside one of the folders, after resolving ``.`` and ``..``.
 
-    Where a relative path or a ``~`` leads is the server's to know, so it cannot be told.
+    Only the server knows where a relative path or a ``~`` leads, so those are undetermined.
     """
     if not path.startswith("/") or "\0" in path:
         return None

@@ -1,7 +1,7 @@
-"""Glob patterns over names: compiled once, matched byte for byte, in linear time.
+"""Glob patterns for names: compiled once, matched exactly, in linear time.
 
-``*`` is any run of characters, ``/`` included; ``?`` is one character; ``[abc]``,
-``[a-z]`` and ``[!abc]`` are sets. A pattern without any of ``* ? [`` is an exact
+``*`` matches any number of characters, including ``/``; ``?`` matches one character;
+``[abc]``, ``[a-z]`` and ``[!abc]`` are sets. A pattern without any of ``* ? [`` is an exact
 name. Names are not case-folded, trimmed or normalised.
 """
 
@@ -80,8 +80,8 @@ def _matcher(pattern: str, prefix: str) -> Callable[[str], bool]:
 def _translate(pattern: str) -> str:
     """Return a regular expression that never backtracks into a ``*``.
 
-    After a ``*``, the first place where the next fixed part fits is as good as any later
-    one, so every such step is an atomic group; only the last part is tied to the end.
+    After a ``*``, the first place where the next fixed part matches is as good as any later
+    one, so every such step is an atomic group; only the last part is anchored at the end.
     """
     parts = _fixed_parts(pattern)
     if len(parts) == 1:
@@ -112,7 +112,7 @@ def _fixed_parts(pattern: str) -> list[str]:
 def _set(pattern: str, start: int) -> tuple[str, int]:
     """Translate a bracket set whose ``[`` is just before ``start``; return it and its end."""
     first = start + (pattern[start : start + 1] == "!")
-    end = pattern.find("]", first + 1)  # a "]" that comes first stands for itself
+    end = pattern.find("]", first + 1)  # a "]" in first place is a literal
     if end < 0:
         raise ValueError(f"'[' without ']' in pattern {pattern!r}; write [[] for a bracket itself")
     members = pattern[first:end]

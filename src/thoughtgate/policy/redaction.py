@@ -162,9 +162,9 @@ class Redactor:
         return text
 
     def is_clean(self, value: Any, text: str) -> bool:
-        """Tell quickly that a JSON value has nothing to mask in ``text``; False: look.
+        """Check quickly that a JSON value has nothing to mask; False means that it may have.
 
-        The text is the value's rendering or the beginning of it.
+        ``text`` is the rendered value or the beginning of it.
         """
         if self._patterns or not text or _FLAG in text:
             return False

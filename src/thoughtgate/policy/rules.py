@@ -17,7 +17,7 @@ MAX_LITERAL: Final = 24
 """Maximum length of an indexed prefix or suffix; each length in use costs one lookup."""
 
 MAX_REMEMBERED: Final = 4096
-"""Maximum number of names with cached candidates; agents choose names, so it is cleared when full."""
+"""Maximum number of names with cached candidates; agents choose names, so it is bounded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from thoughtgate.policy.words import split_words
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What identity a call must have; an empty field accepts any."""
+    """Selects calls by their target; an empty field accepts any value."""
 
     kinds: frozenset[str] = frozenset()
     """``tool``, ``resource``, ``prompt``."""

@@ -1,8 +1,8 @@
 """The record's contract: every event type and every member, as data.
 
-``docs/reference/audit.md`` is printed from this, and tests hold real events against it.
-A change here is a change of the contract: additions raise its minor version, anything
-else the major one.
+``docs/reference/audit.md`` is generated from this, and tests compare real events with it.
+A change here changes the contract: an addition raises its minor version, anything else the
+major version.
 """
 
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ class Member(NamedTuple):
     """One member of an event."""
 
     path: str
-    """Dotted; ``[]`` marks the items of a list."""
+    """The dotted path; ``[]`` marks the items of a list."""
     type: str
     meaning: str
     optional: bool = False
@@ -48,7 +48,7 @@ ENVELOPE: Final = (
     Member("server_name", "string", "the server's id; empty if the event belongs to no server"),
     Member("chain", "string", "SHA-256 over the previous line's chain and this line up to here; always last"),
 )  # fmt: skip
-"""What every event has."""
+"""Members that every event has."""
 
 _SHORT: Final = (
     Member("call.call_id", "string", "the call; all its events carry it"),
@@ -302,7 +302,7 @@ EVENTS: Final = (
         ),
     ),
 )  # fmt: skip
-"""Every type of event."""
+"""All event types."""
 
 FREE_FORM: Final = frozenset({"workload", "run.meta", "list.entries", "server", "policy"})
 """Members whose own members are not part of the contract."""

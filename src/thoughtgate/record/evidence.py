@@ -1,8 +1,8 @@
-"""The record about itself: lines that keep its chain provable across files, faults and keys.
+"""Lines in which the record describes itself, so that its chain stays verifiable.
 
-A record that is rotated, that lost a line to a full disk or whose last writer was killed
-says so in a line of its own. ``record.verification`` reads these lines, the writer in
-``stores`` asks for them; this module knows neither files nor time.
+There is such a line after a rotation, after a loss of lines to a full disk, after a writer
+that was killed, and for each checkpoint. ``record.writer`` writes these lines and
+``record.verification`` reads them; this module accesses neither files nor the clock.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from thoughtgate.core.record_events import Record
 RECORD_OPENED: Final = "record_opened"
 """The first line of a file that continues another."""
 RECORD_REPAIRED: Final = "record_repaired"
-"""What stands between this line and the last sealed one is no line of the record."""
+"""The bytes between this line and the last valid one are not part of the record."""
 RECORD_GAP: Final = "record_gap"
-"""Events could not be written, or were cut off after they were, and are lost."""
+"""Events are lost: they could not be written, or were cut off afterwards."""
 CHECKPOINT: Final = "checkpoint"
-"""Whoever holds the key has seen the record as it is up to here."""
+"""The holder of the key confirms the record up to this line."""
 
 ALGORITHM: Final = "hmac-sha256"
 
@@ -26,21 +26,21 @@ CUT_OFF: Final = "the end of the record was cut off while its gate was running"
 
 
 class Torn(NamedTuple):
-    """Bytes after the last sealed line: a killed writer's, or somebody else's."""
+    """Bytes after the last valid line, from a writer that was killed or from a third party."""
 
     size: int
     digest: str
-    """SHA-256 over the bytes, without a line end that was added to close them off."""
+    """SHA-256 of the bytes, without the newline that was added to terminate them."""
 
 
 def torn_bytes(data: bytes) -> Torn:
-    """Describe what stands after the last sealed line."""
+    """Describe the bytes after the last valid line."""
     kept = data.removesuffix(b"\n")
     return Torn(len(kept), hashlib.sha256(kept).hexdigest())
 
 
 def record_opened(at: float, *, number: int, previous_file: str, previous_chain: str) -> Record:
-    """A new file goes on where the one before it ended."""
+    """Return the first line of a file that continues another."""
     body = {
         "record": {
             "file": number,
@@ -52,24 +52,24 @@ def record_opened(at: float, *, number: int, previous_file: str, previous_chain:
 
 
 def record_repaired(at: float, torn: Torn) -> Record:
-    """The bytes before this line are not part of the record, and the chain goes on without them."""
+    """Return the line that excludes the bytes before it from the record and its chain."""
     body = {"record": {"torn_bytes": torn.size, "torn_sha256": torn.digest}}
     return Record(RECORD_REPAIRED, at, "", "0", body)
 
 
 def record_gap(at: float, lost: int, reason: str) -> Record:
-    """Events were lost because they could not be written."""
+    """Return the line that states how many events could not be written."""
     return Record(RECORD_GAP, at, "", "0", {"record": {"lost": lost, "reason": reason}})
 
 
 def record_cut(at: float, size: int) -> Record:
-    """Bytes that the writer had put at the record's end are gone."""
+    """Return the line that states that bytes were removed after the writer appended them."""
     body = {"lost": 0, "reason": CUT_OFF, "cut_bytes": size}
     return Record(RECORD_GAP, at, "", "0", {"record": body})
 
 
 def checkpoint(at: float, key: bytes, chain: str, *, closing: bool) -> Record:
-    """Vouch with a key for every line up to the one that states ``chain``."""
+    """Return a checkpoint that signs every line up to the one with ``chain``."""
     body = {
         "checkpoint": {
             "algorithm": ALGORITHM,
@@ -83,7 +83,7 @@ def checkpoint(at: float, key: bytes, chain: str, *, closing: bool) -> Record:
 
 
 def key_id(key: bytes) -> str:
-    """Return a name for a key that does not tell the key."""
+    """Return an identifier for a key that does not reveal the key."""
     return hmac.new(key, b"thoughtgate key id", hashlib.sha256).hexdigest()[:16]
 
 
@@ -94,9 +94,9 @@ def sign(key: bytes, chain: str, *, closing: bool) -> str:
 
 
 def is_signed(key: bytes, body: dict[str, Any]) -> bool:
-    """Tell whether a checkpoint's signature is the key's own, of the lines it says that it covers.
+    """Tell whether a checkpoint was signed with this key, for the chain that it names.
 
-    Whether these are the lines before it, the chain tells.
+    Whether that chain belongs to the lines before it is checked by the verifier.
     """
     said, chain = body.get("signature"), body.get("covers")
     if body.get("algorithm") != ALGORITHM or body.get("key_id") != key_id(key):

@@ -87,7 +87,7 @@ CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
     CallMember("approval_event", "integer", "`seq` of `approval_decided`"),
     CallMember("end_event", "integer", "`seq` of `tool_call_end`"),
 )
-"""Every member of a call's object, in order; each but the first two may be null."""
+"""All members of a call's object, in order; all except the first two may be null."""
 
 CallKey: TypeAlias = tuple[str | None, str | None]
 """A call's id and its writer: several writers of one run may use the same id."""

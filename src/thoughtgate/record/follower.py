@@ -10,7 +10,7 @@ from thoughtgate.record.reader import read_entry, read_lines, record_files
 from thoughtgate.record.verification import RecordLine
 
 _LOOKS: Final = 5
-"""How often the files are listed until a list holds; a rotation takes far less than a look."""
+"""How often the files are listed again because a rotation happened during the listing."""
 
 
 class Follower:
@@ -36,7 +36,7 @@ class Follower:
             yield read_entry(line).event
 
     def lines(self) -> Iterator[RecordLine]:
-        """Give the whole lines that came since the last time."""
+        """Yield the complete lines that were added since the last read."""
         for file, status in self._files():
             cut = False
             self._first_inode = self._first_inode or status.st_ino
@@ -45,7 +45,7 @@ class Follower:
                 if self._tail_bytes and status.st_size > self._tail_bytes:
                     self._offset, cut = status.st_size - self._tail_bytes, True
                 self._tail_bytes = 0
-            # Put aside since it was listed, it is found under its new name the next time.
+            # If it was rotated after it was listed, the next read finds it under its new name.
             for line in read_lines(file, self._offset, self._number, inode=status.st_ino):
                 if line.ended:
                     self._offset += line.size
@@ -55,7 +55,7 @@ class Follower:
                     cut = False
 
     def older(self) -> list[Path]:
-        """Return the files that were put aside before the first one it read, oldest first."""
+        """Return the files that were rotated before the first one that was read, oldest first."""
         known = self._known()
         inodes = [status.st_ino for _, status in known]
         at = inodes.index(self._first_inode) if self._first_inode in inodes else 0
@@ -63,7 +63,7 @@ class Follower:
 
     def _files(self) -> list[tuple[Path, os.stat_result]]:
         if not self._path.is_file():
-            return []  # not there yet, or gone: what was put aside is no news
+            return []  # There is no current file; rotated files hold nothing new.
         known = self._known()
         inodes = [status.st_ino for _, status in known]
         if self._inode in inodes:
@@ -71,10 +71,10 @@ class Follower:
         return known if self._from_start else known[-1:]
 
     def _known(self) -> list[tuple[Path, os.stat_result]]:
-        """Return the files of the record that are there now, with what tells them apart.
+        """Return the files of the record that exist now, with the inodes that identify them.
 
-        A file put aside between listing the names and looking at the files would be missing:
-        the list counts only if it is the same afterwards.
+        A file that is rotated between listing the names and reading their status would be missed,
+        so a list counts only if it is the same afterwards.
         """
         for _ in range(_LOOKS):
             try:
@@ -83,5 +83,5 @@ class Follower:
                 if record_files(self._path) == files:
                     return known
             except (StoreError, FileNotFoundError):
-                return []  # removed at this very moment
-        return []  # there is always a next time
+                return []  # removed in the meantime
+        return []  # the next read tries again

@@ -163,9 +163,9 @@ FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("app.version (6002)", "of a run's start or end: the version that exports"),
     ("unmapped", "every member of the event whose value stands nowhere above, under its own name"),
 )  # fmt: skip
-"""Each OCSF field and where it comes from; a number names the only class that has it so.
+"""Each OCSF field and its source; a number restricts the row to that class.
 
-A path that begins with a dot stands in the parent of the row's first one.
+A path that begins with a dot is relative to the parent of the row's first path.
 """
 
 _PLACED: Final = frozenset({
@@ -178,15 +178,15 @@ _PLACED: Final = frozenset({
     "decision.policy.policy_version", "frame.check", "frame.kind", "frame.correlation_id",
     "frame.repeated",
 })  # fmt: skip
-"""Members that have a place in some class."""
+"""Members that are mapped in some class."""
 
 
 class _Level(NamedTuple):
-    """What has a place among the members of one object."""
+    """The mapped members of one object."""
 
     placed: frozenset[str]
     parents: dict[str, "_Level"]
-    """Members that are objects with such members."""
+    """Members that are objects with mapped members of their own."""
 
 
 def _level(paths: Iterable[str]) -> _Level:
@@ -226,7 +226,7 @@ _LOGONS: Final = frozenset({AGENT_AUTH_REJECTED, AGENT_CONNECTED})
 _ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 _ACTIONS: Final = {"ALLOW": (1, 1), "BLOCK": (2, 2), "THROTTLE": (2, 2), "HOLD": (UNKNOWN, OTHER)}
-"""Action and disposition: allowed, denied and blocked, not known yet and other."""
+"""The OCSF action and disposition for each decision."""
 
 
 class Starts:
@@ -258,8 +258,8 @@ def ocsf_event(
 ) -> dict[str, Any] | None:
     """Return an event of the record as an OCSF event; None if no time is known for it.
 
-    ``before`` is the time of the line before it, for an event whose own cannot be read;
-    ``start`` is what the start of its call said.
+    ``before`` is the time of the previous line, used if the event's own time is unreadable;
+    ``start`` contains members from the start event of its call.
     """
     event = written
     if start:

@@ -71,9 +71,9 @@ def unwatched(_file: Path, _lines: int, _size: int) -> None:
 def read_lines(
     file: Path, offset: int = 0, number: int = 0, watch: Watch = unwatched, *, inode: int = 0
 ) -> Iterator[RecordLine]:
-    """Give the lines of one file from an offset on; ``number`` lines stand before it.
+    """Yield the lines of one file from an offset on; ``number`` lines precede it.
 
-    With ``inode``, nothing is read when the name has come to mean another file or none.
+    With ``inode``, nothing is read if the name now belongs to another file or to none.
 
     Raises:
         StoreError: the file cannot be read.

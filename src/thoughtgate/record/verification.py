@@ -128,7 +128,7 @@ class Verifier:
     ) -> None:
         """Check signatures with ``key``, and that some line has the chain ``anchor``.
 
-        ``file`` is reported where no line can be; ``being_written`` says that a running writer
+        ``file`` is reported in findings without a line; with ``being_written``, a running writer
         explains a missing end.
         """
         self._key = key
@@ -438,7 +438,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _aside(line: RecordLine) -> str:
-    """Return, in brackets, why a line cannot be read, where that is not obvious."""
+    """Return, in brackets, why a line cannot be read, unless that is obvious."""
     if line.left_out:
         return f" ({TOO_LONG})"
     fault = "" if parse_event(line.data) is not None else unreadable(line.data)

@@ -109,7 +109,7 @@ class Log:
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def _may_hold_secret(self, message: str, fields: dict[str, Any]) -> bool:
-        """Look once at everything that a line says: nearly no line needs masking field by field."""
+        """Check a whole line at once, because very few lines need masking field by field."""
         if any(type(value) in {dict, list} for value in fields.values()):
             return True
         said = "\n".join([message, *(value for value in fields.values() if type(value) is str)])

@@ -353,7 +353,7 @@ class Metrics:
         self.add("thoughtgate_approval_requests_total", 1, channel, outcome)
         gone = outcome == "withdrawn" or approval.get("kind") == "approval_withdrawn"
         if self._stdio and gone:
-            # The HTTP gateway checks itself whether the caller is still there, and counts that.
+            # The HTTP front itself checks whether the caller is still connected, and counts it.
             self.add("thoughtgate_zombie_execution_prevented_total", 1)
         if not isinstance(tracked, _Held):
             return

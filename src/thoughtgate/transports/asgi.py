@@ -19,7 +19,7 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 MAX_BODY: Final = 131_072
-"""Maximum bytes of a request, twice the limit of forms and webhooks; anybody can send one."""
+"""Maximum bytes of a request: twice the limit of forms and webhooks."""
 
 
 class AsgiHandler:
@@ -73,7 +73,7 @@ class _Run:
     def _fail(self) -> None:
         exchange = self._exchange
         if exchange.is_streaming:
-            exchange.drop()  # what was sent must not look complete
+            exchange.drop()  # A truncated response must not look complete.
         else:
             exchange.respond(HTTPStatus.INTERNAL_SERVER_ERROR)
 

@@ -42,7 +42,7 @@ class BlockingStreams:
 
 
 def _is_blocking(descriptor: int) -> bool:
-    """Tell whether a descriptor is a file, device or terminal; an event loop needs a pipe or socket."""
+    """Tell whether a descriptor is a file, device or terminal, which cannot be polled."""
     mode = os.fstat(descriptor).st_mode
     return not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 

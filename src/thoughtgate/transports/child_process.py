@@ -22,7 +22,7 @@ TERM_S: Final = 2.0
 """How long a server may take to exit after SIGTERM."""
 
 OUTPUT_S: Final = 1.0
-"""How long the output of an ended server is waited for: what the server started may hold it open."""
+"""How long to wait for the output of an ended server: processes it started may hold it open."""
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for a server that does not read; beyond it, sending fails."""
@@ -108,7 +108,7 @@ class Child:
         """Start the process.
 
         Raises:
-            PeerGone: it cannot be started.
+            PeerGone: the process cannot be started.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -141,7 +141,7 @@ class Child:
         """Write one line; the LF is added here.
 
         Raises:
-            PeerGone: the server has ended, or reads nothing.
+            PeerGone: the server has ended, or does not read its input.
         """
         if self._stdin is None or self._code is not None or self._stdin.is_closing():
             raise PeerGone("the server is not running")
@@ -155,7 +155,7 @@ class Child:
             pipe.pause_reading()
 
     def resume(self) -> None:
-        """Read the server's output again."""
+        """Continue reading the server's output."""
         if (pipe := self._stdout_pipe()) is not None:
             pipe.resume_reading()
 
@@ -224,7 +224,7 @@ class Child:
     def _ended(self, code: int) -> None:
         self._code = code
         self._exited.set()
-        # Processes that the server left behind may keep its stdout open forever, in its group or outside.
+        # Processes that the server left behind may keep its stdout open forever.
         self.signal_group(signal.SIGKILL)
         if self._watcher is not None:
             self._watcher.forget(self.pid)

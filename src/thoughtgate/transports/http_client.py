@@ -76,7 +76,7 @@ def parse_origin(url: str) -> Origin:
     """Read an http or https URL.
 
     Raises:
-        ValueError: it is not one, or holds a user name or a fragment.
+        ValueError: the URL has another scheme, a user name or a fragment.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -148,17 +148,18 @@ class HttpPool:
     ) -> "ClientExchange":
         """Send a request; the receiver is never called before this returns.
 
-        Host and Content-Length are added here. A header that holds a line end fails the request.
+        Host and Content-Length are added here. A header that contains a line break fails the
+        request.
         """
         return self.send_prepared(self.prepare(method, headers, target), body, receiver)
 
     def prepare(
         self, method: bytes, headers: Iterable[tuple[bytes, bytes]], target: bytes = b""
     ) -> bytes:
-        """Render the head of requests but for the length of their bodies.
+        """Render the head of requests, except for the length of the body.
 
-        Empty when a header holds a line end, and would be another header or another request
-        to the server.
+        Returns nothing if a header contains a line break: it would inject another header, or
+        another request.
         """
         parts = [
             method,
@@ -176,7 +177,7 @@ class HttpPool:
         return head if is_whole else b""
 
     def send_prepared(self, head: bytes, body: bytes, receiver: Receiver) -> "ClientExchange":
-        """Send a request whose head was prepared; otherwise as ``send``."""
+        """Send a request with a head from ``prepare``; otherwise like ``send``."""
         if body or head.startswith(b"POST"):
             data = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
         else:
@@ -359,7 +360,7 @@ class ClientExchange:
             self._connection.pause()
 
     def resume(self) -> None:
-        """Read the response again."""
+        """Continue reading the response."""
         if self._connection is not None:
             self._connection.resume()
 
@@ -417,7 +418,7 @@ class _Connection(asyncio.Protocol):
             cast("asyncio.Transport", self._transport).pause_reading()
 
     def resume(self) -> None:
-        """Read again."""
+        """Continue reading."""
         if self.is_usable:
             cast("asyncio.Transport", self._transport).resume_reading()
 
@@ -480,7 +481,7 @@ class _Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        # They begin with this head, which may be an informational one, and with no later one.
+        # The first bytes belong to this head only, even if it is an informational response.
         fresh, self._fresh = self._fresh, b""
         if self._desynced or status in _INFORMATIONAL or len(self._headers) > MAX_HEADERS:
             return
@@ -528,7 +529,7 @@ class _Connection(asyncio.Protocol):
         else:
             self._complete = True
 
-    # Ends.
+    # The end of an exchange.
 
     def _finish(self) -> None:
         exchange, self._exchange = self._exchange, None
@@ -581,10 +582,10 @@ class _Collector:
 
 
 def _render_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Write headers that came from a config.
+    """Render headers from the config.
 
     Raises:
-        ValueError: one of them could not stand in a header.
+        ValueError: a name or value is not allowed in a header.
     """
     lines = []
     for name, value in headers:

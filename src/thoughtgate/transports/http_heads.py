@@ -11,7 +11,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Headers in order, with names in lower case."""
 
 MAX_HEADERS: Final = 128
-"""Headers of a request."""
+"""Maximum number of headers of a request."""
 
 HEAD_END: Final = b"\r\n\r\n"
 
@@ -54,9 +54,9 @@ class RequestHead:
         self.speaks_chunks = True
         """False for an HTTP/1.0 client: its stream ends with the connection."""
         self.length = 0
-        """Bytes of the body, where the head is kept."""
+        """Bytes of the body, if the head is cached."""
         self.memo: Any = None
-        """For the handler: what follows from this head, whenever it comes."""
+        """For the handler: facts derived from this head, valid for every request that has it."""
 
 
 class ResponseHead:
@@ -68,9 +68,9 @@ class ResponseHead:
         self.status = status
         self.headers = headers
         self.length = 0
-        """Bytes of the body, where the head is kept."""
+        """Bytes of the body, if the head is cached."""
         self.memo: Any = None
-        """For the receiver: what follows from this head, whenever it comes."""
+        """For the receiver: facts derived from this head, valid for every response that has it."""
 
 
 HeadT = TypeVar("HeadT", RequestHead, ResponseHead)

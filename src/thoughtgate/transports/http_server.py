@@ -1,8 +1,8 @@
 """An HTTP/1.1 server over httptools and asyncio transports, without a task per request.
 
-It knows HTTP: framing, limits, keep-alive, streams, backpressure, clients that stall or
-leave. It does not know MCP: a handler is shown each request, first its head and then the
-whole of it, and answers through the exchange. It costs a third of an ASGI server's time.
+It implements HTTP: framing, limits, keep-alive, streams, backpressure, and clients that stall
+or disconnect. It does not know MCP: a handler gets the head of each request, then the complete
+request, and responds through the exchange. It takes a third of the time of an ASGI server.
 """
 
 import asyncio
@@ -231,7 +231,7 @@ class HttpServer:
         self._look_after(await loop.create_server(lambda: _Connection(self), sock=listener))
 
     async def drain(self, seconds: float, on_late: Callable[[], None] = lambda: None) -> None:
-        """Take no new connections, let requests finish, then close; ``on_late`` may still answer."""
+        """Accept no connections, let requests finish, then close; ``on_late`` may still respond."""
         self.is_draining = True
         for server in self._servers:
             server.close()
@@ -241,7 +241,7 @@ class HttpServer:
         if self.connections:
             on_late()
             await self._empty(LAST_WORD_S)
-        for _ in range(4):  # one that was just taken is known only a few turns of the loop later
+        for _ in range(4):  # an accepted connection appears in the list a few loop iterations later
             for connection in list(self.connections):
                 connection.abort()
             await asyncio.sleep(0)
@@ -428,7 +428,7 @@ class _Connection(asyncio.Protocol):
         head.keep_alive = (
             head.speaks_chunks
             and parser.should_keep_alive()
-            and not parser.should_upgrade()  # what would follow is no HTTP
+            and not parser.should_upgrade()  # what follows would not be HTTP
         )
         exchange.keep_alive = head.keep_alive and not self._server.is_draining
         expects = head.headers.get(b"expect", b"").lower() == b"100-continue"
@@ -482,7 +482,7 @@ class _Connection(asyncio.Protocol):
         elif self._current is exchange:
             self._server.handler.completed(exchange)
 
-    # What the exchanges need.
+    # Called by the exchanges.
 
     def write(self, data: bytes) -> None:
         """Write to the client; one that has left too much unread is disconnected."""

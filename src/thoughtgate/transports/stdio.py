@@ -81,7 +81,7 @@ class StdioHost:
             self._reader.pause_reading()
 
     def resume(self) -> None:
-        """Read again."""
+        """Continue reading."""
         if self._reader is not None and not self._reader.is_closing():
             self._reader.resume_reading()
 

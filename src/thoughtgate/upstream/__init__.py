@@ -1,1 +1,1 @@
-"""Towards servers: HTTP and stdio clients, handshake, supervision."""
+"""The server-facing side: HTTP and stdio clients, handshake and supervision."""

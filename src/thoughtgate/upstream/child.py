@@ -1,8 +1,8 @@
-"""An upstream over stdio for agents over HTTP: a child for all, or one for each session.
+"""A stdio server for agents over HTTP: one process for all, or one per session.
 
-With ``shared`` all agents talk to one process, which may ask none of them anything. With
-``session`` each session has a process of its own. The two eras never share a process:
-servers settle on the one that speaks first.
+With ``shared``, all agents use one process, which cannot send requests to any of them. With
+``session``, each session has its own process. Legacy and modern clients never share a
+process, because a server commits to the revision of the first message it gets.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ SHARED: Final = "shared"
 JSON: Final = b"content-type: application/json\r\n"
 
 CLOSE_S: Final = 5.0
-"""How long starting and stopping processes are waited for at the end."""
+"""How long a shutdown waits for processes that are starting or stopping."""
 
 
 class ChildUpstream:
-    """A server that is run as a child process."""
+    """A server that runs as a child process."""
 
     names_sessions = False
-    """A stdio server knows no sessions; the gateway names them."""
+    """False: a stdio server has no session ids, so the gate assigns them."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ChildUpstream:
         watcher: Watcher | None = None,
         log: ServerLog | None = None,
     ) -> None:
-        """``note`` puts events on the record; without a log, the server writes to our stderr."""
+        """Prepare; ``note`` records events. Without a log, stderr goes to the gate's own."""
         self._server = server
         self._command = command
         self._note = note
@@ -60,32 +60,33 @@ class ChildUpstream:
         self._spare: Multiplexer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
-        """Told of frames of the server that cannot be passed on."""
+        """Called with server frames that cannot be passed on."""
 
     @property
     def needs_sessions(self) -> bool:
-        """Where each session has a process of its own, a request must say whose it is for."""
+        """Whether requests must name a session: yes, if each session has its own process."""
         return not self._is_shared
 
     @property
     def adopts_sessions(self) -> bool:
-        """A session with a process of its own lives where that process does."""
+        """Whether other workers can continue a session: not if it has a process in this one."""
         return self._is_shared
 
     @property
     def is_up(self) -> bool:
-        """Whether the server runs, or can be run when a session needs it."""
+        """Whether the server runs, or can be started when a session needs it."""
         if not self._is_shared:
             return True
         return any(mux.is_up for mux in [*self._muxes.values(), self._spare] if mux is not None)
 
     async def start(self) -> None:
-        """Start the shared process, or see that one could be started.
+        """Start the shared process, or check that a process could be started.
 
         Raises:
-            PeerError: it cannot be started.
+            PeerError: the server cannot be started.
         """
         if self._is_shared:
+            # Started before it is known which era its first client has; the first to call gets it.
             self._spare = self._new_mux()
             await self._spare.ready()
         elif shutil.which(self._command.command, path=self._command.env.get("PATH")) is None:
@@ -95,7 +96,7 @@ class ChildUpstream:
     async def close(self) -> None:
         """Stop every process."""
         if self._tasks:
-            # Processes that are being stopped must be gone before this one is.
+            # Wait for processes that are being stopped, so that none outlives the gate.
             _, late = await asyncio.wait(self._tasks, timeout=CLOSE_S)
             for task in late:
                 task.cancel()
@@ -105,14 +106,14 @@ class ChildUpstream:
     # Sending.
 
     def send(self, owner: Owner, driver: SessionDriver, frame: ToServer) -> "ChildLine":
-        """Send a frame; its answer comes to the owner."""
+        """Send a frame; its response goes to the owner."""
         opens = frame.message is not None and frame.message.method == "initialize"
         line = ChildLine(owner, driver, frame.key, self, opens_session=opens)
         self._dispatch(line, frame)
         return line
 
     def notify(self, driver: SessionDriver, frame: ToServer) -> None:
-        """Send a frame that belongs to no request of the agent, such as a cancellation."""
+        """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
         mux = self._muxes.get(self._key_of(driver))
         if mux is not None and frame.message is not None:
             mux.send_notice(driver, frame.message)
@@ -120,19 +121,19 @@ class ChildUpstream:
     def send_detached(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
     ) -> None:
-        """Send a frame that no caller waits for."""
+        """Send a frame that no client waits for."""
         del tools
         self.send(owner, driver, frame)
         if frame.key is None:
-            # A pipe keeps the order: what follows may be sent now.
+            # A pipe preserves the order, so the next frame can be sent now.
             owner.passed(202, b"", b"")
 
     def listen(self, listener: Listener) -> Listener | None:
-        """Let an agent hear what the server says unasked; return who heard it before."""
+        """Deliver unsolicited messages to this listener; return the agent's previous listener."""
         return self._mux_for(listener.driver).listen(listener)
 
     def forget(self, driver: SessionDriver) -> None:
-        """A session is over, or never came to be: its own process ends with it."""
+        """Release a session that is over or was never opened, and stop its own process."""
         if self._is_shared or driver.is_modern:
             shared = self._muxes.get(self._key_of(driver))
             if shared is not None:
@@ -143,13 +144,13 @@ class ChildUpstream:
             self._spawn(mux.dispose())
 
     def unlisten(self, listener: Listener) -> None:
-        """An agent hears no more."""
+        """Stop delivering unsolicited messages to this listener."""
         mux = self._muxes.get(self._key_of(listener.driver))
         if mux is not None:
             mux.unlisten(listener)
 
     def drop(self, line: "ChildLine") -> None:
-        """A caller waits no more."""
+        """Forget a request whose caller no longer waits."""
         mux = self._muxes.get(self._key_of(line.driver))
         if mux is not None:
             mux.forget(line)
@@ -157,7 +158,8 @@ class ChildUpstream:
     def _dispatch(self, line: "ChildLine", frame: ToServer) -> None:
         message = frame.message
         if message is None:
-            # Only the development profile lets such a frame come this far; a pipe cannot carry it.
+            # Only the development profile forwards frames that are not valid messages, and on a
+            # pipe such a frame could be read as several messages.
             line.lost("invalid_request")
             return
         mux = self._mux_for(line.driver)
@@ -215,7 +217,7 @@ def _put(mux: Multiplexer, line: "ChildLine", message: Message) -> None:
 
 
 class ChildLine:
-    """One request on its way to a stdio server."""
+    """One request to a stdio server."""
 
     is_resumable = False
     passes_stream = False
@@ -237,7 +239,7 @@ class ChildLine:
         self.is_over = False
 
     def take(self, frame: ToAgent) -> None:
-        """The session passes a frame of the server on."""
+        """Pass on a frame of the server once the record is written."""
         outbox = self.driver.outbox
         if frame.carries != ANSWER:
             outbox.later(self._owner.told, frame.data)
@@ -247,26 +249,26 @@ class ChildLine:
         outbox.later(self._owner.answered, frame.data, 200, headers)
 
     def forward(self, frame: ToServer) -> None:
-        """The session answers the server in the agent's place."""
+        """Send a response that the session gives the server on the agent's behalf."""
         self.driver.notify(frame)
 
     def lost(self, kind: str, reason: str = "", text: str = "") -> None:
-        """The server gave no answer."""
+        """Tell the session that the server did not respond."""
         if self.key is not None and not self.is_over:
             self.driver.feed(NotSent(self.key, kind, now(), reason, text), self)
 
     def abort(self) -> None:
-        """Nobody waits any more."""
+        """Give up the request: nobody waits for the response."""
         if not self.is_over:
             self.is_over = True
-            # The server may yet have to be told: its number must be known until that is done.
+            # A cancellation may still have to be sent, and it needs the request's number.
             asyncio.get_running_loop().call_soon(self._home.drop, self)
 
     def pause(self) -> None:
-        """One pipe serves many: nobody may stop it alone."""
+        """Do nothing: the pipe is shared, so one slow agent must not stop it."""
 
     def resume(self) -> None:
-        """As above."""
+        """Do nothing; see ``pause``."""
 
     def _name_session(self, frame: ToAgent) -> bytes:
         message = read_frame(frame.data)

@@ -1,8 +1,8 @@
-"""The hub as an MCP client: one connection to one server, opened and negotiated.
+"""The hub as an MCP client: one negotiated connection to one server.
 
-Requests get ids and progress tokens of their own, answers find their way back, and what
-the server sends unasked goes to an audience. How bytes travel is a carrier's business
-(``upstream.stdio_carrier``, ``upstream.http_carrier``); whether a call may be made was decided before.
+Requests get their own ids and progress tokens, responses are matched to their requests, and
+unsolicited messages go to an audience. A carrier (``upstream.stdio_carrier``,
+``upstream.http_carrier``) transports the bytes. Calls were judged before they arrive here.
 """
 
 import asyncio
@@ -25,52 +25,52 @@ from thoughtgate.wire.methods import CANCELLED, LISTEN, PROGRESS
 from thoughtgate.wire.revisions import LATEST, LEGACY, META, SERVER_KEY
 
 DISCOVER_S: Final = 2.0
-"""How long ``server/discover`` may go unanswered before ``initialize`` is sent beside it."""
+"""How long ``server/discover`` may stay unanswered before ``initialize`` is sent as well."""
 
 MAX_PENDING: Final = 10_000
-"""Requests open at one server."""
+"""Maximum number of open requests per server."""
 
 Progress = Callable[[dict[str, Any]], None]
 
 
 class Carrier(Protocol):
-    """Brings frames to a server and back."""
+    """Transports frames to and from a server."""
 
     pid: int
     exit_code: int | None
-    """Of its process, once that has ended; a negative number is a signal."""
+    """The exit code of its process, once it has ended; a negative number is a signal."""
 
     async def open(self, upstream: "ServerConnection") -> None:
-        """Connect, or start the process; frames go to ``upstream.took``."""
+        """Connect, or start the process; received frames go to ``upstream.took``."""
 
     def send(self, body: dict[str, Any]) -> None:
-        """Send one message; raises PeerGone when there is no way."""
+        """Send one message; raises PeerGone if the server cannot be reached."""
 
     def abandon(self, ident: RequestId) -> bool:
-        """Nobody waits for a request: True when leaving says so, False when a message must."""
+        """Give up a request; return False if the server must be sent a cancellation."""
 
     async def close(self) -> None:
-        """Disconnect, or stop the process; leaves nothing behind."""
+        """Disconnect, or stop the process and everything it started."""
 
 
 class Audience(Protocol):
-    """Who hears what a server says unasked."""
+    """Receives the unsolicited messages of a server."""
 
     def server_asked(self, message: Message) -> None:
-        """The server asks something of the client."""
+        """Handle a request of the server to the client."""
 
     def server_said(self, message: Message) -> None:
-        """The server sent a notification."""
+        """Handle a notification of the server."""
 
     def server_lost(self, gone: PeerGone) -> None:
-        """The connection is gone, and was not closed from here."""
+        """Handle the loss of the connection, unless the gate closed it."""
 
     def server_refused(self, fault: Fault, size: int) -> None:
-        """A frame of the server could not be read safely and was dropped."""
+        """Handle a server frame that could not be read safely and was dropped."""
 
 
 class ServerConnection:
-    """One negotiated connection."""
+    """One negotiated connection to a server."""
 
     def __init__(self, carrier: Carrier, audience: Audience) -> None:
         self._carrier = carrier
@@ -79,7 +79,7 @@ class ServerConnection:
         self._pending: dict[RequestId, asyncio.Future[Message]] = {}
         self._progress: dict[RequestId, Progress] = {}
         self._standing: set[RequestId] = set()
-        """Requests that stay open for as long as the connection does."""
+        """Requests that stay open as long as the connection does."""
         self._declared: dict[str, Any] = {}
         self._closing = False
         self._listening: asyncio.Task[None] | None = None
@@ -92,27 +92,27 @@ class ServerConnection:
 
     @property
     def pid(self) -> int:
-        """The server's process, 0 when it has none here."""
+        """The server's process id; 0 if the gate did not start it."""
         return self._carrier.pid
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the server's process, once that has ended."""
+        """The exit code of the server's process, once it has ended."""
         return self._carrier.exit_code
 
     @property
     def open_requests(self) -> int:
-        """Requests whose answer somebody waits for."""
+        """Number of requests whose response somebody waits for."""
         return len(self._pending) - len(self._standing)
 
     # Opening and closing.
 
     async def open(self, declared: dict[str, Any]) -> None:
-        """Connect and negotiate; ``declared`` are the client capabilities to tell a legacy server.
+        """Connect and negotiate; ``declared`` are the client capabilities for a legacy server.
 
         Raises:
-            PeerGone: the server cannot be reached or ended.
-            PeerError: it is there but speaks no revision that the gate speaks.
+            PeerGone: the server cannot be reached, or has ended.
+            PeerError: the server supports no revision that the gate supports.
         """
         self._declared = declared
         try:
@@ -124,7 +124,7 @@ class ServerConnection:
         self.is_open = True
 
     async def close(self) -> None:
-        """Close for good; whoever waits is told."""
+        """Close the connection; open requests fail."""
         self._closing = True
         self.is_open = False
         await finish(self._listening)
@@ -132,6 +132,8 @@ class ServerConnection:
         await self._carrier.close()
 
     async def _negotiate(self) -> None:
+        # A modern server answers server/discover; a legacy one may refuse it, ignore it, or take
+        # long because it is starting. So initialize follows without withdrawing the first request.
         discover = asyncio.ensure_future(self.ask("server/discover", {}, modern=True))
         initialize: asyncio.Task[Message] | None = None
         try:
@@ -160,11 +162,11 @@ class ServerConnection:
             await finish(discover, initialize)
 
     def _discovered(self, discover: asyncio.Task[Message]) -> bool:
-        """Tell whether the server has shown itself to be modern.
+        """Return whether the server has answered ``server/discover`` as a modern server does.
 
         Raises:
-            PeerGone: it has ended instead.
-            PeerError: it is modern, but in no revision that the gate speaks.
+            PeerGone: the server has ended.
+            PeerError: the server is modern, but supports no revision that the gate supports.
         """
         if not discover.done():
             return False
@@ -220,13 +222,13 @@ class ServerConnection:
         log_level: str = "",
         on_progress: Progress | None = None,
     ) -> Message:
-        """Send a request and return its response, an error response included.
+        """Send a request and return its response, which may be an error response.
 
         Cancelling the caller cancels the request at the server.
 
         Raises:
             PeerGone: the server ended, or cannot be written to.
-            PeerError: no answer will come, and why.
+            PeerError: there will be no response; the error says why.
         """
         if len(self._pending) >= MAX_PENDING:
             raise PeerError("service_unavailable", "too many requests are open at this server")
@@ -258,7 +260,7 @@ class ServerConnection:
             self._progress.pop(ident, None)
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Send a notification; one that cannot be sent is nobody's loss."""
+        """Send a notification; ignore a server that cannot be reached."""
         body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         try:
             self._carrier.send(body if params is None else {**body, "params": params})
@@ -275,13 +277,14 @@ class ServerConnection:
         self._reply({"jsonrpc": "2.0", "id": ident, "error": error})
 
     def pass_on(self, ident: RequestId | None, answer: dict[str, Any]) -> None:
-        """Answer a request of the server with what the client said, result or error."""
+        """Answer a request of the server with the client's result or error."""
         said: dict[str, Any] = {key: answer[key] for key in ("result", "error") if key in answer}
         self._reply({"jsonrpc": "2.0", "id": ident, **said})
 
     def listen(self, wanted: dict[str, Any]) -> None:
-        """Hear of changes from a modern server; replaces what was wanted before."""
+        """Subscribe to changes at a modern server; replaces the previous subscription."""
         earlier = self._listening
+        # Open the new one before the old one ends, so that no change is missed in between.
         self._listening = spawn(self._listen(wanted))
         if earlier is not None:
             earlier.cancel()
@@ -300,7 +303,7 @@ class ServerConnection:
 
     def _cancel(self, ident: int, method: str) -> None:
         if self._closing or method == "initialize":
-            # Before 2026-07-28 the opening must not be cancelled.
+            # Before 2026-07-28, a client must not cancel initialize.
             return
         if not self._carrier.abandon(ident):
             self.notify(CANCELLED, {"requestId": ident, "reason": "nobody waits any more"})
@@ -308,7 +311,7 @@ class ServerConnection:
     # Receiving.
 
     def took(self, line: bytes, message: Message | Fault | None = None) -> None:
-        """A frame came from the server; ``message`` is what it says, if it was read already."""
+        """Handle a frame of the server; ``message`` is the parsed frame, if already parsed."""
         if not line.strip():
             return
         if message is None:
@@ -325,13 +328,13 @@ class ServerConnection:
             self._answered(message)
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
-        """A request got no answer, and will not get one."""
+        """Fail a request that will get no response."""
         waiting = self._pending.get(ident)
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
     def lost(self, gone: PeerGone) -> None:
-        """The server is gone."""
+        """Fail all requests: the server has disconnected."""
         self.is_open = False
         self._fail_all(gone)
         if not self._closing:
@@ -361,11 +364,12 @@ class ServerConnection:
     def _fail_all(self, gone: PeerGone) -> None:
         for waiting in self._pending.values():
             if not waiting.done():
+                # One exception per request: a shared one would collect every waiter's traceback.
                 waiting.set_exception(type(gone)(str(gone)))
 
 
 def wanted_changes(capabilities: dict[str, Any], uris: list[str]) -> dict[str, Any]:
-    """Return what to listen for at a modern server."""
+    """Return the changes to subscribe to at a modern server."""
     wanted: dict[str, Any] = {
         f"{name}ListChanged": True
         for name in ("tools", "prompts", "resources")

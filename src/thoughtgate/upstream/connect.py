@@ -1,4 +1,4 @@
-"""From the settings of a server to a way to reach it: a pool of connections, or a command."""
+"""Builds the means to reach a server from its settings: a connection pool or a command."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,10 +24,10 @@ def open_pool(server: ServerSettings, environ: Mapping[str, str]) -> HttpPool:
 def child_command(
     server: ServerSettings, environ: Mapping[str, str], withheld: Iterable[str], base: str
 ) -> ChildCommand:
-    """Return the command of a stdio server with the environment it may see.
+    """Return the command of a stdio server, with the environment that it may see.
 
-    ``withheld`` are variables that only the gate may see; relative directories stand for
-    directories below ``base``.
+    ``withheld`` are variables that only the gate may see; a relative directory is resolved
+    against ``base``.
     """
     kept = server_environment(environ, withheld)
     directory = str(Path(base, Path(server.cwd).expanduser())) if server.cwd else ""

@@ -1,6 +1,6 @@
-"""A server over HTTP, passed through: each request of the agent becomes one to the server.
+"""An HTTP server that is passed through: each agent request becomes one request to it.
 
-Sessions are the server's own. How an answer is read is ``upstream.http_answer``'s business.
+The server manages its own sessions. ``upstream.http_answer`` reads the responses.
 """
 
 import asyncio
@@ -28,26 +28,26 @@ class HttpUpstream:
     """A server that is reached over HTTP."""
 
     names_sessions = True
-    """The server names its sessions itself, if it has any."""
+    """True: the server assigns its own session ids, if it has sessions."""
 
     needs_sessions = False
-    """Whether a request needs a session is for the server to say."""
+    """False: the server itself refuses requests that need a session."""
 
     adopts_sessions = True
-    """The server itself knows its sessions."""
+    """True: the server holds the state of its sessions, so any worker can continue them."""
 
     def __init__(self, pool: HttpPool, *, traces: bool = False) -> None:
         self.pool = pool
         self.traces = traces
-        """Whether the gate's own span goes on in the headers."""
+        """Whether the trace headers name the gate's own span."""
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
-        """Never called: every frame of an HTTP server has its session."""
+        """Never called: every frame of an HTTP server belongs to a request."""
         self._notices: set[_Notice] = set()
         self._is_up = False
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to look whether the server is there; an absent one is no reason not to start."""
+        """Start checking whether the server is up; the gate also starts if it is not."""
         self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
@@ -58,11 +58,11 @@ class HttpUpstream:
 
     @property
     def is_up(self) -> bool:
-        """Whether the server took the last connection that was tried."""
+        """Whether the server accepted the last connection attempt."""
         return self._is_up
 
     async def _look(self) -> None:
-        """Look from time to time whether the server takes connections, while nobody asks it."""
+        """Check regularly whether the server accepts connections, even while no calls arrive."""
         while True:
             self.pool.drop_idle()
             self._is_up = await self.pool.probe()
@@ -71,7 +71,7 @@ class HttpUpstream:
     def send_prepared(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, head: bytes
     ) -> "PausableLeg":
-        """POST a frame with a head that was rendered before."""
+        """POST a frame with a head that is already rendered."""
         leg = PausableLeg(owner, driver, frame.key)
         leg.exchange = self.pool.send_prepared(head, frame.data, leg)
         return leg
@@ -88,15 +88,15 @@ class HttpUpstream:
     def request(
         self, owner: Owner, driver: SessionDriver, method: bytes, headers: Headers
     ) -> "PausableLeg":
-        """Pass a GET or DELETE of the agent on."""
+        """Forward an agent's GET or DELETE."""
         leg = PausableLeg(owner, driver, None)
         leg.exchange = self.pool.send(method, headers, b"", leg)
         return leg
 
     def notify(self, driver: SessionDriver, frame: ToServer) -> None:
-        """Send a frame that belongs to no request of the agent, such as a cancellation."""
+        """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
         if driver.is_modern:
-            return  # From 2026-07-28 on a closed stream says it all.
+            return  # 2026-07-28: closing the response stream is the cancellation.
         notice = _Notice(self._notices)
         self._notices.add(notice)
         self.pool.send(b"POST", _session_headers(driver), frame.data, notice)
@@ -104,7 +104,7 @@ class HttpUpstream:
     def send_detached(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
     ) -> None:
-        """Send a frame that no caller waits for."""
+        """Send a frame that no client waits for."""
         headers = _session_headers(driver)
         message = frame.message
         if driver.is_modern and message is not None:
@@ -114,7 +114,7 @@ class HttpUpstream:
         self.send(owner, driver, frame, headers)
 
     def traced(self, headers: Headers, frame: ToServer) -> Headers:
-        """Name the gate's own span in the header too, where the gate traces."""
+        """Put the gate's own span into the trace headers, if the gate traces."""
         if frame.message is None or not self.traces:
             return headers
         traced = mirror.trace_headers(frame.message.body.get("params"))
@@ -123,7 +123,7 @@ class HttpUpstream:
         return headers + traced
 
     def forget(self, driver: SessionDriver) -> None:
-        """The server forgets its sessions itself."""
+        """Do nothing: the server expires its own sessions."""
 
 
 def _session_headers(driver: SessionDriver) -> Headers:
@@ -134,38 +134,38 @@ def _session_headers(driver: SessionDriver) -> Headers:
 
 
 class PausableLeg(HttpLeg):
-    """A leg whose reading can follow the agent's pace."""
+    """A leg that stops reading while the agent is slow."""
 
     __slots__ = ()
 
     def pause(self) -> None:
-        """Read no more until ``resume``."""
+        """Stop reading until ``resume``."""
         if self.exchange is not None:
             self.exchange.pause()
 
     def resume(self) -> None:
-        """Read again."""
+        """Continue reading."""
         if self.exchange is not None:
             self.exchange.resume()
 
 
 class _Notice:
-    """Nobody waits for what the server says to a notice."""
+    """Discards the server's response to a notification."""
 
     def __init__(self, open_notices: "set[_Notice]") -> None:
         self._open = open_notices
 
     def started(self, head: ResponseHead) -> None:
-        """Not of interest."""
+        """Ignore it: nobody waits for the response."""
 
     def received(self, chunk: bytes) -> None:
-        """Not of interest."""
+        """Ignore it: nobody waits for the response."""
 
     def ended(self) -> None:
-        """Done."""
+        """Release the notification."""
         self._open.discard(self)
 
     def failed(self, error: PeerError) -> None:
-        """Not to be mended."""
+        """Release the notification; it is not sent again."""
         del error
         self._open.discard(self)

@@ -1,9 +1,8 @@
-"""Reading a server's answer to one HTTP request.
+"""Reads a server's response to one HTTP request.
 
-An answer is read as JSON or as server-sent events. When a request is passed through, every
-message in the answer goes through the session, and what the session leaves alone goes on
-byte for byte. Anything else that a server may send instead of an answer ends as an error
-that the agent can read.
+A response is read as JSON or as server-sent events. When a request is passed through, every
+message in the response goes through the session, and a message that the session does not
+change is forwarded byte for byte. Any other kind of response becomes a JSON-RPC error.
 """
 
 from functools import lru_cache
@@ -31,14 +30,14 @@ from thoughtgate.wire.sse import (
 from thoughtgate.wire.unchecked import unchecked
 
 MAX_ANSWER: Final = 10 * 1024 * 1024
-"""Bytes of a whole JSON answer, as on stdio."""
+"""Maximum size of a JSON response in bytes, the same as on stdio."""
 
 _OK: Final = 200
 _FIRST_ERROR: Final = 400
 _NOT_OURS: Final = frozenset({401, 403, 407})
-"""The server refuses the gate, not the agent: the agent can do nothing about it."""
+"""Statuses that refuse the gate's credentials; the agent can do nothing about them."""
 _TELLING: Final = frozenset({404, 429, 503})
-"""Statuses that tell an agent what to do: open a new session, or come back later."""
+"""Statuses that tell the agent what to do: open a new session, or retry later."""
 
 
 _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
@@ -54,58 +53,58 @@ _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
     b"access-control-expose-headers",
     mirror.SESSION,
 }
-"""What a server may not tell the agent about itself through the gate."""
+"""Response headers that are not forwarded: they concern the gate's connection, or its origin."""
 
 
 class _HeadFacts(NamedTuple):
-    """What follows from the head of an answer."""
+    """Facts derived from the head of a response."""
 
     is_json: bool
     is_stream: bool
     is_readable: bool
-    """False for an answer with two types, or one that is compressed although nobody asked."""
+    """False for a response with two content types, or with a compression we did not ask for."""
     session: str
-    """The session that the server names, if any."""
+    """The session id that the server assigned, if any."""
     headers: bytes
-    """What goes on to the agent, but for the session."""
+    """The headers to forward to the agent, except the session id."""
 
 
 class Owner(Protocol):
-    """Who has sent the request and passes the answer on."""
+    """The sender of the request, who passes the response on."""
 
     def stream_started(self, status: int, headers: bytes) -> None:
-        """The answer is a stream."""
+        """Start a stream: the response is one."""
 
     def stream_wrote(self, data: bytes) -> None:
-        """A part of the stream."""
+        """Pass on a chunk of the stream."""
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
-        """A part of the stream that answers a request: this one, or another of the same batch."""
+        """Pass on the chunk that answers this request, or another one of the same batch."""
 
     def stream_ended(self) -> None:
-        """The stream is complete."""
+        """End the stream: it is complete."""
 
     def answered(self, data: bytes, status: int, headers: bytes) -> None:
-        """The answer is one message."""
+        """Pass on a response that is a single message."""
 
     def told(self, data: bytes) -> None:
-        """The server sent something that is not the answer yet."""
+        """Pass on a message that precedes the response."""
 
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
-        """Nobody waited for a message; this is what the server said instead."""
+        """Pass on the HTTP response to a message that expects no JSON-RPC response."""
 
     def failed(self, kind: str, status: int = 200) -> None:
-        """There is no answer; ``status`` is what the agent should be told by HTTP."""
+        """Handle a missing response; ``status`` is the HTTP status for the agent."""
 
     def session_named(self, upstream: str) -> str:
-        """The server named a session; return the id that the agent is given for it."""
+        """Return the agent's id for the session that the server named."""
 
 
 class HttpAnswer:
-    """Reads one HTTP answer; a subclass says what becomes of what was read.
+    """Reads one HTTP response; a subclass handles what was read.
 
-    There is no constructor, so that making a subclass's object takes one call: every
-    subclass sets all fields itself.
+    There is no constructor: every subclass sets all fields itself, which saves one call per
+    request on the hot path.
     """
 
     __slots__ = (
@@ -121,7 +120,7 @@ class HttpAnswer:
     )
 
     key: RequestId | None
-    """The request that waits for this answer; None when none does."""
+    """The id of the request that waits for this response; None if there is none."""
     exchange: ClientExchange | None
     is_over: bool
     _status: int
@@ -129,20 +128,20 @@ class HttpAnswer:
     _body: list[bytes]
     _size: int
     _splitter: EventSplitter | None
-    """Set when the answer is a stream."""
+    """Set if the response is a stream."""
     _saw_id: bool
     """Whether events have ids, so that the stream can be resumed."""
 
     def abort(self) -> None:
-        """Nobody waits any more."""
+        """Stop reading: nobody waits for the response."""
         self.is_over = True
         if self.exchange is not None:
             self.exchange.abort()
 
-    # The receiver's side.
+    # Called by the HTTP client.
 
     def started(self, head: ResponseHead) -> None:
-        """Read the head and decide how the body is read."""
+        """Read the head, and decide how to read the body."""
         self._status = head.status
         facts = head.memo
         if type(facts) is not _HeadFacts:
@@ -155,7 +154,7 @@ class HttpAnswer:
             self._start_stream()
 
     def received(self, chunk: bytes) -> None:
-        """Take a part of the body."""
+        """Handle a chunk of the body."""
         if self.is_over:
             return
         if self._splitter is None:
@@ -173,7 +172,7 @@ class HttpAnswer:
             self._take_event(event)
 
     def ended(self) -> None:
-        """The body is complete."""
+        """Handle the end of the body."""
         if self.is_over:
             return
         self.is_over = True
@@ -185,25 +184,25 @@ class HttpAnswer:
         self._end_stream()
 
     def failed(self, error: PeerError) -> None:
-        """There will be no complete answer."""
+        """Handle a response that will not be complete."""
         if not self.is_over:
             self.is_over = True
             self._break_off(error)
 
     def _lose(self, reason: str) -> None:
-        """The answer cannot be read, or is too large; reading it again would not help."""
+        """Give up a response that is unreadable or too large; do not resume it."""
         self.abort()
         self._saw_id = False
         self._break_off(PeerError("upstream_connection_failed", reason))
 
-    # For the subclass.
+    # Implemented by subclasses.
 
     def _start_stream(self) -> None:
         """The answer is a stream."""
         raise NotImplementedError
 
     def _take_event(self, event: Event) -> None:
-        """Take an event of the stream."""
+        """Handle an event of the stream."""
         raise NotImplementedError
 
     def _end_stream(self) -> None:
@@ -211,16 +210,16 @@ class HttpAnswer:
         raise NotImplementedError
 
     def _take_whole(self, body: bytes) -> None:
-        """Take the whole body of an answer that is not a stream."""
+        """Handle the whole body of a response that is not a stream."""
         raise NotImplementedError
 
     def _break_off(self, error: PeerError) -> None:
-        """The answer will not be complete."""
+        """Handle a response that will not be complete."""
         raise NotImplementedError
 
 
 class HttpLeg(HttpAnswer):
-    """Receives the answer to one request. A sink for the session's commands on the way."""
+    """Receives the response to one request, and takes the session's commands about it."""
 
     __slots__ = ("_event", "driver", "owner")
 
@@ -242,13 +241,13 @@ class HttpLeg(HttpAnswer):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the agent can ask for the rest of this stream later."""
+        """Whether the agent can fetch the rest of this stream later."""
         return self._saw_id
 
-    # The sink's side.
+    # Called by the session.
 
     def take(self, frame: ToAgent) -> None:
-        """The session passes a message of this answer on."""
+        """Pass on a message of this response once the record is written."""
         data, outbox, event = frame.data, self.driver.outbox, self._event
         if event is None:
             outbox.later(self.owner.answered, data, self._status, self._render_headers())
@@ -260,7 +259,7 @@ class HttpLeg(HttpAnswer):
             outbox.later(self.owner.stream_wrote, raw)
 
     def forward(self, frame: ToServer) -> None:
-        """The session answers the server in the agent's place."""
+        """Send a response that the session gives the server on the agent's behalf."""
         self.driver.notify(frame)
 
     # Reading.
@@ -280,11 +279,12 @@ class HttpLeg(HttpAnswer):
         self._event = event
         frames = self.driver.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
         if not frames and event.id is not None:
-            # The message was dropped, but a reader that resumes must not ask for it again.
+            # The message was dropped. Pass its event id on nevertheless, so that a client that
+            # resumes does not request it again.
             outbox.later(self.owner.stream_wrote, replace_data(event, None))
 
     def _end_stream(self) -> None:
-        """The stream is over; a request that it left unanswered is lost unless it can resume."""
+        """End the stream; a request that is still unanswered fails unless it can be resumed."""
         if self.key is not None and not (self._saw_id and not self.driver.is_modern):
             self._event = Event(b"data:\n\n", None, None)
             at = now()
@@ -306,7 +306,7 @@ class HttpLeg(HttpAnswer):
             self.owner.failed("upstream_connection_failed")
 
     def _take_error(self, line: bytes) -> None:
-        """A refusal by status: the server's own words when they are an error, else ours."""
+        """Handle an HTTP error: pass on the server's JSON-RPC error if there is one, else ours."""
         message = read_frame(line) if self._facts.is_json else None
         if not isinstance(message, Message) or message.shape != RESPONSE:
             told = self._status if self._status in _TELLING else _OK
@@ -317,7 +317,7 @@ class HttpLeg(HttpAnswer):
         elif self._status in _NOT_OURS:
             self.owner.failed("upstream_connection_failed")
         else:
-            # An error that names no request: this one has failed, and the agent is told why.
+            # The error names no request, so it must be about this one: pass on its reason.
             self.take(ToAgent(message.raw))
             assert self.key is not None  # noqa: S101  requests only
             self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
@@ -338,7 +338,7 @@ class HttpLeg(HttpAnswer):
 
 
 def downstream_headers(headers: Headers) -> bytes:
-    """Render the headers of a server's answer that go back to the agent, but for its session."""
+    """Render the response headers that are forwarded to the agent, except the session id."""
     lines = [
         b"%b: %b\r\n" % (name, value if name != b"content-type" else _as_read(value))
         for name, value in headers
@@ -349,7 +349,7 @@ def downstream_headers(headers: Headers) -> bytes:
 
 @lru_cache(maxsize=256)
 def _as_read(content_type: bytes) -> bytes:
-    """Return a content type that has the agent read an answer as the gate did: as UTF-8."""
+    """Return a content type that makes the agent decode the response as the gate did: as UTF-8."""
     kind, _, parameters = content_type.partition(b";")
     parameters = parameters.lower().replace(b'"', b"").replace(b" ", b"")
     return content_type if parameters in {b"", b"charset=utf-8"} else kind.strip()
@@ -375,17 +375,17 @@ def _read_head(head: ResponseHead) -> _HeadFacts:
 NO_HEAD: Final = _HeadFacts(
     is_json=False, is_stream=False, is_readable=True, session="", headers=b""
 )
-"""Before there is a head."""
+"""The facts before a head has arrived."""
 
 
 class _Nobody:
-    """A sink for frames that the agent has already been told in other words."""
+    """Discards frames, for cases in which the agent has already been answered."""
 
     def take(self, frame: ToAgent) -> None:
-        """Drop it."""
+        """Discard the frame."""
 
     def forward(self, frame: ToServer) -> None:
-        """Drop it."""
+        """Discard the frame."""
 
 
 _NOBODY: Final = _Nobody()

@@ -1,8 +1,8 @@
 """An MCP client over Streamable HTTP, in either era.
 
-A request is a POST, and its answer is JSON or a stream of events. Before 2026-07-28 a
-handshake opens a session: its id and revision go into every later request, the server sends
-its own messages on a GET stream, which is kept open, and an answer stream that breaks off is
+A request is a POST, and its response is JSON or a stream of events. Before 2026-07-28, a
+handshake opens a session: later requests carry its id and revision, the server sends its
+unsolicited messages on a GET stream that is kept open, and an interrupted response stream is
 resumed. From 2026-07-28 on there is no session, and closing a request's stream cancels it.
 """
 
@@ -33,19 +33,19 @@ from thoughtgate.wire.revisions import version_in
 from thoughtgate.wire.sse import MEDIA_TYPE, Event
 
 RETRY_S: Final = 1.0
-"""The first delay before a stream is opened again, unless the server names another."""
+"""The first delay before a stream is reopened, unless the server sets another."""
 MIN_RETRY_S: Final = 0.05
 MAX_RETRY_S: Final = 30.0
-"""The longest delay; a stream that stays open this long is a success even if it is silent."""
+"""The longest delay; a stream that stays open this long counts as a success even if silent."""
 MAX_RESUMES: Final = 8
-"""Attempts to resume an answer, one after the other, that bring no event."""
+"""Maximum number of consecutive attempts to resume a response without receiving an event."""
 MAX_DOUBLINGS: Final = 10
 
 _OK: Final = range(200, 300)
 _NOT_FOUND: Final = 404
 _REFUSED: Final = range(400, 500)
 _NO_STREAM: Final = frozenset({404, 405})
-"""What a server answers to a GET if it has no stream, or no longer knows the session."""
+"""Statuses of a GET if the server offers no stream, or no longer knows the session."""
 _POST: Final = [
     (b"content-type", b"application/json"),
     (b"accept", b"application/json, text/event-stream"),
@@ -54,24 +54,24 @@ _RETRY: Final = re.compile(rb"(?:^|[\r\n])retry: ?([0-9]{1,9})(?=[\r\n])")
 _FAILED: Final = "upstream_connection_failed"
 
 ParamHeaders = Callable[[str], tuple[ParamHeader, ...]]
-"""Returns the arguments of a tool that are repeated in headers."""
+"""Returns the arguments of a tool that request headers repeat."""
 
 
 class FrameReceiver(Protocol):
-    """Who is told what the server sends."""
+    """Receives what the server sends."""
 
     def took(self, line: bytes, message: Message | Fault) -> None:
-        """The server sent a message: its bytes, and what they say."""
+        """Handle a message of the server: its bytes, and the parsed message."""
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
-        """A request will not be answered."""
+        """Handle a request that will get no response."""
 
     def lost(self, gone: PeerGone) -> None:
-        """The session is gone; the request that showed it is reported as well."""
+        """Handle the loss of the session; the request that revealed it fails as well."""
 
 
 class HttpCarrier:
-    """One HTTP endpoint."""
+    """A connection to one HTTP endpoint."""
 
     pid = 0
     exit_code: int | None = None
@@ -81,15 +81,15 @@ class HttpCarrier:
         self._param_headers = param_headers
         self._receiver: FrameReceiver
         self._open: dict[RequestId | None, _Answer] = {}
-        """Requests without an answer."""
+        """The open requests by id."""
         self._stream: _Answer | None = None
-        """The server's own stream, also while it waits to be opened again."""
+        """The server's GET stream, also while it waits to be reopened."""
         self._session = b""
         self._version = b""
         self._closed = False
 
     async def open(self, receiver: FrameReceiver) -> None:
-        """Nothing is connected before the first request."""
+        """Store the receiver; the first request connects."""
         self._receiver = receiver
 
     def send(self, body: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ class HttpCarrier:
         self.post(body, render(body))
 
     def post(self, body: dict[str, Any], data: bytes) -> None:
-        """POST one message whose bytes are there already."""
+        """POST one message that is already rendered."""
         method = body.get("method", "")
         answer = _Answer(self, body.get("id") if method else None, method)
         if answer.key is not None:
@@ -105,7 +105,7 @@ class HttpCarrier:
         answer.exchange = self._pool.send(b"POST", self._headers(method, body), data, answer)
 
     def abandon(self, ident: RequestId) -> bool:
-        """Close the request's stream; without a handshake, that is the cancellation."""
+        """Close the request's stream; without a session, that is the cancellation."""
         answer = self._open.pop(ident, None)
         if answer is not None:
             answer.abort()
@@ -118,19 +118,19 @@ class HttpCarrier:
             if answer is not None:
                 answer.abort()
         if self._session:
-            # A courtesy: the session would end by itself.
+            # Only a courtesy: the server would expire the session itself.
             with contextlib.suppress(PeerError):
                 await self._pool.request("DELETE", self._known(), timeout_s=1.0)
         await self._pool.close()
 
-    # What the answers report.
+    # Called by the responses.
 
     def named_session(self, session: str) -> None:
-        """The answer to ``initialize`` names the session."""
+        """Store the session id from the response to ``initialize``."""
         self._session = session.encode("latin-1")
 
     def took(self, answer: "_Answer", line: bytes, message: Message | Fault) -> None:
-        """A message came."""
+        """Handle a message of the server."""
         if self._closed:
             return
         if _is_answer(message, answer.key) and self._is_open(answer):
@@ -140,13 +140,13 @@ class HttpCarrier:
         self._receiver.took(line, message)
 
     def missing(self, answer: "_Answer") -> None:
-        """The server answered 404: to a request of a session this says that the session is gone."""
+        """Handle a 404: for a request in a session it means that the session has ended."""
         if self._session and self._is_open(answer):
             self._session = b""
             self._receiver.lost(PeerGone("the server ended the session"))
 
     def over(self, answer: "_Answer", error: PeerError) -> None:
-        """An exchange has ended; ``error`` says why a request that still waits has no answer."""
+        """Handle the end of an exchange; ``error`` is for a request that is still unanswered."""
         if self._closed:
             return
         if answer is self._stream:
@@ -199,7 +199,7 @@ class HttpCarrier:
         return headers if method == "initialize" else headers + self._known()
 
     def _known(self) -> Headers:
-        """Return what the handshake settled."""
+        """Return the headers with the session id and revision of the handshake."""
         known = ((SESSION, self._session), (VERSION, self._version))
         return [(name, value) for name, value in known if value]
 
@@ -209,7 +209,7 @@ class HttpCarrier:
 
 
 class _Answer(HttpAnswer):
-    """One answer, or the server's own stream; goes on to be itself when it is opened again."""
+    """One response, or the server's GET stream; the same object is used when it is reopened."""
 
     def __init__(self, carrier: HttpCarrier, key: RequestId | None, method: str) -> None:
         self._carrier = carrier
@@ -224,7 +224,7 @@ class _Answer(HttpAnswer):
         self.restart()
 
     def restart(self) -> Headers:
-        """Wait for an answer from its beginning; return the headers that name the place to resume."""
+        """Reset the reader; return the header that names the event after which to resume."""
         self.is_over = False
         self._status = 0
         self._facts = NO_HEAD
@@ -236,16 +236,16 @@ class _Answer(HttpAnswer):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether to ask for the rest of this answer."""
+        """Whether to request the rest of this response."""
         return self._saw_id and self._attempts < MAX_RESUMES
 
     @property
     def has_no_stream(self) -> bool:
-        """Whether the server has refused to open its own stream."""
+        """Whether the server has refused to open a GET stream."""
         return self._status in _NO_STREAM
 
     def next_delay(self) -> float:
-        """Return the seconds until the next attempt; they double with each that brings nothing."""
+        """Return the seconds until the next attempt; they double after each failed attempt."""
         if asyncio.get_running_loop().time() - self._began >= MAX_RETRY_S:
             self._attempts = 0
         doubled: float = self._retry_s * 2 ** min(self._attempts, MAX_DOUBLINGS)
@@ -253,19 +253,19 @@ class _Answer(HttpAnswer):
         return min(doubled, MAX_RETRY_S)
 
     def abort(self) -> None:
-        """Nobody waits any more."""
+        """Stop reading: nobody waits for the response."""
         super().abort()
         if self.timer is not None:
             self.timer.cancel()
 
     def started(self, head: ResponseHead) -> None:
-        """Read the head; the session's id may be in it."""
+        """Read the head, which may contain the session id."""
         super().started(head)
         if self.method == "initialize" and self._facts.session and head.status in _OK:
             self._carrier.named_session(self._facts.session)
 
     def _start_stream(self) -> None:
-        """Its events say more."""
+        """Do nothing: only the events matter."""
 
     def _take_event(self, event: Event) -> None:
         self._attempts = 0
@@ -283,7 +283,7 @@ class _Answer(HttpAnswer):
 
     def _take_whole(self, body: bytes) -> None:
         if self._status in _REFUSED:
-            self._saw_id = False  # The server does not know the event.
+            self._saw_id = False  # The server does not know the event, so do not resume again.
         if self._status == _NOT_FOUND:
             self._carrier.missing(self)
         if self.key is not None and self._facts.is_json:

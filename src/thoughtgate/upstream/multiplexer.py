@@ -1,8 +1,8 @@
-"""Many callers on one stdio server: ids and progress tokens are exchanged on the way.
+"""Shares one stdio server among many callers, by translating ids and progress tokens.
 
-Every request gets a number that is unique on the pipe and back its own id on return, so
-that two agents that both ask with id 1 cannot read each other's answers. The handshake
-of the older revisions is made once for the process and told to every agent after that.
+Every request gets a number that is unique on the pipe, and its own id back in the response,
+so that two agents that both use id 1 cannot read each other's responses. The handshake of
+the older revisions is made once per process, and its result is given to every agent.
 """
 
 from collections.abc import Callable
@@ -29,35 +29,35 @@ from thoughtgate.wire.revisions import LATEST_LEGACY, META
 SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 INITIALIZED: Final = "notifications/initialized"
 MAX_WAITING: Final = 1000
-"""Messages that may wait for the handshake."""
+"""Maximum number of messages that wait for the handshake."""
 
 MAX_WATCHED: Final = 1000
 MAX_URI: Final = 8192
-"""Resources that one agent may watch, and how long their names may be: both are kept."""
+"""Limits on the number and length of resource URIs that are kept per agent."""
 
 STOP_GRACE_S: Final = 2.0
-"""From a closed stdin to SIGTERM: agents over HTTP do not wait for the server to end."""
+"""Time from closing stdin to SIGTERM; agents over HTTP do not wait for the server to end."""
 
 
 class Line(Sink, Protocol):
-    """The caller of one request, as the mux sees it."""
+    """The caller of one request, as the multiplexer sees it."""
 
     driver: SessionDriver
     key: RequestId | None
     is_over: bool
 
     def lost(self, kind: str, reason: str = "", text: str = "") -> None:
-        """There is no answer, and why; see ``events.NotSent``."""
+        """Report that there is no response, and why; see ``events.NotSent``."""
 
 
 class Listener(Sink, Protocol):
-    """A stream to one agent on which the server may speak unasked."""
+    """A stream to one agent that carries the server's unsolicited messages."""
 
     driver: SessionDriver
 
 
 class Multiplexer(ServerRunner[StdioCarrier]):
-    """One child and everybody who talks to it."""
+    """One child process and all its callers."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._tokens: dict[int, RequestId] = {}
         self._listeners: dict[SessionDriver, Listener] = {}
         self._watched: dict[SessionDriver, set[str]] = {}
-        """The resources of whose changes each agent wants to hear."""
+        """The resources that each agent has subscribed to."""
         self._greeting = 0
-        """The number of the handshake under way."""
+        """The number of the handshake request in progress; 0 if there is none."""
         self._welcome: dict[str, Any] | None = None
-        """What the server answered to the handshake."""
+        """The server's response to the handshake."""
         self._waiting: list[Callable[[], object]] = []
 
-    # Its life.
+    # Start and stop; see ``ServerRunner``.
 
     def _connect(self) -> StdioCarrier:
         return StdioCarrier(self.id, self._command, self.log, self._watcher, grace_s=STOP_GRACE_S)
@@ -105,10 +105,10 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         for action in waiting:
             action()
 
-    # Towards the server.
+    # To the server.
 
     def send(self, line: Line, message: Message) -> None:
-        """Send a request of a caller."""
+        """Send a caller's request."""
         if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
                 params = message.body.get("params")
@@ -120,7 +120,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._when_welcome(lambda: self._send(line, message))
 
     def send_notice(self, driver: SessionDriver, message: Message) -> None:
-        """Send a notification or a response of an agent."""
+        """Send an agent's notification or response."""
         if self._is_shared and message.method == INITIALIZED:
             return
         body = message.body
@@ -128,17 +128,17 @@ class Multiplexer(ServerRunner[StdioCarrier]):
             params: dict[str, Any] = body.get("params") or {}
             ident = params.get("requestId")
             if type(ident) is not str and type(ident) is not int:
-                return  # It names no request.
+                return  # The cancellation names no request.
             number = self._numbers.get((driver, ident))
             if number is None:
                 return
             body = {**body, "params": {**params, "requestId": number}}
         if message.shape != NOTIFICATION and self._is_shared:
-            return  # A shared server never asks an agent anything.
+            return  # A shared server sends agents no requests, so no response is expected.
         self._when_welcome(lambda: self._write(body))
 
     def forget(self, line: Line) -> None:
-        """A caller waits no more."""
+        """Forget a request whose caller no longer waits."""
         if line.key is not None:
             number = self._numbers.pop((line.driver, line.key), None)
             if number is not None:
@@ -146,18 +146,18 @@ class Multiplexer(ServerRunner[StdioCarrier]):
                 self._tokens.pop(number, None)
 
     def listen(self, listener: Listener) -> Listener | None:
-        """Let an agent hear what the server says unasked; return who heard it before."""
+        """Deliver unsolicited messages to this listener; return the agent's previous listener."""
         before = self._listeners.get(listener.driver)
         self._listeners[listener.driver] = listener
         return before
 
     def unlisten(self, listener: Listener) -> None:
-        """An agent hears no more."""
+        """Stop delivering unsolicited messages to this listener."""
         if self._listeners.get(listener.driver) is listener:
             del self._listeners[listener.driver]
 
     def leave(self, driver: SessionDriver) -> None:
-        """An agent is gone."""
+        """Forget the subscriptions of an agent that has left."""
         self._watched.pop(driver, None)
 
     def _send(self, line: Line, message: Message) -> None:
@@ -205,12 +205,13 @@ class Multiplexer(ServerRunner[StdioCarrier]):
             return
         self._count += 1
         self._greeting = self._count
-        # The gate cannot tell which agent a question of a shared server is for: it offers nothing.
+        # The gate cannot tell for which agent a request of a shared server is meant, so it
+        # declares no client capabilities.
         params = initialize_params(__version__, {}, version)
         if not self._write(
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
         ):
-            self._greeting = 0  # No answer will come, and none is to be waited for.
+            self._greeting = 0  # No response will come, so nothing may wait for it.
 
     def _when_welcome(self, action: Callable[[], object]) -> None:
         if not self._greeting:
@@ -240,7 +241,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
     # From the server.
 
     def took(self, line: bytes) -> None:
-        """The server wrote a line."""
+        """Handle a line that the server wrote."""
         if not line.strip():
             return
         message = read_frame(line)
@@ -313,7 +314,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._spread(message, params)
 
     def _spread(self, message: Message, params: dict[str, Any]) -> None:
-        """Tell every agent that may know; what concerns one agent only is told to no other."""
+        """Send a notification to the agents it concerns, and to no others."""
         if not self._is_shared:
             target = self._hearer()
             if target is not None:
@@ -324,6 +325,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
             if message.method == "notifications/resources/updated":
                 wanted = type(uri) is str and uri in self._watched.get(driver, ())
             elif message.method == "notifications/message":
+                # A log message does not say whose call caused it, and may contain that call's data.
                 wanted = len(self._listeners) == 1
             else:
                 wanted = True
@@ -331,7 +333,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
                 driver.feed(ServerSent(message.raw, now()), listener)
 
     def _hearer(self) -> Listener | None:
-        """Who of the one agent of this process hears what belongs to no request."""
+        """Return the sink for messages that belong to no request, if each session has a process."""
         for listener in self._listeners.values():
             return listener
         for line in reversed(self._lines.values()):

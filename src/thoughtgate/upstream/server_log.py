@@ -1,4 +1,4 @@
-"""The last lines that a server wrote to its standard error, kept for people."""
+"""The last lines that a server wrote to its standard error, kept for the operator."""
 
 from collections import deque
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from thoughtgate.wire.lines import LineSplitter
 
 KEPT_LINES: Final = 1000
-"""Lines kept of each server; older ones are forgotten."""
+"""Number of lines kept per server."""
 
 MAX_LINE: Final = 4096
-"""Bytes kept of one line; a server's log is read by people."""
+"""Maximum length of a kept line in bytes."""
 
 
 class ServerLog:
@@ -20,13 +20,13 @@ class ServerLog:
         self._splitter = LineSplitter(64 * 1024)
 
     def take(self, chunk: bytes) -> list[str]:
-        """Take bytes as they come and return the lines they complete."""
+        """Add a chunk of output, and return the lines that it completes."""
         lines = [_readable(line) for line in self._splitter.feed(chunk)]
         self._lines.extend(lines)
         return lines
 
     def add(self, line: str) -> None:
-        """Add a line of the supervisor's own."""
+        """Add a line written by the gate itself."""
         self._lines.append(line)
 
     def tail(self, count: int) -> list[str]:
@@ -35,6 +35,6 @@ class ServerLog:
 
 
 def _readable(line: bytes) -> str:
-    """Return a line as text that cannot steer the terminal it is shown on."""
+    """Return a line without control characters, so that it cannot control the terminal."""
     text = line[:MAX_LINE].rstrip(b"\r").decode("utf-8", "replace")
     return "".join(char if char.isprintable() or char == "\t" else "�" for char in text)

@@ -1,8 +1,8 @@
-"""Starts one server when it is needed, notices its end, starts it again, and stops it.
+"""Starts one server when it is needed, notices when it ends, restarts it, and stops it.
 
-The states and what may follow them are ``core.server_lifecycle``'s; here they are carried
-out, told to the operator and put on the record. What is said to the server is a
-subclass's business: ``upstream.supervisor`` negotiates, ``upstream.multiplexer`` passes on.
+``core.server_lifecycle`` defines the states and their transitions; this module executes,
+logs and records them. Subclasses talk to the server: ``upstream.supervisor`` negotiates,
+``upstream.multiplexer`` passes messages through.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.upstream.server_log import ServerLog
 
 WORTH_WAITING_S: Final = 2.5
-"""A call waits for a restart that is this near; for a later one it is refused at once."""
+"""A call waits for a restart within this time; if the restart is later, it fails at once."""
 
 MAX_NOISE: Final = 5000
 NOISE_S: Final = 10.0
-"""A server with so many unreadable lines in so short a time is stopped: each costs a record."""
+"""A server that sends more unreadable lines than this is stopped, as each costs a record."""
 
 STOPPED_BY_GATE: Final = "stopped"
 
@@ -48,34 +48,34 @@ _log: Final = logging.getLogger("thoughtgate.servers")
 
 
 class Connection(Protocol):
-    """A process, or a connection to a server that runs elsewhere."""
+    """A server process, or a connection to a server that runs elsewhere."""
 
     @property
     def pid(self) -> int:
-        """The server's process, 0 when it has none here."""
+        """The server's process id; 0 if the gate did not start it."""
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of its process, once that has ended."""
+        """The exit code of its process, once it has ended."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used."""
+        """Whether the connection can be used."""
 
     async def close(self) -> None:
-        """Disconnect, or stop the process; leaves nothing behind."""
+        """Disconnect, or stop the process and everything it started."""
 
 
 C = TypeVar("C", bound=Connection)
 
 
 class ServerRunner(ABC, Generic[C]):
-    """One server, up or down."""
+    """Runs one server."""
 
     def __init__(
         self, settings: ServerSettings, note: Callable[[Record], None], log: ServerLog | None = None
     ) -> None:
-        """``note`` puts events on the record; ``log`` keeps lines for people."""
+        """Prepare; ``note`` records events, ``log`` keeps the server's output for the operator."""
         self.settings = settings
         self.log = log
         self.standing = Supervision(state=DISABLED) if not settings.enabled else Supervision()
@@ -85,7 +85,7 @@ class ServerRunner(ABC, Generic[C]):
         self._restart: asyncio.Task[None] | None = None
         self._stopping = asyncio.Lock()
         self._lost_early: PeerGone | None = None
-        """Why the server is of no use, when that was known before its start was complete."""
+        """Why the server is unusable, if it failed before its start was complete."""
         self._noise = 0
         self._noisy_since = 0.0
 
@@ -105,7 +105,7 @@ class ServerRunner(ABC, Generic[C]):
             return None
         return connection
 
-    # For subclasses.
+    # Implemented by subclasses.
 
     @abstractmethod
     def _connect(self) -> C:
@@ -113,29 +113,29 @@ class ServerRunner(ABC, Generic[C]):
 
     @abstractmethod
     async def _open(self, connection: C) -> None:
-        """Open a connection; one that cannot be opened leaves nothing behind.
+        """Open a connection; if that fails, leave no process or socket behind.
 
         Raises:
             PeerGone: the server cannot be started or reached.
-            PeerError: it cannot be talked to.
+            PeerError: the server does not speak MCP as expected.
         """
 
     def _came_up(self, connection: C) -> None:
-        """The server can be used."""
+        """Handle that the server is usable."""
 
     def _went_down(self, gone: PeerGone) -> None:
-        """The server can no longer be used."""
+        """Handle that the server is no longer usable."""
 
     def _changed(self, event: str) -> None:
-        """The server is in another state."""
+        """Handle a change of the server's state."""
 
-    # Up.
+    # Start.
 
     async def ready(self, *, by_hand: bool = False) -> C:
-        """Return the connection, starting the server when it is not up.
+        """Return the connection; start the server if it is not up.
 
         Raises:
-            PeerError: it cannot be used now, and why.
+            PeerError: the server cannot be used now; the error says why.
         """
         connection = self._open_connection()
         if connection is not None:
@@ -146,7 +146,7 @@ class ServerRunner(ABC, Generic[C]):
                 await asyncio.sleep(0.02)
         start = self._start
         try:
-            # Others may wait for the same start: it goes on when one of them does not.
+            # Others may wait for the same start, so it must survive the cancellation of one.
             return await asyncio.shield(start)
         except asyncio.CancelledError:
             caller = asyncio.current_task()
@@ -155,7 +155,7 @@ class ServerRunner(ABC, Generic[C]):
             raise PeerError("server_not_running", "the server was stopped") from None
 
     async def _may_start(self, *, by_hand: bool) -> None:
-        """Wait for a near restart; refuse when there is none."""
+        """Wait if a restart is near; otherwise raise an error."""
         standing = self.standing
         if standing.state == DISABLED:
             raise PeerError("server_not_running", "the server is disabled in the config")
@@ -204,12 +204,13 @@ class ServerRunner(ABC, Generic[C]):
     def _start_ended(self, task: asyncio.Task[C]) -> None:
         self._start = None
         if not task.cancelled():
-            task.exception()  # Whoever waited has it; an unattended restart has the log.
+            # Retrieved so that asyncio does not log it: callers get it, restarts are logged.
+            task.exception()
 
-    # Down.
+    # Stop.
 
     async def stop(self, *, by_hand: bool = True) -> None:
-        """Stop the server; by hand it stays down until it is started by hand."""
+        """Stop the server; if stopped by hand, it stays down until it is started by hand."""
         async with self._stopping:
             await finish(self._restart, self._start)
             if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
@@ -226,11 +227,11 @@ class ServerRunner(ABC, Generic[C]):
         return await self.ready(by_hand=True)
 
     async def dispose(self) -> None:
-        """Leave nothing behind: nobody needs the server any more."""
+        """Stop the server for good."""
         await self.stop(by_hand=False)
 
     def lost(self, gone: PeerGone) -> None:
-        """The server ended by itself, or is of no use."""
+        """Handle a server that ended by itself or became unusable."""
         connection = self._connection
         if self.standing.state == STARTING:
             self._lost_early = gone
@@ -242,9 +243,9 @@ class ServerRunner(ABC, Generic[C]):
         self._went_down(gone)
 
     def check_noise(self) -> bool:
-        """Count a frame that had to be dropped; False once the server sends little else.
+        """Count a dropped frame; return False once there are too many.
 
-        Such a server is stopped, and started again as if it had ended by itself.
+        The server is then stopped, and restarted as if it had ended by itself.
         """
         moment = monotonic()
         if moment - self._noisy_since > NOISE_S:
@@ -274,7 +275,7 @@ class ServerRunner(ABC, Generic[C]):
         if moved is None:
             return False
         self.standing = moved
-        # Of an end the record warns the operator.
+        # Only info: the record of a server's end also warns the operator.
         facts = {"server": self.id, "reason": moved.reason or None}
         _log.info("server %s", moved.state, extra=facts)
         if event == CAME_UP:

@@ -1,4 +1,4 @@
-"""Carrying frames to a server that runs as a child process."""
+"""Transports frames to and from a server that runs as a child process."""
 
 import logging
 from typing import Any, Final, Protocol
@@ -11,26 +11,26 @@ from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 
 STOP_GRACE_S: Final = 1.0
-"""From a closed stdin to SIGTERM when the gate stops a server: agents give the gate about two seconds."""
+"""Time from closing stdin to SIGTERM; agents give the gate itself about two seconds."""
 
 STOP_TERM_S: Final = 1.0
-"""From SIGTERM to SIGKILL."""
+"""Time from SIGTERM to SIGKILL."""
 
 _log: Final = logging.getLogger("thoughtgate.servers")
 
 
 class Receiver(Protocol):
-    """Takes what a process writes, and learns of its end."""
+    """Receives the output of a process, and is notified when it ends."""
 
     def took(self, line: bytes) -> None:
-        """The process wrote a line."""
+        """Handle a line that the process wrote."""
 
     def lost(self, gone: PeerGone) -> None:
-        """The process ended by itself."""
+        """Handle a process that ended by itself."""
 
 
 class StdioCarrier:
-    """One child process; without a log, its standard error is the gate's own."""
+    """One child process; without a log, it shares the gate's standard error."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class StdioCarrier:
         """Start the process.
 
         Raises:
-            PeerGone: it cannot be started.
+            PeerGone: the process cannot be started.
         """
         self._receiver = receiver
         child = Child(
@@ -78,19 +78,19 @@ class StdioCarrier:
         """Write one line.
 
         Raises:
-            PeerGone: the process has ended, or reads nothing.
+            PeerGone: the process has ended, or does not read its input.
         """
         if self._child is None:
             raise PeerGone("the server is not running")
         self._child.send(render(body))
 
     def abandon(self, ident: RequestId) -> bool:
-        """On stdio a cancellation is a message."""
+        """Return False: on stdio, a cancellation is a message."""
         del ident
         return False
 
     async def close(self) -> None:
-        """Stop the process and everything it started; nothing more is received from it."""
+        """Stop the process and everything it started; ignore further output."""
         self._receiver = None
         child = self._child
         if child is not None:

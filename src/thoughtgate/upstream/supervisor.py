@@ -1,7 +1,7 @@
-"""One server behind the hub: negotiated with, shared by all calls, its lists known.
+"""One server of the hub: negotiated, shared by all calls, with its lists cached.
 
-Starting, restarting and stopping it is ``upstream.server_runner``'s business. Whatever
-happens to this server stays here.
+``upstream.server_runner`` starts, restarts and stops it. A failure of this server does not
+affect other servers.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.revisions import with_traceparent
 
 MAX_PAGES: Final = 1000
-"""Pages of one list; a server whose list never ends is cut off."""
+"""Maximum number of pages per list; a server may send an endless list."""
 
 IDLE_LOOK_S: Final = 1.0
 
@@ -33,33 +33,33 @@ LISTED_BY: Final[dict[str, str]] = {
     "resources/list": "resources",
     "resources/templates/list": "resources",
 }
-"""The capability without which a list is not asked for."""
+"""The capability that a server must declare before a list is requested."""
 
 
 class Owner(Protocol):
-    """The hub, as a supervisor sees it."""
+    """The part of the hub that a supervisor needs."""
 
     def note(self, record: Record) -> None:
         """Put an event on the record."""
 
     def server_asked(self, supervisor: "Supervisor", message: Message) -> None:
-        """The server asks something of a client."""
+        """Handle a request of the server to a client."""
 
     def server_said(self, supervisor: "Supervisor", message: Message) -> None:
-        """The server sent a notification."""
+        """Handle a notification of the server."""
 
     def server_refused(self, supervisor: "Supervisor", fault: Fault, size: int) -> None:
-        """A frame of the server was dropped."""
+        """Handle a server frame that was dropped."""
 
     def server_changed(self, supervisor: "Supervisor", event: str) -> None:
-        """The server came into another state."""
+        """Handle a change of the server's state."""
 
     def lists_changed(self, supervisor: "Supervisor", capability: str) -> None:
-        """What the server offers is not what it was."""
+        """Handle a change of one of the server's lists."""
 
 
 class Supervisor(ServerRunner[ServerConnection]):
-    """One server."""
+    """Runs one server of the hub and caches its lists."""
 
     log: ServerLog
 
@@ -68,12 +68,12 @@ class Supervisor(ServerRunner[ServerConnection]):
     ) -> None:
         super().__init__(settings, owner.note, ServerLog())
         self.declared: dict[str, Any] = {}
-        """Client capabilities to tell a legacy server when it is started."""
+        """Client capabilities to declare when a legacy server is started."""
         self.subscribed: dict[str, int] = {}
-        """Resources that clients follow, with how many do."""
+        """Number of followers per resource."""
         self.warnings: dict[str, tuple[str, ...]] = {}
         self.capabilities: dict[str, Any] | None = None
-        """What the server could do when it was last up; None before."""
+        """The server's capabilities when it was last up; None before its first start."""
         self.used_at = monotonic()
         self.calls = 0
         self.was_listed = settings.enabled
@@ -86,40 +86,40 @@ class Supervisor(ServerRunner[ServerConnection]):
 
     @property
     def upstream(self) -> ServerConnection | None:
-        """The connection, when there is one."""
+        """The connection, if there is one."""
         return self._connection
 
     def known(self, method: str) -> Offer | None:
-        """Return a list as it was last seen; None when it never was."""
+        """Return the last known version of a list; None if it was never fetched."""
         return self._offers.get(method)
 
     def is_fresh(self, method: str) -> bool:
-        """Tell whether a list is in memory and good."""
+        """Return whether a list is cached and up to date."""
         return method in self._offers and method not in self._stale
 
     @property
     def is_listed(self) -> bool:
-        """Whether clients see what it offers: it is up, or will come up when it is called."""
+        """Whether clients see its entries: it is up, or will be started when it is called."""
         return self.standing.state not in {HALTED, DISABLED, FAILED}
 
     def declare(self, capabilities: dict[str, Any]) -> None:
-        """Say what clients can be asked; a running server has been told already."""
+        """Set the client capabilities for the next start; a running server keeps its own."""
         if not self.standing.is_up:
             self.declared = capabilities
 
-    # Up and down.
+    # Start and stop.
 
     async def ready(self, *, by_hand: bool = False) -> ServerConnection:
-        """Return the connection, starting the server when it is not up.
+        """Return the connection; start the server if it is not up.
 
         Raises:
-            PeerError: it cannot be used now, and why.
+            PeerError: the server cannot be used now; the error says why.
         """
         self.used_at = monotonic()
         return await super().ready(by_hand=by_hand)
 
     async def dispose(self) -> None:
-        """Leave nothing behind: the hub ends, or the server is no longer in the config."""
+        """Stop the server for good: the hub stops, or the server was removed from the config."""
         await super().dispose()
         await finish(self._idle, *self._listing.values())
 
@@ -131,7 +131,8 @@ class Supervisor(ServerRunner[ServerConnection]):
         self.capabilities = connection.capabilities
 
     def _came_up(self, connection: ServerConnection) -> None:
-        self.used_at = monotonic()  # whoever waited for the start has not called yet
+        # A slow start must not count as idle time: its callers have not called yet.
+        self.used_at = monotonic()
         self._stale |= set(self._offers)
         self._hear_changes(connection)
         if self.settings.idle_s and (self._idle is None or self._idle.done()):
@@ -164,7 +165,7 @@ class Supervisor(ServerRunner[ServerConnection]):
     # Lists.
 
     async def offer(self, method: str) -> Offer:
-        """Return a list of the server, from memory while that is good.
+        """Return a list of the server, from the cache if it is up to date.
 
         Raises:
             PeerError: the server cannot be started or does not answer.
@@ -180,7 +181,7 @@ class Supervisor(ServerRunner[ServerConnection]):
         return await asyncio.shield(listing)
 
     def mark_stale(self, capability: str) -> None:
-        """The server says that a list has changed: fetch again what was fetched before."""
+        """Refetch the cached lists of a capability, because the server says they have changed."""
         for method, needed in LISTED_BY.items():
             if needed == capability:
                 self._stale.add(method)
@@ -239,13 +240,13 @@ class Supervisor(ServerRunner[ServerConnection]):
             params = {"cursor": cursor}
         return listed
 
-    # Resources that clients follow.
+    # Resource subscriptions.
 
     async def follow(self, uri: str, trace: str = "") -> Message | None:
-        """Hear of changes of a resource; return the server's refusal, if it has one.
+        """Subscribe to a resource for one more client; return the server's refusal, if any.
 
-        ``trace`` is the W3C trace context of the request; a modern server has none to tell it
-        with, for one listen stands for all who follow.
+        ``trace`` is the W3C trace context of the request. It is not passed to a modern server,
+        because one listen request covers all followers.
         """
         first = uri not in self.subscribed
         upstream = await self.ready()
@@ -259,7 +260,7 @@ class Supervisor(ServerRunner[ServerConnection]):
         return None
 
     def unfollow(self, uri: str, trace: str = "") -> None:
-        """One client less follows a resource."""
+        """Note that one client no longer follows a resource."""
         left = self.subscribed.get(uri, 0) - 1
         if left > 0:
             self.subscribed[uri] = left
@@ -275,7 +276,7 @@ class Supervisor(ServerRunner[ServerConnection]):
             spawn(self._ask_quietly("resources/unsubscribe", _about(uri, trace)))
 
     async def _ask_quietly(self, method: str, params: dict[str, Any]) -> None:
-        """Ask something whose answer nobody waits for."""
+        """Send a request whose response nobody waits for."""
         upstream = self.upstream
         if upstream is None:
             return
@@ -286,17 +287,17 @@ class Supervisor(ServerRunner[ServerConnection]):
             return
 
     def set_log_level(self, level: str) -> None:
-        """Tell a running legacy server how much to log."""
+        """Set the log level of a running legacy server."""
         upstream = self.upstream
         if upstream is None or not upstream.is_open or upstream.modern:
             return
         if "logging" in upstream.capabilities:
             spawn(self._ask_quietly("logging/setLevel", {"level": level}))
 
-    # What the connection says; see ``client.Audience``.
+    # Callbacks of the connection; see ``client.Audience``.
 
     def server_said(self, message: Message) -> None:
-        """The server sent a notification."""
+        """Handle a notification of the server."""
         method = message.method
         if method.endswith("/list_changed"):
             capability = method.removeprefix("notifications/").removesuffix("/list_changed")
@@ -306,20 +307,20 @@ class Supervisor(ServerRunner[ServerConnection]):
         self._owner.server_said(self, message)
 
     def server_asked(self, message: Message) -> None:
-        """The server asks something."""
+        """Handle a request of the server."""
         self._owner.server_asked(self, message)
 
     def server_lost(self, gone: PeerGone) -> None:
-        """The connection is gone."""
+        """Handle the loss of the connection."""
         self.lost(gone)
 
     def server_refused(self, fault: Fault, size: int) -> None:
-        """A frame of the server was dropped."""
+        """Record a server frame that was dropped, unless there are too many."""
         if self.check_noise():
             self._owner.server_refused(self, fault, size)
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:
-    """Return the params of a request about a resource, with its trace context if it has one."""
+    """Return the params of a request about a resource, with the trace context if there is one."""
     params: dict[str, Any] = {"uri": uri}
     return with_traceparent({"params": params}, trace)["params"] if trace else params

@@ -48,7 +48,7 @@ def join_replies(replies: list[bytes]) -> bytes:
 def one_line(body: bytes) -> bytes:
     """Return a JSON text without raw line breaks, which every line-based peer needs.
 
-    A text that cannot be read is returned as it is: reading it again says why.
+    A text that cannot be parsed is returned unchanged; parsing it again reports the reason.
     """
     if b"\n" not in body and b"\r" not in body:
         return body

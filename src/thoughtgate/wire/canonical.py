@@ -1,8 +1,8 @@
 """Canonical JSON and the hash of a call's arguments.
 
-Keys sorted by code point, no white space, strings raw but for what JSON must escape,
-integers exact at any size, integral floats as integers, other floats in the shortest
-form that reads back, with ECMAScript's thresholds for exponents.
+Keys are sorted by code point, there is no white space, and strings escape only what JSON
+requires. Integers are exact at any size, integral floats are written as integers, and other
+floats in the shortest form that reads back, with ECMAScript's thresholds for exponents.
 """
 
 import hashlib

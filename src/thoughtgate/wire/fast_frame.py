@@ -63,7 +63,7 @@ def canonical_quickly(value: Any) -> str:
     """Return the canonical text of a JSON value, as ``wire.canonical.canonical_json`` does.
 
     Raises:
-        NotCanonical: it has none.
+        NotCanonical: the value has no canonical form.
     """
     if has_float(value):  # orjson writes NaN as null, and floats differently from ECMAScript
         return canonical_json(value)
@@ -77,7 +77,7 @@ def load_quickly(data: bytes) -> Any:
     """Parse JSON as ``json.loads`` does.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the data is not JSON.
     """
     try:
         value = orjson.loads(data)

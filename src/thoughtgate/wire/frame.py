@@ -111,7 +111,7 @@ def parse_strict(data: bytes) -> Any:
     """Parse JSON that every parser interprets in the same way.
 
     Raises:
-        ValueError: it is not JSON, or has more than one reading; the text says why.
+        ValueError: the data is not JSON, or is ambiguous; the text says why.
     """
     text = data.decode("utf-8")
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH and is_deeper_than(MAX_DEPTH, data):
@@ -154,7 +154,7 @@ def _refuse_lone_surrogates(value: Any) -> None:
 def escape_separators(line: bytes) -> bytes:
     """Escape the non-ASCII characters that some readers treat as a line end.
 
-    In JSON they can only stand inside strings, so replacing their bytes is enough.
+    In JSON they can only occur inside strings, so replacing their bytes is enough.
     """
     if b"\xe2\x80" in line or b"\xc2\x85" in line:
         for raw, escaped in _SEPARATORS:
@@ -307,9 +307,8 @@ def _bad_response(body: dict[str, Any], ident: Any) -> _Wrong | None:
 def find_id(line: bytes) -> RequestId | None:
     """Guess the id of a frame that cannot be parsed, so that its sender gets an answer.
 
-    Only a top-level ``id`` member counts, and only one; anything doubtful gives None,
-    and the refusal then goes out with a null id. Of a long frame only its two ends are
-    searched.
+    Only a single top-level ``id`` member counts; in any doubt the result is None, and the
+    refusal is sent with a null id. In a long frame, only the two ends are searched.
     """
     found = _ids_in(line[:HEAD].decode("utf-8", "replace"))
     if len(line) > HEAD and not found:

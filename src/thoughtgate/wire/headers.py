@@ -23,10 +23,10 @@ SESSION: Final = b"mcp-session-id"
 LAST_EVENT: Final = b"last-event-id"
 TRACE: Final = b"traceparent"
 COMPANIONS: Final = ("tracestate", "baggage")
-"""W3C companions of the trace context, as members of ``_meta`` and as headers."""
+"""W3C headers that accompany a trace context, as members of ``_meta`` and as headers."""
 
 MAX_COMPANION: Final = 8192
-"""Maximum characters of one; W3C does not require anybody to propagate more."""
+"""Maximum length of one in characters; W3C does not require propagating more."""
 
 NAMED_BY: Final[dict[str, str]] = {
     "tools/call": "name",
@@ -164,8 +164,9 @@ def argument_at(arguments: Mapping[str, Json], path: tuple[str, ...]) -> Json:
 def param_headers_of(schema: Json) -> tuple[ParamHeader, ...] | None:
     """Return the annotated parameters of a tool's input schema; None if they are invalid.
 
-    Only a chain of ``properties`` counts. The names must be tokens, unique whatever their
-    case, and on strings, integers or booleans (2026-07-28, custom headers).
+    Only parameters reached through ``properties`` count. The header names must be tokens,
+    unique regardless of case, and the parameters strings, integers or booleans (2026-07-28,
+    custom headers).
     """
     found: list[ParamHeader] = []
     names: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""Splitting a byte stream into lines, with a bound on each.
+"""Splitting of a byte stream into lines of bounded length.
 
 A line ends at LF; ``wire.frame`` interprets it. A line over the limit is discarded up to its LF
 and reported once, so that one huge message uses no memory and does not end the stream.
@@ -7,7 +7,7 @@ and reported once, so that one huge message uses no memory and does not end the 
 from typing import Final
 
 MAX_LINE: Final = 10 * 1024 * 1024
-"""Ten MiB per message."""
+"""Maximum length of a line in bytes: ten MiB."""
 
 HEAD: Final = 4096
 """Bytes kept of the start of an oversized line, enough to find the request's id."""

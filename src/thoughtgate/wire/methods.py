@@ -87,9 +87,9 @@ class Named(NamedTuple):
 def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
     """Return everything in a request that the gates must judge, or what is wrong with it.
 
-    The list is empty for a method that is not gated. ``subscriptions/listen`` names
-    resources as ``resources/subscribe`` did, and a completion names a prompt or a
-    resource template; both are ways round the gate unless they pass it.
+    The list is empty for a method that is not gated. ``subscriptions/listen`` names resources,
+    as ``resources/subscribe`` did, and a completion names a prompt or a resource template;
+    both would bypass the gate if they were not judged.
     """
     gated = GATED.get(method)
     if gated is not None:

@@ -87,8 +87,8 @@ class EventSplitter:
     def close(self) -> list[Event]:
         """End the stream and return an event whose blank line ended in a bare CR.
 
-        What stands without a blank line is not an event and is dropped, as the
-        specification of server-sent events demands.
+        Data without a final blank line is not an event and is dropped, as the specification of
+        server-sent events requires.
         """
         held, self._held = bytes(self._held), bytearray()
         if held.endswith((b"\r\r", b"\n\r")):
@@ -119,8 +119,8 @@ def parse_event(raw: bytes) -> Event:
 def with_one_reading(event: Event) -> Event:
     """Return an event that all readers split into the same lines.
 
-    A comment could otherwise hold a message that such a reader sees and nobody has judged.
-    Data lines stay: what they hold is judged as a message.
+    Otherwise a comment could contain a message that some readers see and that was not judged.
+    Data lines stay unchanged: their content is judged as a message.
     """
     if _ODD_ENDS.search(event.raw) is None:
         return event
