@@ -171,7 +171,7 @@ class PollLoop:
 
     def _patience(self) -> float:
         if self._step:
-            # Short while stopping, because the exit of a grandchild sends no signal.
+            # Short while stopping, so that the next step is taken soon after its deadline.
             return max(0.0, min(self._deadline - monotonic(), self._authority.interval_s, 0.05))
         if self._session.is_idle:
             return self._authority.interval_s
