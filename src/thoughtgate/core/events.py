@@ -61,7 +61,7 @@ class PersonAsked(NamedTuple):
 
     key: RequestId
     ident: str
-    """The prompt's id, random so that a server cannot answer in the person's place."""
+    """The prompt's id, random so that no server can send the agent a request with the same id."""
     text: str
     at: float
 

@@ -150,6 +150,7 @@ class Judge:
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
+        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         counted = self._limits.export()
         self.policy = policy
         self._limits = LimitState(policy.limits)
@@ -171,6 +172,7 @@ class Judge:
         else:
             calls = tuple([self._call(question, one) for one in named])
             call, verdict = self._first_objection(question, calls)
+        # Rules may have changed since the caller was promised a decision by a person.
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
@@ -199,6 +201,7 @@ class Judge:
             verdict = Verdict(DENY, "approval", "approval_withdrawn", "the call is no longer open")
             return Ruling(verdict, call_id, ())
         verdict = self._after(held, decision, at)
+        # Counted now, not when it was held: a denied call must not use up a limit.
         if verdict.action == FORWARD:
             self._count(held.calls, at)
         record = self._decided_record(call_id, held, decision, verdict, at)
@@ -254,6 +257,7 @@ class Judge:
             self._learn(server, entries)
         allows = self.policy.visibility.allows
         hidden = frozenset(name for name in names if not allows(server, listing.kind, name))
+        # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
             "list": {
@@ -277,6 +281,7 @@ class Judge:
                 return call, verdict
             if objection is None or (verdict.action == APPROVE and objection[1].action == FORWARD):
                 objection = (call, verdict)
+            # One approval request has one workflow, so two different ones cannot both be met.
             elif verdict.action == APPROVE and verdict.workflow != objection[1].workflow:
                 return call, _asking_nobody(verdict)
         assert objection is not None
@@ -336,6 +341,7 @@ class Judge:
             text = canonical_quickly(named.arguments)
             digest = sha256(text.encode()).hexdigest()
         except NotCanonical:
+            # Still judged, but without a hash no approval can be bound to these arguments.
             text = digest = ""
         self._rendered = (named.arguments, text)
         known = self._annotations.get(question.server)
@@ -399,6 +405,7 @@ class Judge:
         if size > MAX_INSPECT:
             return {"truncated": True, "args_preview": TRUNCATED}
         shown, text = self._rendered
+        # Only the shown part and a margin are searched for secrets; large arguments stay cheap.
         near = text[: self._preview_bytes + MAX_SECRET]
         if shown is not arguments or not self.policy.redactor.is_clean(arguments, near):
             text = canonical_json(self.policy.redactor.mask_value(arguments))
@@ -407,6 +414,7 @@ class Judge:
         data = text.encode()
         if len(data) <= self._preview_bytes:
             return {"truncated": False, "args_preview": text}
+        # "ignore" drops a character that the cut has split.
         cut = data[: max(0, self._preview_bytes - len(TRUNCATED))].decode("utf-8", "ignore")
         return {"truncated": True, "args_preview": cut + TRUNCATED}
 
@@ -458,6 +466,7 @@ class Judge:
             "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
             "decided_by": decision.by,
             "channel": decision.channel,
+            # Reviewers may paste a secret into their reason.
             "reason": self.policy.redactor.mask_text(decision.reason),
             "auto_approved": decision.auto,
             "executes": verdict.action == FORWARD,

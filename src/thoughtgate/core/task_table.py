@@ -159,7 +159,7 @@ class TaskTable:
         self._forget(task_id)
 
     def recover(self, at: float) -> list[TaskStep]:
-        """Recover after a restart: held calls need a new approval request, running calls are not repeated."""
+        """Recover after a restart: held calls are judged again, running calls are never repeated."""
         steps: list[TaskStep] = self.ticked(at)
         for task in list(self._tasks.values()):
             if task.phase == HELD:

@@ -228,6 +228,7 @@ class Governor:
             # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
+        # Folded rejections must be written before the last event of the run.
         for record in self._rejected.rest():
             self._put(record)
         self.flush_quietly()
@@ -268,6 +269,7 @@ class Governor:
 
     def _made(self, ruling: Ruling) -> Ruling:
         """Queue the events of a ruling, and add the trace context to a forwarded call."""
+        # The common case without tracing avoids a function call per event.
         if self.draw is None:
             self._queue += ruling.records
         else:
@@ -447,6 +449,7 @@ class Governor:
                 approved=False, kind="service_unavailable", reason="the call is not on the record"
             )
             self.approvals.withdraw(call_id, decision.reason, at)
+        # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
         if decision.approved and not self.approvals.use(call_id):
             decision = Decision(
                 approved=False, kind="approval_withdrawn", reason="the approval was already used"

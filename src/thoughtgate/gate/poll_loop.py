@@ -139,6 +139,7 @@ class PollLoop:
             # A tick visits every open request; on every iteration that would be quadratic.
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
+        # Held calls are answered at once: the agent may kill the shim before a person decides.
         if self._signals and not self._has_told_stop:
             self._has_told_stop = True
             self._feed(GateStopping(at))
@@ -170,6 +171,7 @@ class PollLoop:
 
     def _patience(self) -> float:
         if self._step:
+            # Short while stopping, so that the next step is taken soon after its deadline.
             return max(0.0, min(self._deadline - monotonic(), self._authority.interval_s, 0.05))
         if self._session.is_idle:
             return self._authority.interval_s
@@ -430,6 +432,7 @@ class PollLoop:
 
     def _finish(self, status: str) -> None:
         server = self._server
+        # After an exception in the loop too, no server process may be left behind.
         if server is not None and server.poll() is None:
             server.signal(signal.SIGKILL)
         if server is not None:

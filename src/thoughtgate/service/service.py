@@ -407,7 +407,7 @@ class Governance:
         elif record.type == CALL_END:
             ended = session.open_calls.pop(record.body["call"]["call_id"], None)
             if ended is None:
-                # Either the call ended when its shim was declared lost, or it belongs to another session.
+                # The call ended when its shim was declared lost, or belongs to another session.
                 return
         self.governor.note(record)
 

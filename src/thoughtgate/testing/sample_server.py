@@ -33,7 +33,7 @@ _CACHED: Final = (*_LISTS, "resources/read", "server/discover")
 
 
 class Refused(Exception):  # noqa: N818  the request is refused; nothing is wrong with the server
-    """The request gets a JSON-RPC error."""
+    """Answer the request with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -43,17 +43,17 @@ class Refused(Exception):  # noqa: N818  the request is refused; nothing is wron
 
 
 class Later(NamedTuple):
-    """Something to do when its time has come. Ordered by time, then by age."""
+    """An action for a later time. Ordered by time, then by creation."""
 
     at: float
     order: int
     ident: Any
-    """The request it belongs to, so that a cancellation finds it."""
+    """The request that it belongs to, so that a cancellation finds it."""
     act: Callable[[], None]
 
 
 class SampleServer:
-    """The state of one server process: notes, tools, and what is still open."""
+    """The state of one server process: notes, tools, and open requests."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -310,7 +310,7 @@ class SampleServer:
         heapq.heappush(self._later, Later(time.monotonic() + seconds, self._next(), ident, act))
 
     def run_due(self) -> float | None:
-        """Do what is due and return the seconds until the next thing is, or None."""
+        """Run due actions and return the seconds until the next one, or None."""
         while self._later and self._later[0].at <= time.monotonic():
             heapq.heappop(self._later).act()
         if not self._later:
@@ -364,7 +364,7 @@ def _names(text: str) -> list[str]:
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser("sample_server", description=__doc__)
     add = parser.add_argument
     add("--tools", type=_names, default=[], metavar="A,B", help="offer these; new names echo")
@@ -390,7 +390,7 @@ def _prepare(options: argparse.Namespace) -> None:
     if options.ignore_sigterm:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if options.spawn_grandchild:
-        # Inherits the pipes on purpose, as a careless server's helper would.
+        # Inherits the pipes on purpose, as the helper process of a careless server would.
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     if options.stderr:
         print(options.stderr, file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
 """What the sample server offers: tools, notes as resources, one prompt.
 
-Plain data and plain functions; how a request becomes a reply is the server's business.
-A tool is a function of its arguments that returns text. Those that need the server
-itself (time, the client, a crash) are carried out there, by name.
+Plain data and plain functions; the server turns requests into replies. A tool is a function of
+its arguments that returns text. Tools that need the server itself (time, the client, a crash)
+are implemented there, by name.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 Arguments: TypeAlias = dict[str, Any]
 
 MAX_BIG: Final = 64 * 1024 * 1024
-"""Bytes that ``big`` returns at most, so that a wrong argument does not eat the machine."""
+"""Bytes that ``big`` returns at most, so that a wrong argument does not exhaust the memory."""
 
 
 class ToolFailed(Exception):  # noqa: N818  a failed tool is a result with isError, not an error
@@ -25,9 +25,9 @@ class Tool(NamedTuple):
 
     description: str
     properties: dict[str, str]
-    """Argument -> JSON type. All are required but those in ``optional``."""
+    """Argument -> JSON type. All are required except those in ``optional``."""
     run: Callable[[Arguments, dict[str, str]], str] | None
-    """From arguments and notes to text; None when the server itself must act."""
+    """From arguments and notes to text; None if the server itself must act."""
     annotations: dict[str, bool]
     optional: tuple[str, ...] = ()
 
@@ -49,7 +49,7 @@ class Tool(NamedTuple):
 
 
 def first_notes() -> dict[str, str]:
-    """Return the notes that a fresh server holds."""
+    """Return the notes of a new server."""
     return {
         "welcome": "This note is served by the ThoughtGate sample server.",
         "budget": "The budget for the third quarter is 12,000.",
@@ -121,14 +121,14 @@ TOOLS: Final[dict[str, Tool]] = {
     "elicit": Tool("Ask the client's user", {"question": "string"}, None, {}),
     "grow": Tool("Offer one more tool and say so", {"name": "string"}, None, {}),
 }
-"""The tools of a server that was started without ``--tools``."""
+"""The tools of a server that is started without ``--tools``."""
 
 NEEDS_CLIENT: Final[dict[str, str]] = {
     "sample": "sampling/createMessage",
     "roots": "roots/list",
     "elicit": "elicitation/create",
 }
-"""Tools that ask the client something before they can answer, and what they ask."""
+"""Tools that send the client a request before they can answer, with that request's method."""
 
 
 def plain_tool(name: str) -> Tool:
@@ -137,7 +137,7 @@ def plain_tool(name: str) -> Tool:
 
 
 def question_for(tool: str, arguments: Arguments) -> dict[str, Any]:
-    """Return the params of what a tool asks the client."""
+    """Return the params of the request that a tool sends to the client."""
     if tool == "sample":
         text = str(arguments.get("prompt", "hello"))
         message = {"role": "user", "content": {"type": "text", "text": text}}

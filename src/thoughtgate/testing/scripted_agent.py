@@ -38,7 +38,7 @@ Answerer: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 CLIENT: Final = {"name": "scripted-agent", "version": "1.0"}
 CAPABILITIES: Final[dict[str, Any]] = {"sampling": {}, "roots": {}, "elicitation": {}}
 PATIENCE_S: Final = 30.0
-"""How long an answer may take before the script is given up."""
+"""How long a reply may take before the script fails."""
 
 _STOP_S: Final = 10.0
 
@@ -51,7 +51,7 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
     "roots/list": {"roots": [{"uri": "file:///tmp", "name": "tmp"}]},
     "elicitation/create": {"action": "decline"},
 }
-"""What the agent says when the server asks; anything else gets -32601."""
+"""The agent's replies to requests of the server; anything else gets -32601."""
 
 
 class ScriptedAgent:
@@ -91,7 +91,7 @@ class ScriptedAgent:
         self.close()
 
     def open(self) -> dict[str, Any]:
-        """Open the session the way of the era: ``initialize``, or ``server/discover``."""
+        """Open the session as the revision requires: ``initialize``, or ``server/discover``."""
         if self.modern:
             return self.ask("server/discover")
         answer = self.ask(
@@ -127,7 +127,7 @@ class ScriptedAgent:
         return self._next_id
 
     def send_raw(self, text: str) -> int:
-        """Send a line as it stands, but for ``ID``, and return the id that it asks with."""
+        """Send a line as it is, with ``ID`` replaced, and return the id of the request."""
         self._next_id += 1
         self._write_line(text.replace("ID", str(self._next_id)).encode())
         return self._next_id
@@ -158,7 +158,7 @@ class ScriptedAgent:
         """Close the connection and return the server's exit code."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.closed:
-            # The server may have left first.
+            # The server may have exited first.
             with contextlib.suppress(BrokenPipeError):
                 stdin.close()
         try:
@@ -216,7 +216,7 @@ class ScriptedAgent:
 
 
 def play(agent: ScriptedAgent, steps: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """Carry out steps and yield each with its answer."""
+    """Carry out steps and yield each with its reply."""
     for step in steps:
         if step.get("notify"):
             agent.notify(step["method"], step.get("params"))
@@ -228,9 +228,9 @@ def play(agent: ScriptedAgent, steps: Iterable[dict[str, Any]]) -> Iterable[dict
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Follow a script and print what came back."""
+    """Follow a script and print the replies."""
     words = list(sys.argv[1:] if argv is None else argv)
-    # By hand: the command has a "--" of its own, which argparse would eat.
+    # Parsed by hand: the server's command may contain a "--", which argparse would consume.
     cut = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser("scripted_agent", description=__doc__)
     parser.add_argument("--modern", action="store_true", help="speak 2026-07-28")
