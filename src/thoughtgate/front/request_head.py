@@ -215,6 +215,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     name, port = _split_host(host.decode("latin-1").lower())
     if expected.hosts and name not in expected.hosts:
         return 421
+    # Another port names another service on this machine, so the request is not for us.
     if name in expected.hosts and is_loopback(name) and port not in {None, expected.port}:
         return 421
     if origin is None:
@@ -230,10 +231,12 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
 def wrong_post(exchange: Exchange) -> int:
     """Return the status for a POST that cannot carry MCP; 0 if it can."""
     headers = exchange.headers
+    # Two copies of such a header could let the gate and the server read different values.
     if exchange.repeated and (
         not exchange.repeated.isdisjoint(SINGLE) or any(map(mirror.is_mirrored, exchange.repeated))
     ):
         return 400
+    # A browser sends "simple" content types without a preflight; requiring JSON prevents that.
     if b"content-encoding" in headers or not _is_json(headers.get(b"content-type", b"")):
         return 415
     return 0 if accepts_stream(headers) or accepts_json(headers) else 406

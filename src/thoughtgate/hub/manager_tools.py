@@ -120,6 +120,7 @@ class ManagerTools:
             text = await tool(call.params.get("arguments") or {})
             result = {"content": [{"type": "text", "text": text}]}
         except PeerError as error:
+            # A wrong call is a protocol error; a failed action is a result that the model reads.
             if error.kind == "invalid_params":
                 raise
             result = {"content": [{"type": "text", "text": str(error)}], "isError": True}

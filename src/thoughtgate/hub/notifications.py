@@ -83,6 +83,7 @@ class HubNotices:
         logger = params.get("logger")
         named = f"{server}{self._separator()}{logger}" if type(logger) is str and logger else server
         told = {**params, "logger": named}
+        # ``_meta`` is about the connection to the server, not about the client's.
         told.pop(META, None)
         for client in self._audience(relay.owner):
             if client.is_modern:
@@ -115,6 +116,7 @@ class HubNotices:
         if needed is None:
             upstream.refuse(message.id, "method_not_found", "there is no such method")
         elif inflight is None:
+            # Asking the wrong client could reveal one client's data to another.
             upstream.refuse(message.id, "invalid_request", "no client can be asked now")
         elif needed not in inflight.declared:
             upstream.refuse(message.id, "method_not_found", f"the client offers no {needed}")

@@ -94,6 +94,7 @@ class ServerRelay:
             for _ in range(MAX_ROUNDS):
                 reply = await self._ask(session, call, upstream, params)
                 wanted = input_requests(reply.body.get("result"))
+                # A modern client handles input_required itself, so its result is passed on.
                 if wanted is None or call.modern:
                     return reply
                 params = {**call.params, "inputResponses": await _collect(session, call, wanted)}
@@ -167,6 +168,7 @@ class ServerRelay:
             for key, (_, message) in inflight.asked.items()
         }
         state = self._parking.park(inflight)
+        # The call stays open at the server while the client obtains the input.
         result = {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
         return _response(call.key, result)
 
@@ -236,6 +238,7 @@ def _for_client(call: Carried, reply: Message, upstream: ServerConnection) -> Me
         shown = completed(call.method, result, __version__) if call.modern else plain(result)
         return with_result(reply, call.key, shown)
     if type(error) is dict and call.modern and error.get("code") == _NOT_FOUND:
+        # 2026-07-28 reports an unknown resource as invalid params.
         body = {**reply.body, "id": call.key, "error": {**error, "code": _INVALID_PARAMS}}
         return reply._replace(id=call.key, body=body, raw=render(body))
     return with_id(reply, call.key)

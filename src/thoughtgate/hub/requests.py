@@ -169,6 +169,7 @@ class HubRequests:
         if method in GONE_IN_MODERN:
             self._error(client, ident, "method_not_found", "", modern=True)
             return False
+        # Only now: a refused envelope must not change what is known of the client.
         client.is_modern = True
         client.introduce(meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY))
         self._hub.declare(client)
@@ -192,6 +193,7 @@ class HubRequests:
         self._hub.declare(client)
         caller = client.callers.get(message.id) if message.id is not None else None
         if isinstance(caller, Post):
+            # The servers' session ids mean nothing to this client, so the hub assigns its own.
             caller.session_named(uuid.uuid4().hex)
         asked = params.get("protocolVersion")
         capabilities = self._capabilities(client)
@@ -278,6 +280,7 @@ class HubRequests:
         if named.kind == "resource":
             target = hub.routes.owned(named.name, params, hub.supervisors_for(client))
             if not target.server and any(one.settings.enabled for one in hub.supervisors):
+                # A URI does not name its server: only the servers' lists can tell.
                 self._learn(client, ident, self._find_owner(client, asked))
                 return
         else:
@@ -337,12 +340,14 @@ class HubRequests:
     def _notified(self, client: Client, message: Message, sink: Sink | None) -> int:
         method = message.method
         if named_by(method, message.body.get("params") or {}) or method in LISTINGS:
+            # Without an id there is no way to report the verdict, so such a call is not made.
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
             return self.refuse(client, fault, len(message.raw), sink, method=method)
         if method != CANCELLED:
             self._see(client, message)
         if method == CANCELLED:
             self._cancelled(client, message)
+        # 2026-07-28 has no such notification, so only legacy servers get it.
         elif method == "notifications/roots/list_changed":
             for supervisor in self._hub.supervisors_for(client):
                 upstream = supervisor.upstream

@@ -66,6 +66,7 @@ class HubRoutes:
         for supervisor in supervisors:
             offer, made = supervisor.known(RESOURCES), supervisor.known(TEMPLATES)
             for entry in offer.entries if offer is not None else ():
+                # If two servers list the same URI, the first one in the namespace wins.
                 listed.setdefault(entry["uri"], supervisor.id)
             patterns = made.entries if made is not None else ()
             templates += [(entry["uriTemplate"], supervisor.id) for entry in patterns]

@@ -100,6 +100,7 @@ def run_serve(plan: ServePlan) -> int:
         RecordError: the record cannot be written; nothing was started.
     """
     check_plan(plan)
+    # Forked first, while the process has neither threads nor an event loop.
     guardian = Guardian()
     stdout_fd = protect_stdout() if plan.http is None else 1
     settings = plan.loaded.settings

@@ -81,6 +81,8 @@ class Servers:
 
         Servers that did not change keep running.
         """
+        # A server's environment leaves out the variables that hold secrets, so a change of their
+        # names changes the environment of every server.
         secrets_moved = secret_names(self._settings) != secret_names(settings)
         wanted = {server.id: server for server in named(settings)}
         self._settings = settings
@@ -113,6 +115,7 @@ class Servers:
     def _carrier(self, server: ServerSettings, log: ServerLog) -> Carrier:
         if server.url:
             pool = open_pool(server, self._around.environ)
+            # Looked up per call, because the server's list may change while it is connected.
             return HttpCarrier(pool, self._param_headers(server.id))
         return StdioCarrier(server.id, self._command(server), log, self._around.watcher)
 

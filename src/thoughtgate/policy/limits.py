@@ -110,12 +110,15 @@ class LimitState:
                 self._bucket(limit, limit.rate, call, now).tokens -= 1
             if limit.budget is not None:
                 key = _room(self._spent, _key(limit, call, RUN))
+                # Counted here, not in ``check``: a refused call must cost nothing.
                 self._spent[key] = self._spent.get(key, 0) + 1
             if limit.duplicate_s:
                 self._remember(limit, call, now)
             if limit.breaker:
                 circuit = self._circuits.get(self._circuit_key(limit, call))
                 if circuit is not None and circuit.open_until:
+                    # Only one call may test an open breaker; if its result never arrives,
+                    # another may try after the same time.
                     circuit.trying_until = now + limit.breaker.cooldown_s
 
     def failed(self, call: Call, now: float) -> None:
@@ -171,6 +174,7 @@ class LimitState:
             known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
+            # Callers choose names: long ones would let them fill the memory.
             if len(call.name) <= MAX_KEPT:
                 self._covering[key] = known
         return known
@@ -227,6 +231,7 @@ class LimitState:
         )
         gained = max(0.0, now - bucket.at) * rate.calls / rate.period_s
         bucket.tokens = min(float(rate.calls), bucket.tokens + gained)
+        # Never back: otherwise a clock that is set back and forth would refill the bucket.
         bucket.at = max(now, bucket.at)
         return bucket
 
@@ -255,6 +260,7 @@ class LimitState:
         if len(self._seen) >= MAX_KEYS:
             _drop(self._seen, [key for key, until in self._seen.items() if until <= now])
         if len(self._seen) >= MAX_KEYS:
+            # Still full: forget the oldest entry. The worst effect is one duplicate that passes.
             _drop(self._seen, [next(iter(self._seen))])
         key = _call_key(limit, call)
         self._seen.pop(key, None)

@@ -84,6 +84,7 @@ def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Evaluate Cedar; only reached by a call whose rule has ``action: policy``."""
     if policy.cedar is None:
+        # Fail closed: a rule asked for a decision that nothing can make.
         return Verdict(DENY, "cedar", "policy_denied", "no Cedar policies are configured")
     decision = policy.cedar.decide(call, now)
     if not decision.permitted:
@@ -105,6 +106,7 @@ def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
         verdict = _run(gate, call, policy, now)
         if verdict is not None:
             return verdict
+    # Unreachable while Cedar always decides; a gate added later must not open a hole.
     return Verdict(DENY, "internal", "internal_error", "no gate has a verdict")
 
 

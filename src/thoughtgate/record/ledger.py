@@ -68,6 +68,7 @@ PRAGMA user_version = {SCHEMA_VERSION};
 
 def _upsert(table: str, columns: tuple[tuple[str, str], ...], key: str) -> str:
     names = [*(name for name, _ in columns), "head"]
+    # An event fills only its own columns: a missing value must not erase an earlier one.
     merged = ", ".join(f"{name}=coalesce(excluded.{name}, {table}.{name})" for name in names[2:])
     marks = ", ".join("?" * len(names))
     return (
@@ -137,6 +138,7 @@ class Ledger:
                     events += self._ingest_file(file, head, faults, watch)
                     faults += self._known_faults(file, head)
             if events:
+                # Keeps the query planner's statistics current without scanning whole tables.
                 self.connection.executescript("PRAGMA analysis_limit = 400; PRAGMA optimize;")
         except sqlite3.Error as error:
             raise StoreError(

@@ -123,6 +123,7 @@ class Child:
                 env=dict(self.command.env),
                 cwd=self.command.cwd or None,
                 stderr=None if self._on_stderr is None else asyncio.subprocess.PIPE,
+                # The child leads its own process group, so that a signal reaches all it starts.
                 start_new_session=True,
                 preexec_fn=self._name_itself if self._watcher is not None else None,
             )

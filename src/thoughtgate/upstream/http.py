@@ -119,6 +119,7 @@ class HttpUpstream:
             return headers
         traced = mirror.trace_headers(frame.message.body.get("params"))
         if traced:
+            # The gate's span becomes the parent, so the agent's own header must not remain.
             headers = [header for header in headers if header[0] != mirror.TRACE]
         return headers + traced
 

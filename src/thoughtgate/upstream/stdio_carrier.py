@@ -91,6 +91,7 @@ class StdioCarrier:
 
     async def close(self) -> None:
         """Stop the process and everything it started; ignore further output."""
+        # First, so that the end of the process is not reported as a failure.
         self._receiver = None
         child = self._child
         if child is not None:

@@ -125,6 +125,7 @@ def parse_strict(data: bytes) -> Any:
         raise ValueError("it is not JSON") from None
     if end != len(text) and text[end:].strip(" \t\n\r"):
         raise ValueError("something follows the JSON value")
+    # Only an escape can produce half of a pair, because UTF-8 decoding rejects the raw form.
     if b"\\u" in data and (b"\\ud" in data or b"\\uD" in data):
         _refuse_lone_surrogates(value)
     return value
@@ -170,6 +171,7 @@ def read_frame(line: bytes) -> Message | Fault:
         )
     if line.endswith(b"\r"):
         line = line[:-1]
+    # Some readers also split lines at CR, and would see several messages.
     if b"\r" in line:
         return Fault("invalid_request", "the message contains a raw CR", "raw_cr", find_id(line))
     try:
@@ -221,6 +223,7 @@ def _read_any(body: dict[str, Any], raw: bytes) -> Message | Fault:
     wrong = _ambiguity(body) or _bad_envelope(body, ident, method)
     if wrong is not None:
         kind, reason, check = wrong
+        # A response must not be answered: the other side would answer the answer.
         answerable = "method" in body or not ("result" in body or "error" in body)
         return Fault(kind, reason, check, _answer_to(ident), answerable)
     if method is None:
@@ -286,6 +289,7 @@ def _bad_request(body: dict[str, Any], method: Any) -> _Wrong | None:
     if type(method) is not str or len(method) > MAX_METHOD:
         reason = f"a method is a string of at most {MAX_METHOD} characters"
         return "invalid_request", reason, "wrong_method"
+    # One reader could take it for a request, another for a response.
     if "result" in body or "error" in body:
         return "invalid_request", "a request has no result", "two_shapes"
     params = body.get("params")

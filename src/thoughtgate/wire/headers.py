@@ -80,6 +80,7 @@ class ParamHeader(NamedTuple):
 
 def encode_value(value: str) -> bytes:
     """Return the header form of a string: unchanged if possible, or else base64."""
+    # A plain value that looks like an encoded one must be encoded, or it would be decoded.
     if _PLAIN.fullmatch(value) and not _SENTINEL.fullmatch(value.encode()):
         return value.encode("ascii")
     return b"=?base64?%b?=" % base64.b64encode(value.encode("utf-8"))
@@ -92,6 +93,7 @@ def decode_value(value: bytes) -> str | None:
     try:
         if found is not None:
             return base64.b64decode(found[1], validate=True).decode("utf-8")
+        # Malformed base64 is not plain text: readers could disagree about its meaning.
         if value.startswith(b"=?base64?") and value.endswith(b"?="):
             return None
         return value.decode("ascii")
@@ -118,7 +120,7 @@ def check_method(value: bytes | None, method: str, *, required: bool) -> Mismatc
 def check_name(
     value: bytes | None, method: str, params: Mapping[str, Json], *, required: bool
 ) -> Mismatch | None:
-    """Compare ``Mcp-Name`` with the body; methods without a target must not have one."""
+    """Compare ``Mcp-Name`` with the body; not checked for a method without a target."""
     member = NAMED_BY.get(method)
     if member is None:
         return None
@@ -137,10 +139,12 @@ def check_params(
         text = scalar_text(value)
         given = headers.get(entry.header)
         name = entry.header.decode()
+        # Null, floats and objects have no header form, so only a stray header can be wrong.
         if text is None:
             if given is not None and value is None:
                 return Mismatch(name, "has no matching argument")
             continue
+        # A client may write 5 as "5" or "5.0".
         if type(value) is int and given is not None:
             if not _same_integer(given, value):
                 return Mismatch(name, "differs from the body")
