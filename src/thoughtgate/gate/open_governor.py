@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from thoughtgate.channels.channel import Channel
-from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.task_table import TaskLimits
@@ -63,16 +63,7 @@ def open_governor(
         made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
-    writer = RecordWriter(
-        record_place(loaded, state, audit),
-        Envelope(run),
-        on_failure=settings.audit.on_failure,
-        rotate_bytes=settings.audit.rotate_size,
-        keep=settings.audit.rotate_keep,
-        fsync=settings.audit.fsync,
-        sign_key=_sign_key(loaded, environ),
-        say=operator_messages("record", loaded, level="error"),
-    )
+    writer = _open_record(loaded, environ, record_place(loaded, state, audit), run)
     asks = None
     if approvals:
         held = Limits(settings.holds.principal, settings.holds.total)
@@ -103,6 +94,20 @@ def open_governor(
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor
+
+
+def _open_record(loaded: Loaded, environ: Mapping[str, str], place: str, run: Run) -> RecordWriter:
+    audit = loaded.settings.audit
+    return RecordWriter(
+        place,
+        Envelope(run),
+        on_failure=audit.on_failure,
+        rotate_bytes=audit.rotate_size,
+        keep=audit.rotate_keep,
+        fsync=audit.fsync,
+        sign_key=_sign_key(loaded, environ),
+        say=operator_messages("record", loaded, level="error"),
+    )
 
 
 def open_tasks(state: str, gate: str) -> TaskStore:

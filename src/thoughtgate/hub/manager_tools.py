@@ -50,7 +50,7 @@ def _entry(
 
 
 ENTRIES: Final = (
-    _entry("servers_list", "List all configured MCP servers and how they are", _NOTHING, _READS),
+    _entry("servers_list", "List all configured MCP servers with their status", _NOTHING, _READS),
     _entry("servers_start", "Start a server", _SERVER, _ACTS),
     _entry("servers_stop", "Stop a server until it is started again", _SERVER, _ACTS),
     _entry("servers_restart", "Restart a server", _SERVER, _ACTS),
