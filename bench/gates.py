@@ -11,7 +11,8 @@ from bench.figure import Figure
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
 from thoughtgate.policy.call import FORWARD, Call
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.frame import read_frame
 
 FEW: Final = 100

@@ -194,10 +194,16 @@ MUTATIONS: Final = (
     ),
     Mutation("core/judge.py", "self._count(calls, question.at)", "pass", _JUDGE),
     Mutation(
-        "core/judge.py",
-        "verdict = max(verdict, other, key=_strictness)",
-        "verdict = min(verdict, other, key=_strictness)",
-        ("tests/core/test_judge_resources.py",),
+        "policy/evaluation.py",
+        "verdict = max(verdict, other, key=strictness)",
+        "verdict = min(verdict, other, key=strictness)",
+        ("tests/policy/test_evaluation.py",),
+    ),
+    Mutation(
+        "policy/evaluation.py",
+        "verdict = other",
+        "pass",
+        ("tests/policy/test_layers.py",),
     ),
     Mutation(
         "core/judge.py",

@@ -6,8 +6,9 @@ from thoughtgate.config.build import build_policy, policy_version
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.policy.call import Call
+from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.limits import LimitState
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.policy import Policy
 
 HEAD = "schema: 1\ndefault: deny\n"
 

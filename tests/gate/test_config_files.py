@@ -15,7 +15,7 @@ from thoughtgate.gate.config_files import (
     load_text,
 )
 from thoughtgate.policy.call import Call
-from thoughtgate.policy.policy import evaluate
+from thoughtgate.policy.evaluation import evaluate
 
 GOOD = "schema: 1\ndefault: forward\n"
 

@@ -11,8 +11,9 @@ from thoughtgate.policy.call import Call, Condition, Verdict
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.conditions import parse_conditions
+from thoughtgate.policy.evaluation import evaluate, explain
 from thoughtgate.policy.globs import compile_globs
-from thoughtgate.policy.policy import Policy, evaluate, explain
+from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import ALLOW, Exposure, Visibility

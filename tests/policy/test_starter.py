@@ -5,7 +5,7 @@ import pytest
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
 from thoughtgate.policy.call import Call, Verdict
-from thoughtgate.policy.policy import evaluate
+from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.starter import STARTER_TEXT
 
 

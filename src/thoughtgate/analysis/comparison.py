@@ -19,9 +19,10 @@ from thoughtgate.analysis.rule_changes import (
     compare_rules,
 )
 from thoughtgate.policy.call import DEVELOPMENT, TOOL, Call, Condition, Verdict
+from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.limits import Limit
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.policy import Policy
 
 SOMEBODY: Final = "~another-server"
 """A placeholder for all servers that neither policy names."""

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.analysis.replay import BLOCK_WORD, HOLD_WORD, THROTTLE_WORD, RecordedCall
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.policy.call import APPROVE, DENY, TOOL
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import canonical_json
 
 MAX_NAMES: Final = 2000

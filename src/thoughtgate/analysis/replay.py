@@ -18,15 +18,14 @@ from thoughtgate.policy.call import (
     FORWARD,
     POLICY,
     PRODUCTION,
-    RESOURCE,
     Call,
     Condition,
     Verdict,
 )
+from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.limits import LimitState
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK
-from thoughtgate.policy.uris import other_spellings
 from thoughtgate.wire.methods import LISTEN
 
 ALLOW_WORD: Final = "ALLOW"
@@ -244,7 +243,7 @@ class _Run:
             told(recorded.call, at)
 
     def _judge(self, recorded: RecordedCall, call: Call) -> Verdict:
-        verdict = _evaluate(call, self._policy, recorded.at)
+        verdict = evaluate(call, self._policy, recorded.at)
         if verdict.action == DENY:
             return verdict
         verdict = self._limited(recorded, call) or verdict
@@ -286,16 +285,6 @@ class _Run:
         self._forwarded[call.session] = self._forwarded.get(call.session, 0) + 1
         if call.method == LISTEN:
             self._unseen = self._unseen or SEVERAL_NAMED
-
-
-def _evaluate(call: Call, policy: Policy, at: float) -> Verdict:
-    """Return the verdict of the gates; for a resource, the strictest over all spellings."""
-    verdict = evaluate(call, policy, at)
-    if call.kind == RESOURCE:
-        for spelling in other_spellings(call.name):
-            other = evaluate(call._replace(name=spelling), policy, at)
-            verdict = max(verdict, other, key=lambda one: STRICTNESS[outcome_word(one)])
-    return verdict
 
 
 def outcome_word(verdict: Verdict) -> str:

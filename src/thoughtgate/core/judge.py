@@ -21,10 +21,10 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, RESOURCE, Call, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
+from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.limits import LimitState
-from thoughtgate.policy.policy import Policy, evaluate
-from thoughtgate.policy.uris import other_spellings
+from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
@@ -294,11 +294,6 @@ class Judge:
 
     def _evaluate(self, call: Call, at: float) -> Verdict:
         verdict = evaluate(call, self.policy, at)
-        if call.kind == RESOURCE:
-            # Servers may read other spellings of a URI as the same resource: the strictest counts.
-            for spelling in other_spellings(call.name):
-                other = evaluate(call._replace(name=spelling), self.policy, at)
-                verdict = max(verdict, other, key=_strictness)
         if verdict.action == DENY or not self.policy.limits:
             return verdict
         return self._limits.check(call, at) or verdict
@@ -490,10 +485,6 @@ class Judge:
         if vote.reason:
             said["reason"] = self.policy.redactor.mask_text(vote.reason)
         return said
-
-
-def _strictness(verdict: Verdict) -> int:
-    return (FORWARD, APPROVE, DENY).index(verdict.action)
 
 
 def _asking_nobody(verdict: Verdict) -> Verdict:

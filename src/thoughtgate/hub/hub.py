@@ -43,7 +43,7 @@ from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
 from thoughtgate.hub.servers import Servers, Surroundings
 from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.visibility import Exposure, Visibility
+from thoughtgate.policy.visibility import Exposure
 from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
@@ -62,7 +62,7 @@ _log: Final = logging.getLogger("thoughtgate.serve")
 def hide_nowhere(policy: Policy) -> Policy:
     """Return a policy that denies a call to no known server like a call to a hidden tool."""
     hidden = {**policy.visibility.servers, NOWHERE: Exposure(enabled=False)}
-    return replace(policy, visibility=Visibility(hidden))
+    return replace(policy, visibility=replace(policy.visibility, servers=hidden))
 
 
 class Hub:

@@ -1,4 +1,4 @@
-"""A complete policy, and the chain of gates that evaluates it for a call.
+"""A complete policy, and the chain of gates that judges a call by it.
 
 Gates are functions with the same signature. The first one that returns a verdict ends the chain,
 and a gate that raises an exception denies the call. Limits and approvals have state, so the core
@@ -52,6 +52,23 @@ class Policy:
     """The approval workflows that exist."""
     starter: bool = False
     """Whether no config file was found and the built-in starter policy applies."""
+    layers: tuple["Layer", ...] = ()
+    """Further policies that are asked about every call; the strictest verdict counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A further policy that can only make verdicts stricter; see ``policy.layers``."""
+
+    name: str
+    """Where it comes from, such as ``organisation``; prefixes the ids of its rules and limits."""
+    policy: Policy
+    """The policy itself."""
+    workflows: Mapping[str, str] = field(default_factory=dict)
+    """The workflow in force for each workflow that it names; for others, the default one."""
+    prevails: bool = False
+    """Whether its workflow is used if another policy asks for approval too, and whether its
+    profile applies: the organisation's approvers cannot be replaced by others."""
 
 
 Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
@@ -100,8 +117,8 @@ GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
 """The gates without state, in order."""
 
 
-def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
-    """Return the verdict of the first gate that has one."""
+def judge_alone(call: Call, policy: Policy, now: float) -> Verdict:
+    """Return the verdict of the first gate that has one, by this policy without its layers."""
     for gate in GATES:
         verdict = _run(gate, call, policy, now)
         if verdict is not None:
@@ -121,8 +138,8 @@ class Step(NamedTuple):
     """Its verdict; None if it left the call to the next gate."""
 
 
-def explain(call: Call, policy: Policy, now: float) -> list[Step]:
-    """Run the same gates as ``evaluate`` and return what each considered and decided."""
+def explain_alone(call: Call, policy: Policy, now: float) -> list[Step]:
+    """Run the same gates as ``judge_alone`` and return what each considered and decided."""
     steps = []
     for gate in GATES:
         verdict = _run(gate, call, policy, now)

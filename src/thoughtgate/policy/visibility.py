@@ -61,6 +61,8 @@ class Visibility:
 
     servers: Mapping[str, Exposure] = field(default_factory=dict)
     """Exposure by server id; the key ``*`` is for all others."""
+    narrowed_by: tuple["Visibility", ...] = ()
+    """Further lists of the policy's layers; all of them must show a name."""
 
     def exposure(self, server: str) -> Exposure:
         """Return the exposure of a server; no server can have the id ``*``."""
@@ -72,8 +74,9 @@ class Visibility:
 
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
         """
-        del kind
-        return self.exposure(server).shows(name)
+        if not self.exposure(server).shows(name):
+            return False
+        return all(other.allows(server, kind, name) for other in self.narrowed_by)
 
     def hidden(self, server: str, kind: str, names: Iterable[str]) -> list[str]:
         """Return those names that the agent must not see, in order."""

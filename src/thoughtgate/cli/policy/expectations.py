@@ -14,7 +14,8 @@ from thoughtgate.config.document import Document
 from thoughtgate.config.parse import parse
 from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TOOL, Call, Verdict
-from thoughtgate.policy.policy import Policy, evaluate
+from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.policy import Policy
 
 TEST_EXAMPLES: Final = examples(
     "thoughtgate policy test expectations.yaml",

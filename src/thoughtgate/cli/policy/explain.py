@@ -13,7 +13,8 @@ from thoughtgate.cli.output import write_json
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
-from thoughtgate.policy.policy import Policy, Step, explain
+from thoughtgate.policy.evaluation import evaluate, explain
+from thoughtgate.policy.policy import Step
 
 EXPLAIN_EXAMPLES: Final = examples(
     "thoughtgate policy explain --server github --tool delete_repo",
@@ -79,14 +80,15 @@ def explain_command(
     loaded = read_config(config)
     for warning in loaded.warnings:
         sys.stderr.write(f"Warning: {warning}\n")
-    steps = explain(call, loaded.policy, time.time())
+    now = time.time()
+    steps, verdict = explain(call, loaded.policy, now), evaluate(call, loaded.policy, now)
     limits = [
         limit.id for limit in loaded.policy.limits if limit.selector.covers(server, kind, name)
     ]
     if json_:
-        write_json(_as_json(call, loaded, steps, limits))
+        write_json(_as_json(call, loaded, steps, verdict, limits))
     else:
-        sys.stdout.write("\n".join(_lines(call, loaded, steps, limits)) + "\n")
+        sys.stdout.write("\n".join(_lines(call, loaded, steps, verdict, limits)) + "\n")
 
 
 def _object(option: str, text: str) -> dict[str, Any]:
@@ -119,14 +121,15 @@ def _action(verdict: Verdict | None) -> str:
     return "passes" if verdict is None else verdict.action
 
 
-def _lines(call: Call, loaded: Loaded, steps: Iterable[Step], limits: list[str]) -> Iterable[str]:
-    policy_: Policy = loaded.policy
+def _lines(
+    call: Call, loaded: Loaded, steps: Iterable[Step], verdict: Verdict, limits: list[str]
+) -> Iterable[str]:
+    policy_ = loaded.policy
     yield f"call        {call.kind} {call.name} of server {call.server}"
     yield f"policy      {loaded.path or 'built-in starter policy'} (version {policy_.version}, {policy_.profile})"
     for step in steps:
         yield f"{step.gate:<10}  {_action(step.verdict):<8}  {step.looked_at}"
-        if step.verdict is not None:
-            yield f"verdict     {_sentence(step.verdict)}"
+    yield f"verdict     {_sentence(verdict)}"
     if limits:
         yield f"limits      counted by {', '.join(limits)} if it is forwarded"
 
@@ -144,8 +147,9 @@ def _sentence(verdict: Verdict) -> str:
     return "; ".join(parts)
 
 
-def _as_json(call: Call, loaded: Loaded, steps: list[Step], limits: list[str]) -> dict[str, Any]:
-    verdict = steps[-1].verdict
+def _as_json(
+    call: Call, loaded: Loaded, steps: list[Step], verdict: Verdict, limits: list[str]
+) -> dict[str, Any]:
     return {
         "call": {
             "server": call.server,
@@ -162,6 +166,6 @@ def _as_json(call: Call, loaded: Loaded, steps: list[Step], limits: list[str]) -
             {"gate": step.gate, "said": _action(step.verdict), "looked_at": step.looked_at}
             for step in steps
         ],
-        "verdict": verdict._asdict() if verdict else None,
+        "verdict": verdict._asdict(),
         "limits": limits,
     }

@@ -1,0 +1,109 @@
+"""Layers: a further policy makes verdicts stricter and never looser."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Call
+from thoughtgate.policy.evaluation import evaluate, explain, strictness
+from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers
+from thoughtgate.policy.limits import Limit
+from thoughtgate.policy.policy import Layer, Policy
+from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
+
+CALL = Call("bank", "tool", "transfer", {})
+ACTIONS = (FORWARD, APPROVE, DENY)
+
+
+def policy(action: str, **fields: Any) -> Policy:
+    return Policy(rules=RuleSet([Rule("r", action)]), **fields)
+
+
+@pytest.mark.parametrize("own", ACTIONS)
+@pytest.mark.parametrize("layered", ACTIONS)
+def test_the_stricter_verdict_counts(own: str, layered: str) -> None:
+    both = with_layers(policy(own), Layer(PROJECT, policy(layered)))
+    assert evaluate(CALL, both, 0.0).action == max(own, layered, key=ACTIONS.index)
+
+
+def test_the_record_names_the_layer_that_decided() -> None:
+    both = with_layers(policy(FORWARD), Layer(PROJECT, policy(DENY)))
+    assert evaluate(CALL, both, 0.0).rule == "project:r"
+
+
+def test_an_unknown_workflow_of_a_layer_is_the_default_one() -> None:
+    asking = Policy(
+        rules=RuleSet([Rule("r", APPROVE, workflow="anyone")]), workflows=frozenset({"anyone"})
+    )
+    both = with_layers(policy(FORWARD), Layer(PROJECT, asking))
+    assert evaluate(CALL, both, 0.0).workflow == "default"
+
+
+def test_the_organisations_approvers_are_asked_if_both_want_approval() -> None:
+    floor = Layer(ORGANISATION, policy(APPROVE), {"default": "organisation/default"}, prevails=True)
+    both = with_layers(policy(APPROVE), floor)
+    assert evaluate(CALL, both, 0.0).workflow == "organisation/default"
+    assert "organisation/default" in both.workflows
+
+
+def test_a_project_cannot_choose_the_approvers_of_the_users_rule() -> None:
+    both = with_layers(policy(APPROVE), Layer(PROJECT, policy(APPROVE), {"default": "other"}))
+    assert evaluate(CALL, both, 0.0).workflow == "default"
+
+
+def test_a_name_that_a_layer_hides_is_hidden() -> None:
+    hides = Visibility({"bank": Exposure.of(BLOCK, ["transfer"])})
+    both = with_layers(policy(FORWARD), Layer(PROJECT, policy(FORWARD, visibility=hides)))
+    assert not both.visibility.allows("bank", "tool", "transfer")
+    assert evaluate(CALL, both, 0.0).kind == "not_exposed"
+
+
+def test_the_limits_of_a_layer_count() -> None:
+    limited = policy(FORWARD, limits=(Limit("l", budget=1),))
+    both = with_layers(policy(FORWARD, limits=(Limit("l", budget=9),)), Layer(PROJECT, limited))
+    assert [(limit.id, limit.budget) for limit in both.limits] == [("l", 9), ("project:l", 1)]
+
+
+def test_secrets_are_masked_in_the_result_if_any_layer_says_so() -> None:
+    masking = Policy(rules=RuleSet([Rule("m", FORWARD, redact=True)]))
+    assert evaluate(CALL, with_layers(policy(FORWARD), Layer(PROJECT, masking)), 0.0).redact
+    assert evaluate(CALL, with_layers(masking, Layer(PROJECT, policy(DENY))), 0.0).redact
+
+
+@pytest.mark.parametrize(
+    ("prevails", "profile"), [(True, PRODUCTION), (False, DEVELOPMENT)], ids=["floor", "project"]
+)
+def test_only_the_organisation_turns_development_into_production(
+    prevails: bool, profile: str
+) -> None:
+    own = policy(FORWARD, profile=DEVELOPMENT)
+    assert with_layers(own, Layer("x", policy(DENY), prevails=prevails)).profile == profile
+
+
+def test_the_version_changes_with_a_layer() -> None:
+    own = policy(FORWARD, version="a")
+    versions = {
+        own.version,
+        with_layers(own, Layer(PROJECT, policy(DENY, version="b"))).version,
+        with_layers(own, Layer(PROJECT, policy(DENY, version="c"))).version,
+    }
+    assert len(versions) == 3
+    assert with_layers(own) is own
+
+
+def test_explain_shows_every_layer() -> None:
+    both = with_layers(policy(FORWARD), Layer(PROJECT, policy(DENY)))
+    assert [step.gate for step in explain(CALL, both, 0.0)] == [
+        "visibility",
+        "rules",
+        "project visibility",
+        "project rules",
+    ]
+    assert explain(CALL, replace(both, layers=()), 0.0)[-1].gate == "rules"
+
+
+def test_denial_is_stricter_than_approval() -> None:
+    verdicts = [evaluate(CALL, policy(action), 0.0) for action in ACTIONS]
+    assert sorted(verdicts, key=strictness) == verdicts
