@@ -120,13 +120,18 @@ def check_method(value: bytes | None, method: str, *, required: bool) -> Mismatc
 def check_name(
     value: bytes | None, method: str, params: Mapping[str, Json], *, required: bool
 ) -> Mismatch | None:
-    """Compare ``Mcp-Name`` with the body; not checked for a method without a target."""
+    """Compare ``Mcp-Name`` with the body.
+
+    Not checked for a method without a target: the revision gives the header no meaning there,
+    and ``Mcp-Method``, which must match, tells every reader that there is no target.
+    """
     member = NAMED_BY.get(method)
     if member is None:
         return None
     named = params.get(member)
     if type(named) is not str:
-        return None  # The method's own check refuses it.
+        # The method's own check refuses a request that names nothing in either place.
+        return Mismatch("Mcp-Name", "has no matching parameter") if value else None
     return _check_text("Mcp-Name", value, named, required=required)
 
 
