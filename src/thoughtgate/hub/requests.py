@@ -73,9 +73,9 @@ class HubRequests:
     def receive(self, client: Client, event: AgentSent, sink: Sink | None) -> int:
         """Handle one frame of a client; return how many frames answer it at once."""
         line, _, message, _ = event
-        if not line.strip():
-            return 0
         if message is None:
+            if not line.strip():
+                return 0
             message = read_frame(line)
         if isinstance(message, Fault):
             return self.refuse(client, message, len(line), sink)
