@@ -157,7 +157,7 @@ class PollLoop:
         if descriptor == 0:
             self._read_agent()
         elif descriptor == self._bell:
-            self._hear_signal()
+            os.read(self._bell, 64)
         elif server is not None and descriptor == server.stdout:
             self._read_server(server)
         elif descriptor == self._to_agent.watched:
@@ -364,13 +364,9 @@ class PollLoop:
             self._deadline = monotonic() + EOF_GRACE_S
         if monotonic() < self._deadline:
             return
-        if self._step == "eof":
-            server.signal(signal.SIGTERM)
-            self._step = "term"
-            self._deadline = monotonic() + TERM_GRACE_S
-        else:
-            server.signal(signal.SIGKILL)
-            self._deadline = monotonic() + TERM_GRACE_S
+        server.signal(signal.SIGTERM if self._step == "eof" else signal.SIGKILL)
+        self._step = "term"
+        self._deadline = monotonic() + TERM_GRACE_S
 
     def _has_come_closer(self) -> bool:
         """Tell whether the server has made progress on its open requests since the agent left.
@@ -384,9 +380,6 @@ class PollLoop:
         waiting = len(self._to_server.waiting) if self._to_server is not None else 0
         before, self._left = self._left, (waiting, self._session.open_requests)
         return self._left < before
-
-    def _hear_signal(self) -> None:
-        os.read(self._bell, 64)
 
     def _on_signal(self, number: int, frame: object) -> None:
         del frame
@@ -433,9 +426,9 @@ class PollLoop:
     def _finish(self, status: str) -> None:
         server = self._server
         # After an exception in the loop too, no server process may be left behind.
-        if server is not None and server.poll() is None:
-            server.signal(signal.SIGKILL)
         if server is not None:
+            if server.poll() is None:
+                server.signal(signal.SIGKILL)
             server.sweep()
         signal.set_wakeup_fd(-1)
         self._authority.finish(status, now())

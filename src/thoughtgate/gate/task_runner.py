@@ -41,7 +41,7 @@ from thoughtgate.wire.replies import render_cancelled
 
 
 class Keeper(Protocol):
-    """Stores tasks."""
+    """Stores tasks. The bodies here are those of a keeper that stores nothing."""
 
     @property
     def is_durable(self) -> bool:
@@ -49,57 +49,42 @@ class Keeper(Protocol):
 
     def save(self, task: Task) -> bool:
         """Store a task's current state; return False if another process has changed it."""
+        del task
+        return True
 
     def forget(self, task_id: str) -> None:
         """Delete a task."""
 
     def take_over(self, now: float) -> list[Task]:
         """Return tasks whose process has died, and make this process their owner."""
+        del now
+        return []
 
     def changed(self) -> bool:
         """Tell whether anything changed since the last call."""
+        return False
 
     def find(self, task_id: str) -> Task | None:
         """Return a task, whichever process owns it."""
+        del task_id
+        return None
 
     def of_principal(self, principal: str) -> list[Task]:
         """Return a principal's tasks, whichever process owns them."""
+        del principal
+        return []
 
     def close(self) -> None:
         """Close the store."""
 
 
-class NoKeeper:
-    """Stores nothing: tasks end with the process."""
+class NoKeeper(Keeper):
+    """Stores nothing: tasks exist in the table only, and end with the process."""
 
     is_durable = False
 
-    def save(self, task: Task) -> bool:
-        """Store nothing."""
-        del task
-        return True
-
     def forget(self, task_id: str) -> None:
         """Do nothing: nothing is stored."""
-
-    def take_over(self, now: float) -> list[Task]:
-        """Return nothing: there is no earlier process's task."""
-        del now
-        return []
-
-    def changed(self) -> bool:
-        """Return False: nothing changes."""
-        return False
-
-    def find(self, task_id: str) -> Task | None:
-        """Return None: tasks exist in the table only."""
-        del task_id
-        return None
-
-    def of_principal(self, principal: str) -> list[Task]:
-        """Return nothing: tasks exist in the table only."""
-        del principal
-        return []
 
     def close(self) -> None:
         """Do nothing."""

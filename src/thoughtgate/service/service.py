@@ -137,7 +137,7 @@ class Governance:
         self.governor.flush_quietly()
         return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
 
-    def events(self, body: dict[str, Any]) -> None:
+    def events(self, body: dict[str, Any]) -> dict[str, Any]:
         """Record the events that a shim reports.
 
         Raises:
@@ -153,6 +153,7 @@ class Governance:
         for record in records:
             self._note(session, record)
         self.governor.flush()
+        return {"shutdown": self.shutting_down}
 
     def mask(self, body: dict[str, Any]) -> dict[str, Any]:
         """Mask the secrets in a server's answer."""

@@ -8,12 +8,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from thoughtgate.errors import PeerGone
-from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+from thoughtgate.wire.lines import LineSplitter
 
 GRACE_S: Final = 5.0
 """How long a server may take to exit after its stdin is closed."""
@@ -26,9 +26,6 @@ OUTPUT_S: Final = 1.0
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for a server that does not read; beyond it, sending fails."""
-
-OWN_PREFIX: Final = "THOUGHTGATE_"
-"""The gate's own variables, which are not passed to servers."""
 
 
 class Watcher(Protocol):
@@ -48,21 +45,8 @@ class ChildCommand:
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The complete environment of the child; see ``server_environment``."""
+    """The complete environment of the child; nothing is inherited."""
     cwd: str = ""
-
-
-def server_environment(
-    environ: Mapping[str, str], added: Mapping[str, str], withheld: Iterable[str] = ()
-) -> dict[str, str]:
-    """Return a server's environment: the gate's own without its secrets, plus the config's."""
-    hidden = frozenset(withheld)
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(OWN_PREFIX) and name not in hidden
-    }
-    return {**kept, **added}
 
 
 class Child:
@@ -76,14 +60,13 @@ class Child:
         on_exit: Callable[[int], None],
         on_stderr: Callable[[bytes], None] | None = None,
         watcher: Watcher | None = None,
-        max_line: int = MAX_LINE,
     ) -> None:
         self.command = command
         self._on_line = on_line
         self._on_exit = on_exit
         self._on_stderr = on_stderr
         self._watcher = watcher
-        self._splitter = LineSplitter(max_line)
+        self._splitter = LineSplitter()
         self._transport: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
         self._exited = asyncio.Event()
@@ -98,11 +81,6 @@ class Child:
     def is_running(self) -> bool:
         """Whether the process was started and has not ended."""
         return self._transport is not None and self._code is None
-
-    @property
-    def backlog(self) -> int:
-        """Bytes that the server has not read yet."""
-        return self._stdin.get_write_buffer_size() if self._stdin is not None else 0
 
     async def start(self) -> None:
         """Start the process.
@@ -150,16 +128,6 @@ class Child:
             raise PeerGone("the server does not read its input")
         self._stdin.write(line + b"\n")
 
-    def pause(self) -> None:
-        """Stop reading the server's output until ``resume``."""
-        if (pipe := self._stdout_pipe()) is not None:
-            pipe.pause_reading()
-
-    def resume(self) -> None:
-        """Continue reading the server's output."""
-        if (pipe := self._stdout_pipe()) is not None:
-            pipe.resume_reading()
-
     def signal_group(self, number: int) -> None:
         """Send a signal to everything the server started in its group."""
         if self.pid:
@@ -204,11 +172,6 @@ class Child:
         except TimeoutError:
             return False
         return True
-
-    def _stdout_pipe(self) -> asyncio.ReadTransport | None:
-        if self._transport is None or not self._stdout_open:
-            return None
-        return cast("asyncio.ReadTransport | None", self._transport.get_pipe_transport(1))
 
     def _took(self, chunk: bytes) -> None:
         for line in self._splitter.feed(chunk):

@@ -343,9 +343,6 @@ class _Connection(asyncio.Protocol):
         if self._reading is not None and self._bare > MAX_HEAD:
             self._refuse(431)
 
-    def eof_received(self) -> bool:
-        return False
-
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self._transport = None

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+from thoughtgate.wire.lines import LineSplitter
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for an agent that does not read; beyond it, the agent is disconnected."""
@@ -39,13 +39,12 @@ class StdioHost:
         on_gone: Callable[[], None],
         stdin_fd: int = 0,
         stdout_fd: int = 1,
-        max_line: int = MAX_LINE,
         splitter: Splitter | None = None,
     ) -> None:
         self._on_line = on_line
         self._on_gone = on_gone
         self._fds = (stdin_fd, stdout_fd)
-        self._splitter: Splitter | LineSplitter = splitter or LineSplitter(max_line)
+        self._splitter: Splitter | LineSplitter = splitter or LineSplitter()
         self._frame = splitter.frame if splitter is not None else _as_line
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
