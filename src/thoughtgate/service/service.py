@@ -146,7 +146,7 @@ class Governance:
         session = self._session_of(body)
         told = body.get("records")
         if not isinstance(told, list) or len(told) > MAX_BATCH:
-            raise PeerError("invalid_params", "records must be a list, and not too long")
+            wrong("records must be a list, and not too long")
         at = now()
         # Validate all of them first: a batch is recorded as a whole or not at all.
         records = [read_record(item, session.server, session.id, at) for item in told]
@@ -160,7 +160,7 @@ class Governance:
         self._session_of(body)  # refuses a session that is unknown or lost
         said = body.get("body")
         if not isinstance(said, dict):
-            raise PeerError("invalid_params", "body must be an object")
+            wrong("body must be an object")
         return {"body": self.governor.mask(said)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
@@ -379,18 +379,14 @@ class Governance:
             answer["tool"] = tool
         if verdict.action == DENY or not verdict.enforced:
             answer["kind"] = verdict.kind or "approval"
-        if verdict.redact:
-            answer["redact"] = True
-        if verdict.trace:
-            answer["trace"] = verdict.trace
-        if verdict.workflow:
-            answer["workflow"] = verdict.workflow
-        if verdict.retry_after_s:
-            answer["retry_after"] = verdict.retry_after_s
-        prompt = self.governor.prompt(call_id) if waits else ""
-        if prompt:
-            answer["prompt"] = prompt
-        return answer
+        optional = {
+            "redact": verdict.redact,
+            "trace": verdict.trace,
+            "workflow": verdict.workflow,
+            "retry_after": verdict.retry_after_s,
+            "prompt": self.governor.prompt(call_id) if waits else "",
+        }
+        return answer | {name: value for name, value in optional.items() if value}
 
     def _screen(self, session: ShimSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
         entries = params.get("entries")

@@ -49,7 +49,7 @@ class ChildCommand:
     cwd: str = ""
 
 
-class Child:
+class Child(asyncio.SubprocessProtocol):
     """One running server. ``on_line`` gets its lines, ``on_exit`` its code, once."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Child:
             raise PeerGone(f"the server could not be started: {error.strerror}") from None
         try:
             transport, _ = await loop.subprocess_exec(
-                lambda: _Pipes(self),
+                lambda: self,
                 self.command.command,
                 *self.command.args,
                 env=dict(self.command.env),
@@ -112,8 +112,6 @@ class Child:
         finally:
             os.close(named)
             os.close(self._naming)
-        self._transport = transport
-        self.pid = transport.get_pid() or 0
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
 
     def send(self, line: bytes) -> None:
@@ -173,20 +171,31 @@ class Child:
             return False
         return True
 
-    def _took(self, chunk: bytes) -> None:
-        for line in self._splitter.feed(chunk):
-            self._on_line(line)
+    # The transport's callbacks.
 
-    def _stdout_ended(self) -> None:
-        if not self._stdout_open:
-            return
-        self._stdout_open = False
-        for line in self._splitter.close():
-            self._on_line(line)
-        self._tell_end()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note that the process was started."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self._transport.get_pid() or 0
 
-    def _ended(self, code: int) -> None:
-        self._code = code
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Handle output of the server."""
+        if fd == 1:
+            for line in self._splitter.feed(data):
+                self._on_line(line)
+        elif self._on_stderr is not None:
+            self._on_stderr(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Handle the end of the server's output."""
+        del exc
+        if fd == 1:
+            self._stdout_ended()
+
+    def process_exited(self) -> None:
+        """Handle the end of the server's process."""
+        code = self._transport.get_returncode() if self._transport is not None else None
+        self._code = code or 0
         self._exited.set()
         # Processes that the server left behind may keep its stdout open forever.
         self.signal_group(signal.SIGKILL)
@@ -197,6 +206,14 @@ class Child:
             loop = asyncio.get_running_loop()
             self._last_wait = loop.call_later(OUTPUT_S, self._stdout_ended)
 
+    def _stdout_ended(self) -> None:
+        if not self._stdout_open:
+            return
+        self._stdout_open = False
+        for line in self._splitter.close():
+            self._on_line(line)
+        self._tell_end()
+
     def _tell_end(self) -> None:
         """Report the end once both the process and its output have ended."""
         if self._code is not None and not self._stdout_open and not self._told:
@@ -206,30 +223,3 @@ class Child:
             if self._transport is not None:
                 self._transport.close()
             self._on_exit(self._code)
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """Passes data from the pipes to their ``Child``."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-        self._transport: asyncio.SubprocessTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        self._child.pid = self._transport.get_pid() or 0
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 1:
-            self._child._took(data)  # noqa: SLF001  the other half of one class
-        elif self._child._on_stderr is not None:  # noqa: SLF001  as above
-            self._child._on_stderr(data)  # noqa: SLF001  as above
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del exc
-        if fd == 1:
-            self._child._stdout_ended()  # noqa: SLF001  as above
-
-    def process_exited(self) -> None:
-        code = self._transport.get_returncode() if self._transport is not None else None
-        self._child._ended(code if code is not None else 0)  # noqa: SLF001  as above

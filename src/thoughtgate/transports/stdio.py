@@ -29,7 +29,7 @@ class Splitter(Protocol):
         """Return a message with its framing."""
 
 
-class StdioHost:
+class StdioHost(asyncio.Protocol):
     """The agent at the other end of this process's standard streams."""
 
     def __init__(
@@ -61,8 +61,8 @@ class StdioHost:
         stdin_fd, stdout_fd = self._fds
         incoming = os.fdopen(os.dup(stdin_fd), "rb", buffering=0)
         outgoing = os.fdopen(os.dup(stdout_fd), "wb", buffering=0)
-        self._writer, _ = await loop.connect_write_pipe(lambda: _Outgoing(self), outgoing)
-        self._reader, _ = await loop.connect_read_pipe(lambda: _Incoming(self), incoming)
+        self._writer, _ = await loop.connect_write_pipe(lambda: self, outgoing)
+        self._reader, _ = await loop.connect_read_pipe(lambda: self, incoming)
 
     def send(self, line: bytes) -> None:
         """Write one message; the framing is added here."""
@@ -97,13 +97,16 @@ class StdioHost:
             self._reader.close()
         self._gone = True
 
-    def took(self, chunk: bytes) -> None:
+    # The callbacks of both transports.
+
+    def data_received(self, data: bytes) -> None:
         """Handle bytes from the agent."""
-        for line in self._splitter.feed(chunk):
+        for line in self._splitter.feed(data):
             self._on_line(line)
 
-    def lost(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """Handle the agent closing one of its streams."""
+        del exc
         if self._gone:
             return
         self._gone = True
@@ -114,28 +117,6 @@ class StdioHost:
 
 def _as_line(data: bytes) -> bytes:
     return data + b"\n"
-
-
-class _Incoming(asyncio.Protocol):
-    def __init__(self, host: StdioHost) -> None:
-        self._host = host
-
-    def data_received(self, data: bytes) -> None:
-        self._host.took(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self._host.lost()
-
-
-class _Outgoing(asyncio.BaseProtocol):
-    def __init__(self, host: StdioHost) -> None:
-        self._host = host
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Handle that the reader of our stdout has closed it."""
-        del exc
-        self._host.lost()
 
 
 def protect_stdout() -> int:

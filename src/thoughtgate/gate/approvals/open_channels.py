@@ -11,7 +11,7 @@ from thoughtgate.channels.channel_context import ChannelContext
 from thoughtgate.channels.delivery import DeliveryChannel, DeliveryClient
 from thoughtgate.channels.slack import SlackClient, SlackTarget
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
-from thoughtgate.config.settings import Settings, SlackSettings
+from thoughtgate.config.settings import Settings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.approvals.channel_secrets import require_secrets
 from thoughtgate.gate.approvals.installed_channels import open_installed_channel
@@ -87,7 +87,17 @@ def open_channels(
 def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:
     """Return the Slack client of each workflow with the Slack channel."""
     return {
-        name: SlackClient(_slack_target(each.slack, environ))
+        name: SlackClient(
+            SlackTarget(
+                each.slack.channel,
+                environ[each.slack.token_env],
+                each.slack.mention,
+                each.slack.approve_reaction,
+                each.slack.deny_reaction,
+                each.slack.poll_s,
+                each.slack.api_url,
+            )
+        )
         for name, each in settings.approval.items()
         if each.channel == SLACK and each.slack is not None
     }
@@ -113,15 +123,3 @@ def webhook_clients(
         )
         for name, each in wanted.items()
     }
-
-
-def _slack_target(settings: SlackSettings, environ: Mapping[str, str]) -> SlackTarget:
-    return SlackTarget(
-        settings.channel,
-        environ[settings.token_env],
-        settings.mention,
-        settings.approve_reaction,
-        settings.deny_reaction,
-        settings.poll_s,
-        settings.api_url,
-    )
