@@ -139,10 +139,7 @@ class PollLoop:
             # A tick visits every open request; on every iteration that would be quadratic.
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
-        # Held calls are answered at once: the agent may kill the shim before a person decides.
-        if self._signals and not self._has_told_stop:
-            self._has_told_stop = True
-            self._feed(GateStopping(at))
+        self._tell_stop(at)
         self._flush()
         # After the flush, so that handing events to the service delays no frame.
         self._authority.rest()
@@ -303,6 +300,8 @@ class PollLoop:
             return
         self._drain_server(server)
         at = now()
+        # A signal that arrived in this turn has ended the server, not the other way round.
+        self._tell_stop(at)
         if not self._stopping or self._stopping.startswith(BY_SERVER):
             self._exit_code = code
             complain(describe_exit(code))
@@ -343,6 +342,12 @@ class PollLoop:
         self._stopping = reason
         self._step = "eof"
         self._deadline = monotonic() + EOF_GRACE_S
+
+    def _tell_stop(self, at: float) -> None:
+        """After a signal, have held calls answered: the agent may kill the shim before a decision."""
+        if self._signals and not self._has_told_stop:
+            self._has_told_stop = True
+            self._feed(GateStopping(at))
 
     def _advance_stop(self) -> None:
         """Stop the server as MCP's stdio shutdown says: close stdin, then SIGTERM, then SIGKILL.

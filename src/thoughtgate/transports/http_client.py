@@ -194,7 +194,7 @@ class HttpPool:
         else:
             task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
             self._connecting[task] = exchange
-            task.add_done_callback(self._connected)
+            task.add_done_callback(self._connecting.pop)
         return exchange
 
     async def request(
@@ -246,9 +246,6 @@ class HttpPool:
         for connection in [*self._idle, *self._busy]:
             connection.close()
         self._idle.clear()
-
-    def _connected(self, task: asyncio.Task[None]) -> None:
-        self._connecting.pop(task, None)
 
     def _take_idle(self) -> "_Connection | None":
         oldest = time.monotonic() - self.options.idle_s

@@ -8,25 +8,13 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
+from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.lines import LineSplitter
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for an agent that does not read; beyond it, the agent is disconnected."""
-
-
-class Splitter(Protocol):
-    """A framing other than one message per line."""
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Add bytes and return the frames that are now complete."""
-
-    def close(self) -> list[bytes]:
-        """Return the incomplete rest."""
-
-    def frame(self, data: bytes) -> bytes:
-        """Return a message with its framing."""
 
 
 class StdioHost(asyncio.Protocol):
@@ -39,12 +27,12 @@ class StdioHost(asyncio.Protocol):
         on_gone: Callable[[], None],
         stdin_fd: int = 0,
         stdout_fd: int = 1,
-        splitter: Splitter | None = None,
+        splitter: FrameSplitter | None = None,
     ) -> None:
         self._on_line = on_line
         self._on_gone = on_gone
         self._fds = (stdin_fd, stdout_fd)
-        self._splitter: Splitter | LineSplitter = splitter or LineSplitter()
+        self._splitter = splitter or LineSplitter()
         self._frame = splitter.frame if splitter is not None else _as_line
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
