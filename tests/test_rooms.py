@@ -166,13 +166,6 @@ MAX_MODULES: Final = 25
 """Modules of one package; its sub-packages are counted separately."""
 
 RINGS_FOR_TYPING: Final = [
-    frozenset(
-        {
-            "thoughtgate.gate.authority",
-            "thoughtgate.gate.outbox",
-            "thoughtgate.gate.session_driver",
-        }
-    ),
     frozenset({"thoughtgate.hub.client", "thoughtgate.hub.server_session"}),
 ]
 """Modules that name each other's types. Nothing else may, and none do so when the program runs."""

@@ -115,6 +115,11 @@ class Decision(NamedTuple):
     """The id of the approval request, if there was one."""
 
 
+def refusal(kind: str, reason: str, votes: tuple[Vote, ...] = ()) -> Decision:
+    """Return the outcome for a call that may not run, although no person rejected it."""
+    return Decision(approved=False, kind=kind, reason=reason, votes=votes)
+
+
 class OpenCall(NamedTuple):
     """A call that has a first verdict and has not ended."""
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent
 from thoughtgate.core.events import AgentSent, CallerGone, Event, GateStopping, NotSent
-from thoughtgate.gate.outbox import Outbox
-from thoughtgate.gate.session_driver import HTTP, Caller, Sink
+from thoughtgate.gate.outbox import Outbox, Sink
+from thoughtgate.gate.session_driver import HTTP, Caller
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render_error
 

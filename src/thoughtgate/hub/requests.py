@@ -28,7 +28,7 @@ from thoughtgate.front.post import Post
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Sink
+from thoughtgate.gate.outbox import Sink
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub

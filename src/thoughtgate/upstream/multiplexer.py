@@ -15,7 +15,8 @@ from thoughtgate.core.negotiation import initialize_params, initialized_by
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import SessionDriver, Sink
+from thoughtgate.gate.outbox import Sink
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
