@@ -3,9 +3,10 @@
 from typing import Final
 
 from thoughtgate.core.envelope import CONTRACT, GENESIS
+from thoughtgate.record.call_rows import CALL_COLUMNS
 from thoughtgate.record.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.record.evidence import ALGORITHM
-from thoughtgate.record.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
+from thoughtgate.record.export import CSV_CALLS, FLAT_VERSION
 from thoughtgate.record.file import LOCK_WAIT_S
 from thoughtgate.record.ocsf import BORROWED_TIME, CLASSES, OCSF_VERSION, RULE
 from thoughtgate.record.verification import NOTES
@@ -182,7 +183,10 @@ def _calls() -> str:
         "| member | type | comes from |",
         "|---|---|---|",
     ]
-    lines += [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning in CALL_MEMBERS]
+    lines += [
+        f"| `{one.name}` | {one.type} | {one.meaning or f'`{one.source}`'} |"
+        for one in CALL_COLUMNS
+    ]
     return "\n".join(lines) + "\n"
 
 

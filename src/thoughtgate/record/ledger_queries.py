@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
-from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS
+from thoughtgate.record.call_rows import CALL_COLUMNS
 
 MAX_LATENCIES: Final = 100_000
 """How many of the newest calls the percentiles are computed from."""
@@ -29,10 +29,8 @@ choosing a less useful index.
 _WORD_HITS: Final = (
     "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
 )
-_CALL: Final = ", ".join(f"calls.{name}" for name, _ in CALL_COLUMNS)
-_RUN: Final = ", ".join(name for name, _ in RUN_COLUMNS)
-_CALL_NAMES: Final = tuple(name for name, _ in CALL_COLUMNS)
-_RUN_NAMES: Final = tuple(name for name, _ in RUN_COLUMNS)
+_CALL_NAMES: Final = tuple(column.name for column in CALL_COLUMNS)
+_CALL: Final = ", ".join(f"calls.{name}" for name in _CALL_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +119,6 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
     call = dict(zip(_CALL_NAMES, row, strict=True))
     call["votes"] = json.loads(call["votes"]) if call["votes"] else []
     return call
-
-
-def find_runs(connection: sqlite3.Connection, since: float, limit: int) -> list[dict[str, Any]]:
-    """Return runs, newest first."""
-    query = f"SELECT {_RUN} FROM runs WHERE coalesce(started_at, 0) >= ? ORDER BY started_at DESC LIMIT ?"  # noqa: S608 - as above
-    rows = connection.execute(query, (since, limit or -1))
-    return [dict(zip(_RUN_NAMES, row, strict=True)) for row in rows]
 
 
 def count_by(
