@@ -14,8 +14,6 @@ from thoughtgate.agents.entries import Format, KeyPath, Layer
 from thoughtgate.errors import ConfigError, Problem
 
 _SERVERS: Final[KeyPath] = ("mcpServers",)
-_CUSTOM_KEYS: Final = ("mcpServers", "servers", "context_servers", "mcp_servers", "mcp")
-"""Keys under which an unknown agent may list its servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +84,11 @@ def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Laye
 def _overridden(search: Search, path: Path) -> Iterator[Layer]:
     """Return the layers of the single file given with ``--config-path``."""
     more = {"strict": search.agent_type in ("claude-code", "claude-desktop")}
-    for key in _KEYS.get(search.agent_type, ()):
+    for key in _KEYS.get(search.agent_type, (_SERVERS,)):
         yield _layer(path, "user", key, **more)
     if search.agent_type == "claude-code":
         for directory in _project_keys(search.cwd):
             yield _layer(path, "local", ("projects", directory, "mcpServers"), **more)
-    if search.agent_type == "custom":
-        for name in _CUSTOM_KEYS:
-            yield _layer(path, "user", (name,))
 
 
 def _claude_desktop(search: Search) -> Iterator[Layer]:
@@ -198,16 +193,14 @@ _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
 }
 
 _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
-    "claude-desktop": (_SERVERS,),
-    "claude-code": (_SERVERS,),
-    "cursor": (_SERVERS,),
     "vscode": (("mcp", "servers"), _SERVERS, ("servers",)),
-    "windsurf": (_SERVERS,),
     "zed": (("context_servers",),),
     "codex": (("mcp_servers",),),
-    "gemini": (_SERVERS,),
     "opencode": (("mcp",),),
+    # An unknown agent may list its servers under any of these.
+    "custom": (_SERVERS, ("servers",), ("context_servers",), ("mcp_servers",), ("mcp",)),
 }
+"""The keys of the tables of servers, for agents that use others than ``mcpServers``."""
 
 
 def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ next process that it may restore the files.
 import contextlib
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -135,7 +136,7 @@ class WrappedConfigs:
         if not self._journal.files:
             return RestoreOutcome()
         outcome = restore_files(self._journal)
-        self._journal = self._journal_of(())
+        self._journal = replace(self._journal, files=())
         return outcome
 
     def release(self) -> None:
@@ -185,7 +186,7 @@ class WrappedConfigs:
         if not files:
             return True
         try:
-            self._journal = self._journal_of(tuple(_record(one) for one in files))
+            self._journal = replace(self._journal, files=tuple(_record(one) for one in files))
             # The journal comes first, so that restoring knows of every backup that may exist.
             save_journal(self._journal)
             for one in files:
@@ -212,10 +213,6 @@ class WrappedConfigs:
             message = "overwrote the backup of an earlier wrap"
             self.warnings.append(Problem("", message, str(backup)))
         write_private(backup, one.file.content)
-
-    def _journal_of(self, files: tuple[FileRecord, ...]) -> Journal:
-        old = self._journal
-        return Journal(old.key, old.agent_type, old.pid, old.started_at, files, old.file)
 
 
 def restore_orphan(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> RestoreOutcome:

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -173,14 +172,13 @@ class Ledger:
     def _create(self, connection: sqlite3.Connection, version: int) -> None:
         if version:
             raise sqlite3.DatabaseError(f"unknown ledger version {version}")
-        connection.execute("BEGIN IMMEDIATE")
-        (now,) = connection.execute("PRAGMA user_version").fetchone()
-        if now == SCHEMA_VERSION:
-            connection.execute("ROLLBACK")
-            return
-        for statement in _SCHEMA.split(";\n"):
-            connection.execute(statement)
-        connection.execute("COMMIT")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            # Another process may have created the tables since.
+            (now,) = connection.execute("PRAGMA user_version").fetchone()
+            if now != SCHEMA_VERSION:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -191,20 +189,18 @@ class Ledger:
     ) -> int:
         events = 0
         while True:
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self.connection:
+                self.connection.execute("BEGIN IMMEDIATE")
                 offset, lines, chain = self._reached(head)
                 _check_unchanged(file, offset, lines, chain, faults)
                 batch = _Batch(offset, lines, chain)
-                for line in _whole_lines(file, offset, lines, watch):
-                    batch.take(line)
+                for line in read_lines(file, offset, lines, watch):
+                    # A line that is still being written is left for the next ingest.
+                    if line.ended:
+                        batch.take(line)
                     if batch.count >= BATCH_LINES:
                         break
                 self._put(batch, head, file)
-                self.connection.execute("COMMIT")
-            except BaseException:
-                self.connection.execute("ROLLBACK")
-                raise
             events += batch.rows.events
             if batch.count < BATCH_LINES:
                 return events
@@ -224,8 +220,8 @@ class Ledger:
         gone = [row for row in known if row[0] not in heads]
         if not gone:
             return
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
             for table in _TABLES_BY_FILE:
                 self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
             # The full-text index stores no text to delete by, so it is rebuilt.
@@ -233,10 +229,6 @@ class Ledger:
             self.connection.execute("UPDATE calls SET indexed = 0")
             self.connection.execute(_INDEX_WORDS)
             self.connection.execute(_MARK_INDEXED)
-            self.connection.execute("COMMIT")
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
 
     def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
         rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))
@@ -290,11 +282,6 @@ class _Batch:
         self.rows.add(entry.event)
 
 
-def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[RecordLine]:
-    """Yield complete lines; a line that is still being written is left for the next ingest."""
-    return (line for line in read_lines(file, offset, lines, watch) if line.ended)
-
-
 def _head(file: Path) -> str:
     """Return the digest of a file's first line, which identifies it under any name."""
     for line in read_lines(file):
@@ -313,10 +300,5 @@ def _check_unchanged(
         stream.seek(max(0, offset - len(tail)))
         found = stream.read(len(tail))
     if found != tail:
-        faults.append(
-            (
-                str(file),
-                lines,
-                "what the ledger has read here is gone or changed: see `thoughtgate audit verify`",
-            )
-        )
+        told = "what the ledger has read here is gone or changed: see `thoughtgate audit verify`"
+        faults.append((str(file), lines, told))
