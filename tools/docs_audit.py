@@ -21,6 +21,7 @@ This page is the contract of the record, version {CONTRACT}: JSON Lines in UTF-8
 New members and new event types increase the minor version; changes that could break a reader increase the major version.
 Readers must ignore members and types that they do not know.
 Times are in UTC with milliseconds and `Z`; readers should accept any precision.
+For programs, the same tables are in the package as `thoughtgate/record/contract.toml`.
 
 ## Every event
 

@@ -21,13 +21,18 @@ class Search:
     """Everything that determines which config files an agent would load."""
 
     agent_type: str
+    """As ``detect_agent`` returns it."""
     env: Mapping[str, str]
+    """The environment that the agent will get."""
     cwd: Path
+    """Where the agent will run; absolute."""
     home: Path
     config_path: Path | None = None
+    """The one file to govern, in place of every other."""
     argv: tuple[str, ...] = ()
     """The agent's command line, which may name config files and project directories."""
     platform: str = "linux"
+    """Selects the paths of Linux or macOS, as ``sys.platform`` names them."""
     root: Path = field(default=Path("/"))
     """The directory below which system-wide settings are searched; tests change it."""
 
@@ -47,6 +52,12 @@ class Search:
         """Return the path in an environment variable, or None."""
         value = self.env.get(name, "")
         return self.cwd / value if value else None
+
+    def system_wide(self, linux: str, macos: str) -> Path:
+        """Return the directory of a program's system-wide settings, by its name there."""
+        if self.platform == "darwin":
+            return self.root / "Library" / "Application Support" / macos
+        return self.root / "etc" / linux
 
     @property
     def project_directories(self) -> tuple[Path, ...]:
@@ -107,11 +118,8 @@ def _claude_code(search: Search) -> Iterator[Layer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if not value.lstrip().startswith("{"):
             yield _layer(search.cwd / value, "flag", strict=True)
-    managed = "etc/claude-code"
-    if search.platform == "darwin":
-        managed = "Library/Application Support/ClaudeCode"
-    path = search.root / managed / "managed-mcp.json"
-    yield _layer(path, "system", strict=True, writable=False)
+    managed = search.system_wide("claude-code", "ClaudeCode") / "managed-mcp.json"
+    yield _layer(managed, "system", strict=True, writable=False)
 
 
 def _cursor(search: Search) -> Iterator[Layer]:
@@ -156,11 +164,8 @@ def _codex(search: Search) -> Iterator[Layer]:
 def _gemini(search: Search) -> Iterator[Layer]:
     yield _layer(search.home / ".gemini" / "settings.json", "user")
     yield _layer(search.cwd / ".gemini" / "settings.json", "project")
-    directory = "etc/gemini-cli"
-    if search.platform == "darwin":
-        directory = "Library/Application Support/GeminiCli"
     system = search.variable_path("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
-    path = system or search.root / directory / "settings.json"
+    path = system or search.system_wide("gemini-cli", "GeminiCli") / "settings.json"
     yield _layer(path, "system", writable=False)
 
 

@@ -37,12 +37,9 @@ class JsonDocument:
 
     def raw(self, path: KeyPath) -> str:
         """Return the text of a value before any edit."""
-        return self._tree.raw(self._node(path))
+        return self._tree.raw(self._tree.find(path))
 
-    @staticmethod
-    def encode(value: Any) -> str:
-        """Return a value as JSON text on one line."""
-        return jsonc.encode(value)
+    encode = staticmethod(jsonc.encode)
 
     @staticmethod
     def decode(raw: str) -> Any:
@@ -73,7 +70,7 @@ class JsonDocument:
     def render(self) -> str:
         """Return the text with every edit in it."""
         text, parts, at = self._tree.text, [], 0
-        spans = [(self._node(path), edited) for path, edited in self._edited.items()]
+        spans = [(self._tree.find(path), edited) for path, edited in self._edited.items()]
         for node, edited in sorted(spans, key=lambda span: span[0].start):
             parts += [text[at : node.start], edited]
             at = node.end
@@ -81,12 +78,6 @@ class JsonDocument:
 
     def _text(self, entry: KeyPath) -> str:
         return self._edited.get(entry) or self.raw(entry)
-
-    def _node(self, path: KeyPath) -> jsonc.Node:
-        node = self._tree.find(path)
-        if node is None:
-            raise KeyError(path)
-        return node
 
 
 ConfigDocument: TypeAlias = JsonDocument | TomlDocument

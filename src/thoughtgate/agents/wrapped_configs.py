@@ -98,13 +98,10 @@ class WrappedConfigs:
             ConfigError: there is nothing to govern, or a file cannot be read or locked.
         """
         try:
-            self._lock(self._targets())
+            self._lock()
             self._restore_orphans()
-            self.plan = self.plan.reread()
             # Restoring may have brought back files and entries that the first plan lacked.
-            self._lock(self._targets())
-            self.plan.require()
-            self._refuse_managed()
+            self._reread()
         except BaseException:  # an interrupt as well: no lock outlives a start that failed
             self.release()
             raise
@@ -123,10 +120,7 @@ class WrappedConfigs:
             rewrite = make(self.plan)
             if self._write_all(rewrite.files):
                 return rewrite
-            self.plan = self.plan.reread()
-            self._lock(self._targets())
-            self.plan.require()
-            self._refuse_managed()
+            self._reread()
         raise Conflict(
             "the config files keep changing; close the agent's other windows and try again"
         )
@@ -144,19 +138,23 @@ class WrappedConfigs:
         _release(self._locks.values())
         self._locks.clear()
 
-    def _targets(self) -> list[Path]:
-        """Return the files that a rewrite may change, sorted so that no two wraps deadlock."""
-        entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
-        return sorted({entry.layer.real for entry in entries if entry.layer.writable})
+    def _reread(self) -> None:
+        """Read the files again, and lock and check what is found now."""
+        self.plan = self.plan.reread()
+        self._lock()
+        self.plan.require()
+        self._refuse_managed()
 
-    def _lock(self, files: Iterable[Path]) -> None:
-        for real in files:
-            if real not in self._locks:
-                try:
-                    self._locks[real] = FileLock(real)
-                except OSError as error:
-                    message = f"cannot be locked: {error.strerror}: {error.filename}"
-                    raise ConfigError([Problem("", message, str(real))]) from error
+    def _lock(self) -> None:
+        """Lock the files that a rewrite may change, sorted so that no two wraps deadlock."""
+        entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
+        files = {entry.layer.real for entry in entries if entry.layer.writable}
+        for real in sorted(files - self._locks.keys()):
+            try:
+                self._locks[real] = FileLock(real)
+            except OSError as error:
+                message = f"cannot be locked: {error.strerror}: {error.filename}"
+                raise ConfigError([Problem("", message, str(real))]) from error
 
     def _restore_orphans(self) -> None:
         """Restore what killed wraps left in our files or recorded under our key."""
