@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
@@ -139,16 +140,16 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
 def _plan(
     command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
 ) -> Plan:
-    return discover(
+    search = Search(
         detect_agent(command, agent_type),
         env=environ,
         cwd=Path.cwd(),
         home=Path.home(),
         config_path=config_path.absolute() if config_path is not None else None,
-        argv=command,
-        own=shim_command()[:1],
+        argv=tuple(command),
         platform=sys.platform,
     )
+    return discover(search, tuple(shim_command()[:1]))
 
 
 def _surroundings(
