@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeVar
 
-import typer
+from typer import Argument, Option
 
 from thoughtgate.channels.terminal import (
     identity,
@@ -45,27 +45,25 @@ grants_app = command_app(
 )
 app.add_typer(grants_app, name="grants")
 
-IdArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="Id of the approval request, or a unique prefix of it.")
+IdArgument = Annotated[
+    str, Argument(metavar="ID", help="Id of the approval request, or a unique prefix of it.")
 ]
-RememberOption: TypeAlias = Annotated[
+RememberOption = Annotated[
     str,
-    typer.Option(
-        "--remember",
+    Option(
         metavar="once|session|DURATION",
         help="How long the approval is valid: once, until the session ends, or for a time such as 2h.",
     ),
 ]
-ScopeOption: TypeAlias = Annotated[
+ScopeOption = Annotated[
     str,
-    typer.Option(
-        "--scope",
+    Option(
         metavar="call|tool",
         help="What the approval covers: calls with the same arguments, or any call of the tool.",
     ),
 ]
-ReasonOption: TypeAlias = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Reason for the decision, for the record.")
+ReasonOption = Annotated[
+    str, Option(metavar="TEXT", help="Reason for the decision, for the record.")
 ]
 
 
@@ -75,7 +73,7 @@ ReasonOption: TypeAlias = Annotated[
 )
 def list_approvals(
     *,
-    all_: Annotated[bool, typer.Option("--all", help="Include closed requests.")] = False,
+    all_: Annotated[bool, Option("--all", help="Include closed requests.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """List pending approval requests, oldest first."""
@@ -201,7 +199,7 @@ def add_grant(
 
 @grants_app.command("revoke", epilog=examples("thoughtgate approvals grants revoke 7hk2pm"))
 def revoke_grant(
-    ident: Annotated[str, typer.Argument(metavar="GRANT", help="Id of the grant.")],
+    ident: Annotated[str, Argument(metavar="GRANT", help="Id of the grant.")],
     *,
     json_: JsonOption = False,
 ) -> None:

@@ -10,7 +10,7 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import (
@@ -40,11 +40,9 @@ def console(
     *,
     port: Annotated[
         int,
-        typer.Option(
-            metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
-        ),
+        Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."),
     ] = 0,
-    open_: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
+    open_: Annotated[bool, Option("--open", help="Open the console in the browser.")] = False,
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,

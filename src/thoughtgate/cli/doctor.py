@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
+from typer import Exit
 
 from thoughtgate import __version__
 from thoughtgate.agents.journal import find_journals
@@ -53,7 +53,7 @@ def doctor(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
             hint = f"  ->  {finding.fix}" if finding.fix else ""
             sys.stdout.write(f"{mark}  {finding.check}: {finding.message}{hint}\n")
     if not all(finding.ok for finding in findings):
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def _check(config: str | None) -> Iterator[Finding]:

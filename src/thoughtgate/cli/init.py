@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from thoughtgate.cli.options import command_app, examples
 from thoughtgate.config.locate import FILE_NAME
@@ -25,7 +25,7 @@ _EXAMPLES = examples(
 def init(
     path: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE", help="File to write. Default: thoughtgate.yaml.", show_default=False
         ),
     ] = Path(FILE_NAME),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 
 from thoughtgate.cli.options import (
     HELP_NAMES,
@@ -85,33 +85,27 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
 )
 def add_command(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="Command of a stdio server.")
+        list[str] | None, Argument(metavar="COMMAND", help="Command of a stdio server.")
     ] = None,
     *,
     config: ConfigOption = None,
     ident: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Id of the server. Default: a generated one.")
+        str, Option("--id", metavar="ID", help="Id of the server. Default: a generated one.")
     ] = "",
-    name: Annotated[
-        str, typer.Option("--name", metavar="TEXT", help="Display name of the server.")
-    ] = "",
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="URL of an HTTP server.")] = "",
+    name: Annotated[str, Option(metavar="TEXT", help="Display name of the server.")] = "",
+    url: Annotated[str, Option(metavar="URL", help="URL of an HTTP server.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            "--env",
-            metavar="NAME=VALUE",
-            help="Environment variable for the server; can be repeated.",
-        ),
+        Option(metavar="NAME=VALUE", help="Environment variable for the server; can be repeated."),
     ] = None,
     source: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from", metavar="FILE|-", help="File with an mcpServers block to import; - for stdin."
         ),
     ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace existing entries with the same id.")
+        bool, Option("--replace", help="Replace existing entries with the same id.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -138,7 +132,7 @@ def add_command(
 
 @app.command("remove", epilog=examples("thoughtgate servers remove git"))
 def remove_command(
-    ident: Annotated[str, typer.Argument(metavar="ID", help="Id of the server.")],
+    ident: Annotated[str, Argument(metavar="ID", help="Id of the server.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,

@@ -3,10 +3,10 @@
 import os
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import printable, write_json
@@ -33,7 +33,7 @@ def status(
     *,
     json_: JsonOption = False,
     calls: Annotated[
-        int, typer.Option("--calls", metavar="N", min=0, max=1000, help="Number of calls to show.")
+        int, Option(metavar="N", min=0, max=1000, help="Number of calls to show.")
     ] = 10,
 ) -> None:
     """Show running gates, their servers, pending approvals and the latest calls."""

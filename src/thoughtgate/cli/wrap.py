@@ -3,9 +3,9 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
@@ -44,9 +44,9 @@ _EXAMPLES = examples(
     "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
 )
 
-_OwnConfig: TypeAlias = Annotated[
+_OwnConfig = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--thoughtgate-config",
         "--config",
         "-c",
@@ -64,20 +64,20 @@ _OwnConfig: TypeAlias = Annotated[
 def wrap(
     *,
     command: Annotated[
-        list[str], typer.Argument(metavar="AGENT", help="Command of the agent, with its arguments.")
+        list[str], Argument(metavar="AGENT", help="Command of the agent, with its arguments.")
     ],
     agent_type: Annotated[
         str | None,
-        typer.Option(metavar="TYPE", help="Type of the agent, if the command does not reveal it."),
+        Option(metavar="TYPE", help="Type of the agent, if the command does not reveal it."),
     ] = None,
     config_path: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Govern only this config file of the agent.")
+        Path | None, Option(metavar="FILE", help="Govern only this config file of the agent.")
     ] = None,
     config: _OwnConfig = None,
     profile: ProfileOption = "",
     governance_port: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="PORT",
             min=0,
             max=65535,
@@ -86,25 +86,20 @@ def wrap(
     ] = 0,
     restore: Annotated[
         bool,
-        typer.Option(
-            "--restore/--no-restore", help="Restore the agent's config when the agent exits."
-        ),
+        Option("--restore/--no-restore", help="Restore the agent's config when the agent exits."),
     ] = True,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print what would change in the agent's config, and exit."),
+        bool, Option("--dry-run", help="Print what would change in the agent's config, and exit.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse to start if any server would not be governed.")
+        bool, Option("--strict", help="Refuse to start if any server would not be governed.")
     ] = False,
     remote: Annotated[
         bool,
-        typer.Option(
-            "--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."
-        ),
+        Option("--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."),
     ] = True,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Report refused and held calls on stderr.")
+        bool, Option("--verbose", help="Report refused and held calls on stderr.")
     ] = False,
 ) -> None:
     """Run an agent with all its MCP servers behind the gate.
@@ -125,7 +120,7 @@ def wrap(
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
     _print_end(report, loaded, environ, restore=restore)
-    raise typer.Exit(report.exit_code)
+    raise Exit(report.exit_code)
 
 
 def _refuse_nesting(environ: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.audit.source import (
     existing_files,
@@ -51,7 +51,7 @@ _NO_TIME: Final = "the time cannot be read, and no earlier line has one"
 def export_command(
     *,
     format_: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="jsonl, flat, ocsf or csv.")
+        str, Option("--format", metavar="FORMAT", help="jsonl, flat, ocsf or csv.")
     ] = "jsonl",
     since: SinceOption = "",
     until: UntilOption = "",

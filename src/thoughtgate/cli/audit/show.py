@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument
 
 from thoughtgate.cli.audit.query import decision_word
 from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time
@@ -22,7 +22,7 @@ SHOW_EXAMPLES: Final = examples(
 
 
 def show_command(
-    call: Annotated[str, typer.Argument(metavar="CALL", help="Id of the call, or the end of it.")],
+    call: Annotated[str, Argument(metavar="CALL", help="Id of the call, or the end of it.")],
     *,
     record: RecordOption = None,
     config: ConfigOption = None,

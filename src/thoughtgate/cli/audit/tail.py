@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.audit.query import (
     DECISIONS,
@@ -59,25 +59,19 @@ _COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 3
 
 def tail_command(
     *,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Keep printing new events.")
-    ] = False,
+    follow: Annotated[bool, Option("-f", "--follow", help="Keep printing new events.")] = False,
     lines: Annotated[
         int,
-        typer.Option(
+        Option(
             "-n", "--lines", metavar="N", min=0, help="Number of existing events to show first."
         ),
     ] = 20,
-    every: Annotated[
-        bool, typer.Option("--all", help="Include messages that no gate checks.")
-    ] = False,
+    every: Annotated[bool, Option("--all", help="Include messages that no gate checks.")] = False,
     run: RunOption = "",
     server: ServerOption = "",
     tool: ToolOption = "",
     decision: DecisionOption = "",
-    kind: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Only events of this type.")
-    ] = "",
+    kind: Annotated[str, Option("--type", metavar="TYPE", help="Only events of this type.")] = "",
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Argument, Exit, Option
 
 from thoughtgate.cli.audit.source import Place, find_place
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
@@ -35,33 +35,26 @@ _SHOWN: Final = 50
 def verify_command(
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Record to verify. Default: the one that the config names, or the one in the state directory.",
-            show_default=False,
         ),
     ] = None,
     *,
     config: ConfigOption = None,
     key_env: Annotated[
         str,
-        typer.Option(
-            "--key-env",
-            metavar="NAME",
-            help="Environment variable that holds the key of the checkpoints.",
-        ),
+        Option(metavar="NAME", help="Environment variable that holds the key of the checkpoints."),
     ] = "",
     anchor: Annotated[
         str | None,
-        typer.Option(
-            "--anchor",
+        Option(
             metavar="CHAIN",
             help="Head of an earlier verification; the record must still contain it.",
-            show_default=False,
         ),
     ] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Verify only this file, without rotated ones.")
+        bool, Option("--alone", help="Verify only this file, without rotated ones.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -88,7 +81,7 @@ def verify_command(
     else:
         _print_report(place, report)
     if not report.is_sound:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def _key(name: str) -> bytes:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument, Exit, Option
 
 from thoughtgate.analysis.comparison import CallTarget, compare
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
@@ -24,13 +24,13 @@ DIFF_EXAMPLES: Final = examples(
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Current config.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="New config.")],
+    old: Annotated[str, Argument(metavar="OLD", help="Current config.")],
+    new: Annotated[str, Argument(metavar="NEW", help="New config.")],
     *,
     record: RecordOption = None,
     fail: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fail-on-loosen",
             help="Exit with 1 if anything is loosened, or if that cannot be told.",
         ),
@@ -67,7 +67,7 @@ def diff_command(
             "Cannot tell whether some changes loosen anything; review those under CANNOT BE TOLD.\n"
         )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _masked(value: Any, *loaded: Loaded) -> Any:

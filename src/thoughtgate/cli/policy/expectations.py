@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
-import typer
+from typer import Argument, Exit
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
 from thoughtgate.cli.output import write_json
@@ -58,7 +58,7 @@ class Result(NamedTuple):
 
 
 def expectations_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file with the expectations.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="YAML file with the expectations.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -81,7 +81,7 @@ def expectations_command(
                 sys.stdout.write(f"      {file}:{result.expectation.line}: {text}\n")
         sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} as expected\n")
     if failed:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def load_expectations(file: Path) -> list[Expectation]:

@@ -4,9 +4,9 @@ import json
 import sys
 import time
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, NoReturn, TypeAlias
+from typing import Annotated, Any, Final, NoReturn
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
 from thoughtgate.cli.output import write_json
@@ -21,30 +21,17 @@ EXPLAIN_EXAMPLES: Final = examples(
     "thoughtgate policy explain --server files --resource file:///etc/passwd",
 )
 
-ServerOption: TypeAlias = Annotated[
-    str, typer.Option("--server", metavar="ID", help="Server of the call.")
+ServerOption = Annotated[str, Option(metavar="ID", help="Server of the call.")]
+ToolOption = Annotated[str | None, Option(metavar="NAME", help="Tool to call.")]
+ResourceOption = Annotated[str | None, Option(metavar="URI", help="Resource to read.")]
+PromptOption = Annotated[str | None, Option(metavar="NAME", help="Prompt to get.")]
+ArgumentsOption = Annotated[
+    str, Option(metavar="JSON", help="Arguments of the call, as a JSON object.")
 ]
-ToolOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tool", metavar="NAME", help="Tool to call.")
+AnnotationsOption = Annotated[
+    str, Option(metavar="JSON", help="Annotations of the tool, as a JSON object.")
 ]
-ResourceOption: TypeAlias = Annotated[
-    str | None, typer.Option("--resource", metavar="URI", help="Resource to read.")
-]
-PromptOption: TypeAlias = Annotated[
-    str | None, typer.Option("--prompt", metavar="NAME", help="Prompt to get.")
-]
-ArgumentsOption: TypeAlias = Annotated[
-    str, typer.Option("--args", metavar="JSON", help="Arguments of the call, as a JSON object.")
-]
-AnnotationsOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--annotations", metavar="JSON", help="Annotations of the tool, as a JSON object."
-    ),
-]
-PrincipalOption: TypeAlias = Annotated[
-    str, typer.Option("--principal", metavar="NAME", help="Caller, as Cedar policies see it.")
-]
+PrincipalOption = Annotated[str, Option(metavar="NAME", help="Caller, as Cedar policies see it.")]
 
 _METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Option
 
 from thoughtgate.analysis.learning import observe, propose
 from thoughtgate.cli.options import JsonOption, RecordOption, SinceOption, UntilOption, examples
@@ -29,13 +29,7 @@ def learn_command(
     until: UntilOption = "",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the config to this new file.",
-            show_default=False,
-        ),
+        Option("-o", "--output", metavar="FILE", help="Write the config to this new file."),
     ] = None,
     record: RecordOption = None,
     json_: JsonOption = False,

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-import typer
+from typer import Exit
 
 from thoughtgate.analysis.lint import ERROR, LintFinding, lint
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
@@ -32,7 +32,7 @@ def lint_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
     warnings = counted(len(findings) - errors, "warning")
     sys.stderr.write(f"{counted(errors, 'error')}, {warnings}.\n")
     if errors:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def _lint(config: str | None) -> list[LintFinding]:

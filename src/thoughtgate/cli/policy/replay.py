@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Exit, Option
 
 from thoughtgate.analysis.replay import (
     Flip,
@@ -48,7 +48,7 @@ def replay_command(
     config: ConfigOption = None,
     record: RecordOption = None,
     fail: Annotated[
-        bool, typer.Option("--fail-on-flip", help="Exit with 1 if any decision changes.")
+        bool, Option("--fail-on-flip", help="Exit with 1 if any decision changes.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -75,7 +75,7 @@ def replay_command(
         for line in _lines(outcomes, flips, unowned):
             sys.stdout.write(line + "\n")
     if fail and flips:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[RecordedCall]:
