@@ -8,14 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thoughtgate.core.approval import (
-    APPROVED,
-    DENIED,
-    EXPIRED,
-    USED,
-    WITHDRAWN,
-    Approval,
-)
+from thoughtgate.core.approval import APPROVED, DENIED, EXPIRED, USED, WITHDRAWN, Approval
+from thoughtgate.errors import visible
 
 MAX_HEADER: Final = 150
 MAX_FIELD: Final = 300
@@ -93,13 +87,9 @@ def parse_reply(text: str) -> tuple[bool, str] | None:
 
 def escape(text: str) -> str:
     """Escape text so that Slack shows it literally: no mentions, links or invisible characters."""
-    shown = "".join(
-        each
-        if each.isprintable() or each in "\n\t"
-        else each.encode("unicode_escape").decode("ascii")
-        for each in text
+    return (
+        visible(text, kept="\n\t").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _call_blocks(approval: Approval) -> list[Block]:

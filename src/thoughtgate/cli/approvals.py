@@ -10,13 +10,7 @@ from typing import Annotated, TypeVar
 
 from typer import Argument, Option
 
-from thoughtgate.channels.terminal import (
-    identity,
-    render_grants,
-    render_question,
-    render_table,
-    safe_text,
-)
+from thoughtgate.channels.terminal import identity, render_grants, render_question, render_table
 from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
 from thoughtgate.cli.output import write_json
@@ -24,7 +18,7 @@ from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
-from thoughtgate.errors import Conflict, UsageError
+from thoughtgate.errors import Conflict, UsageError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
 from thoughtgate.gate.state_directory import state_directory
@@ -143,9 +137,7 @@ def watch(*, json_: JsonOption = False) -> None:
             if json_:
                 line = json.dumps(approval_object(changed))
             else:
-                line = safe_text(
-                    f"{changed.id} {changed.status} {changed.tool} on {changed.server}"
-                )
+                line = visible(f"{changed.id} {changed.status} {changed.tool} on {changed.server}")
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
 
@@ -193,7 +185,7 @@ def add_grant(
             write_json(grant_object(grant))
         else:
             sys.stdout.write(
-                f"Granted as {grant.id}: {safe_text(found.tool)} on {safe_text(found.server)}.\n"
+                f"Granted as {grant.id}: {visible(found.tool)} on {visible(found.server)}.\n"
             )
 
 
@@ -225,7 +217,7 @@ def _decide(
         if json_:
             write_json(approval_object(counted))
             return
-        what = f"{safe_text(counted.tool)} on {safe_text(counted.server)}"
+        what = f"{visible(counted.tool)} on {visible(counted.server)}"
         if counted.status == PENDING:
             sys.stdout.write(
                 f"Vote counted for {counted.id}: {len(counted.votes)} of {counted.required} for {what}.\n"

@@ -20,15 +20,11 @@ from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.ledger_queries import (
     CallFilter,
-    count_by,
-    count_frames,
-    count_messages,
-    count_over_time,
     find_call,
     find_calls,
-    latencies,
 )
 from thoughtgate.record.reader import read_record
+from thoughtgate.status.call_statistics import collect_statistics
 from thoughtgate.status.server_view import ServerSummaries
 
 Answer = TypeVar("Answer")
@@ -42,8 +38,6 @@ MAX_STORY: Final = 200
 STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
 """Widths of a chart bar; the first that needs at most ``MAX_BARS`` bars is used."""
 MAX_BARS: Final = 72
-
-PERCENTILES: Final = (50, 90, 99)
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
@@ -120,29 +114,7 @@ class ConsoleRecord:
         """Return the statistics for the charts."""
         wanted = CallFilter(since=since)
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
-
-        def ask(connection: sqlite3.Connection) -> dict[str, Any]:
-            spent = latencies(connection, wanted)
-            return {
-                "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
-                "decisions": dict(count_by(connection, "decision", wanted)),
-                "statuses": count_by(connection, "status", wanted),
-                "messages": count_messages(connection, wanted),
-                "frames_refused": list(count_frames(connection, wanted).items()),
-                "servers": count_by(connection, "server", wanted, 10),
-                "tools": count_by(connection, "tool", wanted, 10),
-                "refusals": [
-                    pair for pair in count_by(connection, "error_kind", wanted) if pair[0]
-                ],
-                "approvals": [pair for pair in count_by(connection, "approval", wanted) if pair[0]],
-                "latency_ms": [(share, _percentile(spent, share)) for share in PERCENTILES],
-                "step_s": step,
-                "since": since,
-                "until": until,
-                "over_time": count_over_time(connection, wanted, step),
-            }
-
-        return self._ask(ask, {})
+        return self._ask(lambda ledger: collect_statistics(ledger, wanted, step), {})
 
     def _ask(self, question: Callable[[sqlite3.Connection], Answer], nothing: Answer) -> Answer:
         if self.path is None or not self.path.is_file():
@@ -184,9 +156,3 @@ def _strings(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _items(found: Any) -> list[Any]:
     return found if isinstance(found, list) else []
-
-
-def _percentile(ordered: list[int], share: int) -> int | None:
-    if not ordered:
-        return None
-    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]

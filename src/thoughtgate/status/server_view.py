@@ -22,8 +22,6 @@ class OfferedEntry:
     name: str
     digest: str = ""
     hidden: bool = False
-    first_at: float = 0.0
-    seen_at: float = 0.0
     changed_at: float = 0.0
     """When its description or schema last changed; 0 for never."""
 
@@ -101,10 +99,9 @@ class ServerSummaries:
     ) -> OfferedEntry:
         entry = held.get(name)
         if entry is None:
-            entry = held[name] = OfferedEntry(name, digest, first_at=at)
+            entry = held[name] = OfferedEntry(name, digest)
         elif digest and digest != entry.digest:
             if entry.digest:
                 entry.changed_at = at
             entry.digest = digest
-        entry.seen_at = at
         return entry

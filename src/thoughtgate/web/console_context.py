@@ -6,14 +6,16 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from thoughtgate.channels.terminal import render_countdown
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
-from thoughtgate.web.templating import make_environment, shown_left
+from thoughtgate.web.templating import make_environment
 
 MAX_FORM: Final = 64 * 1024
 """Maximum bytes of a form, which contains a reason and a few short fields."""
@@ -50,37 +52,44 @@ class ConsoleContext:
     ) -> Response:
         """Render a whole page."""
         session = session_of(request)
-        now = self.approvals.clock()
         frame = {
             "pages": PAGES,
             "path": request.url.path,
-            "by": self.approvals.by,
-            "now": now,
             "waiting": self._waiting() if session is not None else 0,
             "signed_in": session is not None,
-            "token": lambda *about: self.token(request, *about),
-            "left": lambda until: shown_left(until - now),
         }
-        text = self.templates.get_template(template).render({**frame, **values})
-        return HTMLResponse(text, status)
+        return HTMLResponse(self.render_part(request, template, **frame, **values), status)
 
     def render_part(self, request: Request, template: str, **values: Any) -> str:
         """Render a fragment of a page."""
         now = self.approvals.clock()
-        given = {
-            "by": self.approvals.by,
-            "now": now,
-            "token": lambda *about: self.token(request, *about),
-            "left": lambda until: shown_left(until - now),
-        }
-        return self.templates.get_template(template).render({**given, **values})
+        return self.templates.get_template(template).render(
+            by=self.approvals.by,
+            now=now,
+            token=lambda *about: self._token(request, *about),
+            left=lambda until: render_countdown(until - now),
+            **values,
+        )
 
     def render_message(self, request: Request, status: int, title: str, text: str) -> Response:
         """Render a page with a short message."""
         return self.render_page(request, "message.html", status, title=title, text=text)
 
-    def token(self, request: Request, *about: str) -> str:
-        """Return the token for a form on this page."""
+    async def apply_form(
+        self,
+        request: Request,
+        apply: Callable[["ConsoleContext", Request, dict[str, str]], Response],
+        undone: str,
+    ) -> Response:
+        """Apply a form in a thread, because stores block; ``undone`` begins the error message."""
+        form = await read_form(request)
+        if form is None:
+            self.refused("unreadable form", request.url.path)
+            text = f"{undone} Load the page again."
+            return self.render_message(request, 400, "Invalid form", text)
+        return await run_in_threadpool(apply, self, request, form)
+
+    def _token(self, request: Request, *about: str) -> str:
         session = session_of(request)
         return self.sessions.form_token(session, *about) if session is not None else ""
 

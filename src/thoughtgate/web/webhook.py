@@ -1,7 +1,5 @@
 """The endpoint for signed decisions that a webhook's system sends to the gate."""
 
-from typing import Any
-
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,7 +16,7 @@ class WebhookEndpoint:
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
-        self._desk = WebhookAnswers(context.approvals, context.webhooks)
+        self._answers = WebhookAnswers(context.approvals, context.webhooks)
 
     async def decide(self, request: Request) -> Response:
         """Verify and apply a signed decision."""
@@ -28,10 +26,8 @@ class WebhookEndpoint:
             if len(data) > MAX_BODY:
                 self._context.refused("webhook decision too large", request.url.path)
                 return JSONResponse({"error": "the decision is too large"}, 413)
-        headers = dict(request.headers.items())
-        outcome = await run_in_threadpool(self._desk.decide, bytes(data), headers)
+        outcome = await run_in_threadpool(self._answers.decide, bytes(data), request.headers)
         if isinstance(outcome, Refusal):
             self._context.refused(f"webhook: {outcome.text}", request.url.path)
             return JSONResponse({"error": outcome.text}, _STATUS.get(outcome.kind, 409))
-        body: dict[str, Any] = {"id": outcome.id, "status": outcome.status}
-        return JSONResponse(body)
+        return JSONResponse({"id": outcome.id, "status": outcome.status})
