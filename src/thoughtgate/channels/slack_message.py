@@ -35,9 +35,8 @@ _NO: Final = frozenset({"deny", "denied", "no", "reject", "rejected", "refuse"})
 
 def request_text(approval: Approval) -> str:
     """Return the one-line text that Slack shows in a notification."""
-    return f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"[
-        :MAX_TEXT
-    ]
+    text = f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"
+    return text[:MAX_TEXT]
 
 
 def request_blocks(
@@ -56,10 +55,7 @@ def request_blocks(
 
 def outcome_blocks(approval: Approval) -> list[Block]:
     """Return the blocks that replace the request once it is settled."""
-    return [
-        *_call_blocks(approval),
-        {"type": "section", "text": _mrkdwn(outcome_text(approval))},
-    ]
+    return [*_call_blocks(approval), {"type": "section", "text": _mrkdwn(outcome_text(approval))}]
 
 
 def outcome_text(approval: Approval) -> str:

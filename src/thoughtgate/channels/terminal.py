@@ -31,6 +31,15 @@ class Answer(NamedTuple):
     remember: Remember | None = None
 
 
+_ANSWERS: Final = {
+    "yes": Answer(approve=True),
+    "no": Answer(approve=False),
+    "session": Answer(approve=True, remember=Remember(SESSION, EXACT)),
+    "tool": Answer(approve=True, remember=Remember(SESSION, TOOL)),
+}
+"""The answers by their words; the first letter of a word is enough."""
+
+
 def identity() -> str:
     """Return the identity of the terminal's user: the login that this process runs as."""
     return f"{NAME}:{login_name()}"
@@ -39,31 +48,19 @@ def identity() -> str:
 def parse_answer(line: str) -> Answer | None:
     """Parse a line typed at an approval prompt; None when it is not an answer."""
     word, _, rest = line.strip().partition(" ")
-    reason = rest.strip()
-    match word.lower():
-        case "y" | "yes":
-            return Answer(approve=True, reason=reason)
-        case "n" | "no":
-            return Answer(approve=False, reason=reason)
-        case "s" | "session":
-            return Answer(approve=True, reason=reason, remember=Remember(SESSION, EXACT))
-        case "t" | "tool":
-            return Answer(approve=True, reason=reason, remember=Remember(SESSION, TOOL))
-        case _:
-            return None
+    for name, answer in _ANSWERS.items():
+        if word.lower() in {name, name[0]}:
+            return answer._replace(reason=rest.strip())
+    return None
 
 
 def render_question(approval: Approval, now: float, *, whole: bool = False) -> str:
     """Return a question as a block of lines."""
-    asked_by = (
-        f"{approval.principal}, session {approval.session}"
-        if approval.session
-        else approval.principal
-    )
+    session = f", session {approval.session}" if approval.session else ""
     facts = [
         (approval.kind, f"{approval.tool} on {approval.server}"),
         ("status", approval.status),
-        ("asked by", asked_by),
+        ("asked by", approval.principal + session),
         ("workflow", approval.workflow + (f" ({approval.rule})" if approval.rule else "")),
         ("why", approval.reason),
         ("time left", render_left(approval, now)),

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import webbrowser
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -22,7 +21,6 @@ from thoughtgate.cli.options import (
     read_config,
 )
 from thoughtgate.cli.output import say
-from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_server import open_console
 
@@ -59,30 +57,20 @@ def console(
     chosen = port or loaded.settings.console.port
     import uvloop  # imported only when a console is actually served
 
-    uvloop.run(_serve(loaded, environ, state, chosen, record, show_json=json_, browse=open_))
+    async def serve() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        path = str(record) if record is not None else ""
+        async with open_console(loaded, environ, state, chosen, record=path) as served:
+            link = served.new_link()
+            line = json.dumps({"url": link, "port": served.port}) if json_ else link
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+            say("the link works once; press Ctrl-C to stop the console")
+            if open_:
+                with contextlib.suppress(webbrowser.Error):
+                    await asyncio.to_thread(webbrowser.open, link)
+            await stop.wait()
 
-
-async def _serve(
-    loaded: Loaded,
-    environ: dict[str, str],
-    state: str,
-    port: int,
-    record: Path | None,
-    *,
-    show_json: bool,
-    browse: bool,
-) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    path = str(record) if record is not None else ""
-    async with open_console(loaded, environ, state, port, record=path) as served:
-        link = served.new_link()
-        line = json.dumps({"url": link, "port": served.port}) if show_json else link
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-        say("the link works once; press Ctrl-C to stop the console")
-        if browse:
-            with contextlib.suppress(webbrowser.Error):
-                await asyncio.to_thread(webbrowser.open, link)
-        await stop.wait()
+    uvloop.run(serve())

@@ -6,13 +6,7 @@ from typing import Annotated
 
 from typer import Exit, Option
 
-from thoughtgate.cli.options import (
-    ConfigOption,
-    ProfileOption,
-    command_app,
-    examples,
-    read_config,
-)
+from thoughtgate.cli.options import ConfigOption, ProfileOption, command_app, examples, read_config
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.state_directory import ensure_directory, state_directory

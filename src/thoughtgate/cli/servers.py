@@ -18,12 +18,7 @@ from thoughtgate.cli.options import (
     read_config,
 )
 from thoughtgate.cli.output import write_json
-from thoughtgate.cli.server_entries import (
-    MAX_PASTED,
-    ServerFile,
-    known_fields,
-    parse_pasted,
-)
+from thoughtgate.cli.server_entries import MAX_PASTED, ServerFile, known_fields, parse_pasted
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.config_files import find_config
 
@@ -33,11 +28,6 @@ app = command_app(
     "List, add and remove servers in a config.",
     examples("thoughtgate servers list", "thoughtgate servers add --id git -- uvx mcp-server-git"),
 )
-
-
-@app.callback()
-def servers() -> None:
-    """List, add and remove servers in a config."""
 
 
 @app.command("list", epilog=examples("thoughtgate servers list", "thoughtgate servers list --json"))

@@ -20,10 +20,7 @@ from thoughtgate.wrap.rewritten_entry import shim_command
 
 app = command_app()
 
-_EXAMPLES = examples(
-    "thoughtgate unwrap",
-    "thoughtgate unwrap --config-path ~/.cursor/mcp.json",
-)
+_EXAMPLES = examples("thoughtgate unwrap", "thoughtgate unwrap --config-path ~/.cursor/mcp.json")
 
 
 @app.command(epilog=_EXAMPLES)

@@ -66,11 +66,8 @@ def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[s
     try:
         path = find_config(config, os.environ, str(Path.cwd()))
         if path is None:
-            return (
-                None,
-                (Problem("", "no config file found; name one with -c, or run 'thoughtgate init'"),),
-                (),
-            )
+            message = "no config file found; name one with -c, or run 'thoughtgate init'"
+            return None, (Problem("", message),), ()
         loaded = read_config(path)
     except ConfigError as error:
         return config, error.problems, ()

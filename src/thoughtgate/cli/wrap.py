@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -26,14 +27,9 @@ from thoughtgate.transports.asgi import App
 from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.remote_servers import Remotes
 from thoughtgate.wrap.rewritten_entry import make_rewrite, shim_command
-from thoughtgate.wrap.run import (
-    ACTIVE,
-    Surroundings,
-    Wrap,
-    WrapOptions,
-    WrapReport,
-    ungoverned,
-)
+from thoughtgate.wrap.run import ACTIVE, Surroundings, Wrap, WrapOptions, WrapReport, ungoverned
+
+Say = Callable[[str], None]
 
 app = command_app()
 
@@ -116,10 +112,11 @@ def wrap(
         _show(plan, environ, remote=remote)
         return
     _refuse_nesting(environ)
-    _print_start(loaded, plan, command)
+    say = operator_messages("wrap", loaded, say_on_stderr)
+    _print_start(say, loaded, plan, command)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
-    _print_end(report, loaded, environ, restore=restore)
+    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
+    _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 
 
@@ -147,7 +144,7 @@ def _plan(
 
 
 def _surroundings(
-    config: str | None, loaded: Loaded, environ: dict[str, str], verbose: bool
+    config: str | None, loaded: Loaded, environ: dict[str, str], say: Say, verbose: bool
 ) -> Surroundings:
     cwd, metrics = str(Path.cwd()), Metrics()
 
@@ -161,7 +158,7 @@ def _surroundings(
 
     return Surroundings(
         environ,
-        operator_messages("wrap", loaded, say_on_stderr),
+        say,
         read_again,
         console=console if loaded.settings.console.enabled else None,
         observe=both(
@@ -180,8 +177,7 @@ def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
     sys.stdout.write(unified_diff(done.files))
 
 
-def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
-    say = operator_messages("wrap", loaded, say_on_stderr)
+def _print_start(say: Say, loaded: Loaded, plan: Plan, command: list[str]) -> None:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
@@ -189,7 +185,7 @@ def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
 
 
 def _print_end(
-    report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool
+    say: Say, report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool
 ) -> None:
     counts = report.counts
     totals = [
@@ -199,7 +195,6 @@ def _print_end(
     ]
     if counts["calls_would_block"]:
         totals.append(f"{counts['calls_would_block']} would have been refused in production")
-    say = operator_messages("wrap", loaded, say_on_stderr)
     say(", ".join(totals))
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
@@ -208,15 +203,11 @@ def _print_end(
 
 def _report_refusal(record: Record) -> None:
     """Print a call or frame that was refused or held."""
-    if record.type == CALL_DECISION:
-        decision, call = record.body["decision"], record.body["call"]
-        if decision["action"] != "ALLOW":
-            word = decision.get("outcome", decision["action"])
-            say_on_stderr(
-                f"{word}: {record.server}: {call['tool_name']!r}, {decision['gate']} gate"
-            )
+    if record.type == CALL_DECISION and record.body["decision"]["action"] != "ALLOW":
+        decision, tool = record.body["decision"], record.body["call"]["tool_name"]
+        word = decision.get("outcome", decision["action"])
+        say_on_stderr(f"{word}: {record.server}: {tool!r}, {decision['gate']} gate")
     elif record.type == FRAME_REFUSED:
         frame = record.body["frame"]
-        say_on_stderr(
-            f"{frame.get('outcome', 'REJECT')}: {record.server}: a frame, {frame['check']}"
-        )
+        word = frame.get("outcome", "REJECT")
+        say_on_stderr(f"{word}: {record.server}: a frame, {frame['check']}")

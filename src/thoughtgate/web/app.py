@@ -23,7 +23,7 @@ from thoughtgate.web.request_checks import RequestCheckMiddleware
 from thoughtgate.web.servers import servers_page
 from thoughtgate.web.stats import stats_page
 from thoughtgate.web.traffic import traffic_page
-from thoughtgate.web.webhook import WebhookEndpoint
+from thoughtgate.web.webhook import decide_by_webhook
 
 Endpoint: TypeAlias = Callable[[ConsoleContext, Request], Response | Awaitable[Response]]
 
@@ -78,7 +78,7 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         page("/grants", grants_page),
         form("/grants/{ident}/revoke", revoke_grant),
         page("/stats", stats_page),
-        Route("/webhook/decision", WebhookEndpoint(context).decide, methods=["POST"]),
+        form("/webhook/decision", decide_by_webhook),
     ]
     app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
     return RequestCheckMiddleware(app, context, port)

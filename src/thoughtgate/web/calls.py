@@ -49,8 +49,8 @@ def call_page(context: ConsoleContext, request: Request) -> Response:
     if call is None:
         text = "The record does not contain this call, or no longer does."
         return context.render_message(request, 404, "Call not found", text)
-    story = [summarize(event) for event in context.record.story(ident)]
-    return context.render_page(request, "call.html", call=call, story=story)
+    events = [summarize(event) for event in context.record.call_events(ident)]
+    return context.render_page(request, "call.html", call=call, events=events)
 
 
 def _find(context: ConsoleContext, asked: dict[str, str]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from thoughtgate.channels.terminal import render_countdown
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
+from thoughtgate.status.webhook_answers import WebhookAnswers
 from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
 from thoughtgate.web.templating import make_environment
 
@@ -43,8 +44,8 @@ class ConsoleContext:
     sessions: ConsoleSessions
     refused: Callable[[str, str], None]
     """Records a refused request, with its reason and path."""
-    webhooks: Mapping[str, bytes] = field(default_factory=dict)
-    """Keys that sign decisions, by workflow."""
+    webhooks: WebhookAnswers
+    """Counts the decisions that webhooks sign."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(
@@ -119,14 +120,22 @@ async def read_form(request: Request) -> dict[str, str] | None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM_TYPE:
         return None
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_FORM:
-            return None
+    data = await read_body(request, MAX_FORM)
+    if data is None:
+        return None
     try:
         pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return None
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else None
+
+
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """Return the body of a request; None if it is longer than ``limit`` bytes."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > limit:
+            return None
+    return bytes(data)

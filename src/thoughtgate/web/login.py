@@ -27,7 +27,6 @@ def sign_in(context: ConsoleContext, request: Request) -> Response:
         context.sessions.cookie,
         value,
         max_age=int(SESSION_S),
-        path="/",
         httponly=True,
         samesite="strict",
     )
@@ -45,7 +44,7 @@ async def sign_out(context: ConsoleContext, request: Request) -> Response:
         )
     context.sessions.sign_out(session)
     answer = RedirectResponse("/", 303)
-    answer.delete_cookie(context.sessions.cookie, path="/", httponly=True, samesite="strict")
+    answer.delete_cookie(context.sessions.cookie, httponly=True, samesite="strict")
     return answer
 
 

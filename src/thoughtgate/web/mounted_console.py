@@ -22,12 +22,7 @@ class MountedConsole:
     """A console that is created on the first request. Runs on the gate's event loop."""
 
     def __init__(
-        self,
-        loaded: Loaded,
-        environ: Mapping[str, str],
-        state: str,
-        governor: Governor,
-        port: int,
+        self, loaded: Loaded, environ: Mapping[str, str], state: str, governor: Governor, port: int
     ) -> None:
         self._loaded = loaded
         self._environ = environ

@@ -15,9 +15,5 @@ def traffic_page(context: ConsoleContext, request: Request) -> Response:
     every = request.query_params.get("every") == "1"
     events = [summarize(event) for event in context.record.recent(SHOWN, every=every)]
     return context.render_page(
-        request,
-        "traffic.html",
-        events=events,
-        every=every,
-        record=str(context.record.path or ""),
+        request, "traffic.html", events=events, every=every, record=str(context.record.path or "")
     )

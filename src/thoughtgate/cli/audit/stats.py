@@ -1,6 +1,5 @@
 """``thoughtgate audit stats``: statistics of the record, with small charts for the terminal."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
@@ -15,14 +14,13 @@ from thoughtgate.cli.options import (
     UntilOption,
     examples,
 )
-from thoughtgate.cli.output import counted, printable, write_json
+from thoughtgate.cli.output import counted, printable, write_report
 from thoughtgate.record.export import written_time
 from thoughtgate.record.ledger_queries import CallFilter, time_between
 from thoughtgate.status.call_statistics import collect_statistics
 
 STATS_EXAMPLES: Final = examples(
-    "thoughtgate audit stats --since 1d",
-    "thoughtgate audit stats --server github --json",
+    "thoughtgate audit stats --since 1d", "thoughtgate audit stats --server github --json"
 )
 
 _STEPS_S: Final = (60, 300, 900, 3600, 4 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
@@ -51,14 +49,10 @@ def stats_command(
     with open_ledger(find_place(record, config)) as ledger:
         step = _step(time_between(ledger.connection, wanted))
         stats = collect_statistics(ledger.connection, wanted, step)
-    if json_:
-        write_json(as_json(stats))
-    else:
-        for line in charts(stats):
-            sys.stdout.write(line + "\n")
+    write_report(_as_json(stats), charts(stats), as_json=json_)
 
 
-def as_json(stats: dict[str, Any]) -> dict[str, Any]:
+def _as_json(stats: dict[str, Any]) -> dict[str, Any]:
     """Return the statistics with times in the format of the record."""
     steps = [
         {"at": written_time(at), "decision": decision, "calls": count}

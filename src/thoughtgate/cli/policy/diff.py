@@ -12,7 +12,7 @@ from thoughtgate.analysis.comparison import CallTarget, compare
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
-from thoughtgate.cli.output import printable, write_json
+from thoughtgate.cli.output import printable, write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.gate.config_files import Loaded
@@ -45,22 +45,14 @@ def diff_command(
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
-    changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
-        *(
-            change._replace(
-                before=_masked(change.before, before, after),
-                after=_masked(change.after, before, after),
-            )
-            for change in compare_settings(before.settings, after.settings)
-        ),
-        *changes,
+        change._replace(
+            before=_masked(change.before, before, after), after=_masked(change.after, before, after)
+        )
+        for change in compare_settings(before.settings, after.settings)
     ]
-    if json_:
-        write_json([change._asdict() for change in changes])
-    else:
-        for line in _lines(changes):
-            sys.stdout.write(line + "\n")
+    changes += compare(before.policy, after.policy, observed, time.time())
+    write_report([change._asdict() for change in changes], _lines(changes), as_json=json_)
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
         sys.stderr.write(

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final, NoReturn
 from typer import Option
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import write_report
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
-from thoughtgate.policy.policy import Policy, Step, explain
+from thoughtgate.policy.policy import Step, explain
 
 EXPLAIN_EXAMPLES: Final = examples(
     "thoughtgate policy explain --server github --tool delete_repo",
@@ -33,7 +33,8 @@ AnnotationsOption = Annotated[
 ]
 PrincipalOption = Annotated[str, Option(metavar="NAME", help="Caller, as Cedar policies see it.")]
 
-_METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+"""The request that uses each kind of name."""
 
 
 def explain_command(
@@ -59,7 +60,7 @@ def explain_command(
         kind,
         name,
         _object("--args", args),
-        method=_METHODS[kind],
+        method=METHODS[kind],
         annotations=_object("--annotations", annotations) or None,
         principal=principal,
     )
@@ -70,10 +71,8 @@ def explain_command(
     limits = [
         limit.id for limit in loaded.policy.limits if limit.selector.covers(server, kind, name)
     ]
-    if json_:
-        write_json(_as_json(call, loaded, steps, limits))
-    else:
-        sys.stdout.write("\n".join(_lines(call, loaded, steps, limits)) + "\n")
+    report = _as_json(call, loaded, steps, limits)
+    write_report(report, _lines(call, loaded, steps, limits), as_json=json_)
 
 
 def _object(option: str, text: str) -> dict[str, Any]:
@@ -107,9 +106,9 @@ def _action(verdict: Verdict | None) -> str:
 
 
 def _lines(call: Call, loaded: Loaded, steps: Iterable[Step], limits: list[str]) -> Iterable[str]:
-    policy_: Policy = loaded.policy
+    where = loaded.path or "built-in starter policy"
     yield f"call        {call.kind} {call.name} of server {call.server}"
-    yield f"policy      {loaded.path or 'built-in starter policy'} (version {policy_.version}, {policy_.profile})"
+    yield f"policy      {where} (version {loaded.policy.version}, {loaded.policy.profile})"
     for step in steps:
         yield f"{step.gate:<10}  {_action(step.verdict):<8}  {step.looked_at}"
         if step.verdict is not None:
@@ -134,12 +133,7 @@ def _sentence(verdict: Verdict) -> str:
 def _as_json(call: Call, loaded: Loaded, steps: list[Step], limits: list[str]) -> dict[str, Any]:
     verdict = steps[-1].verdict
     return {
-        "call": {
-            "server": call.server,
-            "kind": call.kind,
-            "name": call.name,
-            "arguments": call.arguments,
-        },
+        "call": {name: getattr(call, name) for name in ("server", "kind", "name", "arguments")},
         "policy": {
             "file": loaded.path,
             "version": loaded.policy.version,
