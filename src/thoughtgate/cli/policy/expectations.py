@@ -92,12 +92,8 @@ def load_expectations(file: Path) -> list[Expectation]:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeError) as error:
-        fault = (
-            f"cannot be read: {error.strerror}"
-            if isinstance(error, OSError)
-            else "is not UTF-8 text"
-        )
-        raise ExpectationsError([Problem("", fault, str(file))]) from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ExpectationsError([Problem("", f"cannot be read: {reason}", str(file))]) from None
     hint = f"write expectations, such as '{_EXAMPLE}'"
     try:
         document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
