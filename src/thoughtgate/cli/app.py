@@ -13,13 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from thoughtgate import __version__
-from thoughtgate.errors import (
-    EXIT_FAILURE,
-    EXIT_OK,
-    ConfigError,
-    ThoughtGateError,
-    exit_code,
-)
+from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, ThoughtGateError, exit_code
 
 
 class Command(NamedTuple):
@@ -60,7 +54,8 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else EXIT_FAILURE
     except ThoughtGateError as error:
-        _print_error(error)
+        for line in error.problems if isinstance(error, ConfigError) else [str(error)]:
+            sys.stderr.write(f"Error: {line}\n")
         return exit_code(error)
     except KeyboardInterrupt as error:
         return exit_code(error)
@@ -104,12 +99,8 @@ def _run_command(command: Command, arguments: list[str]) -> int:
     module = importlib.import_module(f"thoughtgate.cli.{command.module}")
     program = get_command(module.app)
     # If stdout carries MCP, the help text must go to stderr.
-    carries_mcp = "--stdio" in arguments
-    with (
-        contextlib.redirect_stdout(sys.stderr)
-        if carries_mcp and _asks_help(arguments)
-        else contextlib.nullcontext()
-    ):
+    needs_stderr = "--stdio" in arguments and _asks_help(arguments)
+    with contextlib.redirect_stdout(sys.stderr if needs_stderr else sys.stdout):
         program.main(arguments, prog_name=f"thoughtgate {command.name}")
     return EXIT_OK
 
@@ -117,13 +108,6 @@ def _run_command(command: Command, arguments: list[str]) -> int:
 def _asks_help(arguments: list[str]) -> bool:
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return not {"-h", "--help"}.isdisjoint(own)
-
-
-def _print_error(error: ThoughtGateError) -> None:
-    """Print an error on stderr, one line per problem."""
-    lines = error.problems if isinstance(error, ConfigError) else [str(error)]
-    for line in lines:
-        sys.stderr.write(f"Error: {line}\n")
 
 
 def _help() -> str:
