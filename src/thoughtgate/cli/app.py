@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from thoughtgate import __version__
 from thoughtgate.errors import (
     EXIT_FAILURE,
     EXIT_OK,
@@ -20,6 +19,7 @@ from thoughtgate.errors import (
     ThoughtGateError,
     exit_code,
 )
+from thoughtgate.version import __version__
 
 
 class Command(NamedTuple):

@@ -124,8 +124,7 @@ Texts = tuple[Text, ...]
 VariableName = Annotated[
     str,
     matching(
-        r"^[A-Za-z_][A-Za-z0-9_]*$",
-        "must be the name of an environment variable, not its value",
+        r"^[A-Za-z_][A-Za-z0-9_]*$", "must be the name of an environment variable, not its value"
     ),
 ]
 GlobText = Annotated[str, Checked(Glob)]

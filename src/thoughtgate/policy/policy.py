@@ -9,15 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from thoughtgate.policy.call import (
-    APPROVE,
-    DENY,
-    FORWARD,
-    POLICY,
-    PRODUCTION,
-    Call,
-    Verdict,
-)
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, PRODUCTION, Call, Verdict
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor

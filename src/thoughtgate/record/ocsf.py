@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from thoughtgate import __version__
 from thoughtgate.core.record_events import (
     AGENT_AUTH_REJECTED,
     AGENT_CONNECTED,
@@ -32,6 +31,7 @@ from thoughtgate.core.record_events import (
 from thoughtgate.record.call_rows import event_time, member, number, text
 from thoughtgate.record.evidence import CHECKPOINT, RECORD_GAP, RECORD_OPENED, RECORD_REPAIRED
 from thoughtgate.record.export import CallKey, call_key
+from thoughtgate.version import __version__
 
 OCSF_VERSION: Final = "1.3.0"
 
