@@ -69,11 +69,9 @@ class _Reader:
         members: dict[str, Any] = {}
         self._at += 1
         while self._next() != "}":
-            key = (
-                self._string(path)
-                if self._next() == '"'
-                else self._fail("expected a key in double quotes", path)
-            )
+            if self._next() != '"':
+                self._fail("expected a key in double quotes", path)
+            key = self._string(path)
             inner = (*path, key)
             if key in members:
                 self._fail(f"duplicate key {key!r}; keep one of them", inner)

@@ -7,6 +7,7 @@ error, and aliases cannot make a small file expand without limit.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, NoReturn, cast
 
 from ruamel.yaml import YAML
@@ -97,7 +98,7 @@ class _Tree:
             open_count += isinstance(following, SequenceStartEvent | MappingStartEvent)
             open_count -= isinstance(following, SequenceEndEvent | MappingEndEvent)
         anchor, event.anchor = event.anchor, None
-        self._events = _chain(recorded[1:], self._events)
+        self._events = chain(recorded[1:], self._events)
         self._anchors[anchor] = recorded
 
     def _alias(self, event: AliasEvent, path: Path, depth: int) -> Any:
@@ -143,11 +144,6 @@ class _Tree:
 
     def _fail(self, message: str, event: Event, path: Path) -> NoReturn:
         raise syntax_error(message, self._file, event.start_mark.line + 1, path)
-
-
-def _chain(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
-    yield from first
-    yield from rest
 
 
 def _plain_value(text: str) -> Any:
