@@ -150,11 +150,10 @@ class Judge:
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
-        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
-        counted = self._limits.export()
         self.policy = policy
-        self._limits = LimitState(policy.limits)
-        self._limits.restore(counted)
+        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
+        before, self._limits = self._limits, LimitState(policy.limits)
+        self._limits.continue_from(before)
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """Return a call that has not ended, or None."""
@@ -238,8 +237,7 @@ class Judge:
         is_error = record.body.get("is_error") is True
         failed = None if blocked else has_failed(record.body["status"], is_error=is_error)
         if failed is not None:
-            told = self._limits.failed if failed else self._limits.succeeded
-            told(held.call, record.at)
+            self._limits.ended(held.call, record.at, failed=failed)
         return record
 
     def screen(
@@ -256,7 +254,7 @@ class Judge:
         if method == "tools/list":
             self._learn(server, entries)
         allows = self.policy.visibility.allows
-        hidden = frozenset(name for name in names if not allows(server, listing.kind, name))
+        hidden = frozenset(name for name in names if not allows(server, name))
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
