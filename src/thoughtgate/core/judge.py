@@ -21,8 +21,9 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
+from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, RESOURCE, Call, Verdict
-from thoughtgate.policy.limits import LimitState
+from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy, evaluate
 from thoughtgate.policy.uris import other_spellings
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
@@ -53,8 +54,6 @@ MAX_SESSIONS: Final = 10_000
 
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
-
-THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
 
@@ -439,11 +438,7 @@ class Judge:
                 "summary": verdict.reason,
                 "reason_code": (verdict.kind or verdict.action).upper(),
             },
-            "policy": {
-                "policy_id": "starter" if self.policy.starter else "config",
-                "policy_version": self.policy.version,
-                "policy_hash": self.policy.version,
-            },
+            "policy": policy_reference(self.policy),
             "enforced": enforced,
         }
         if verdict.workflow:

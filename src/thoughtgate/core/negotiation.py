@@ -21,6 +21,7 @@ from thoughtgate.wire.revisions import (
     MODERN,
     SERVER_KEY,
     VERSION_KEY,
+    meta_of,
 )
 
 NAME: Final = "thoughtgate"
@@ -136,9 +137,7 @@ def completed(method: str, result: dict[str, Json]) -> dict[str, Json]:
         made.setdefault("ttlMs", 0)
         # A result that was filtered or assembled for one caller must not be shared.
         made["cacheScope"] = "private"
-    meta = made.get(META)
-    said = dict(meta) if type(meta) is dict else {}
-    made[META] = {**said, SERVER_KEY: INFO}
+    made[META] = {**meta_of(made), SERVER_KEY: INFO}
     return made
 
 
@@ -201,12 +200,9 @@ _RETRY: Final = frozenset({"inputResponses", "requestState"})
 
 
 def _vendor_meta(params: dict[str, Json]) -> dict[str, Any]:
-    meta = params.get(META)
-    if type(meta) is not dict:
-        return {}
     return {
         key: value
-        for key, value in meta.items()
+        for key, value in meta_of(params).items()
         if not key.startswith(RESERVED) and key != "progressToken"
     }
 

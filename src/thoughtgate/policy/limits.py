@@ -26,6 +26,9 @@ SCOPES: Final = (RUN, SESSION, PRINCIPAL, SERVER, TOOL_SCOPE)
 MAX_KEYS: Final = 10_000
 """Maximum entries of a table: far more than active sessions and tools, about a megabyte."""
 
+THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
+"""Kinds of refusal that may not recur after waiting or after a different call."""
+
 _OVERFLOW: Final = "*overflow*"
 """The key that new entries share when a table is full."""
 

@@ -22,14 +22,15 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 """Matches the complete value, because it becomes a header; later versions may have more fields."""
 
 
+def meta_of(value: Json) -> dict[str, Json]:
+    """Return the ``_meta`` of params or a result; empty if there is none."""
+    meta = value.get(META) if type(value) is dict else None
+    return meta if type(meta) is dict else {}
+
+
 def version_in(params: Json) -> str | None:
     """Return the revision that a request declares in its ``_meta``, if any."""
-    if type(params) is not dict:
-        return None
-    meta = params.get(META)
-    if type(meta) is not dict:
-        return None
-    version = meta.get(VERSION_KEY)
+    version = meta_of(params).get(VERSION_KEY)
     return version if type(version) is str else None
 
 
@@ -40,11 +41,8 @@ def is_modern(params: Json) -> bool:
 
 def traceparent(params: Json) -> str:
     """Return the W3C trace context in a request's ``_meta``; empty if there is none."""
-    meta = params.get(META) if type(params) is dict else None
-    found = meta.get("traceparent") if type(meta) is dict else None
-    if type(found) is not str or not is_traceparent(found):
-        return ""
-    return found
+    found = meta_of(params).get("traceparent")
+    return found if type(found) is str and is_traceparent(found) else ""
 
 
 def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
@@ -63,8 +61,5 @@ def is_traceparent(text: str) -> bool:
 
 def progress_token(params: Json) -> str | int | None:
     """Return the caller's progress token, if any."""
-    if type(params) is not dict:
-        return None
-    meta = params.get(META)
-    token = meta.get("progressToken") if type(meta) is dict else None
+    token = meta_of(params).get("progressToken")
     return token if type(token) is str or type(token) is int else None
