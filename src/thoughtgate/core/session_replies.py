@@ -119,6 +119,8 @@ class OfferedList(NamedTuple):
 class OpenRequests(dict[RequestId, PendingRequest]):
     """Agent requests that were forwarded and have no answer yet."""
 
+    __slots__ = ("late", "tokens")
+
     def __init__(self) -> None:
         super().__init__()
         self.late: dict[RequestId, float] = {}
