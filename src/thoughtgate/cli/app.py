@@ -12,8 +12,14 @@ import traceback
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from thoughtgate import __version__
-from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, ThoughtGateError, exit_code
+from thoughtgate.errors import (
+    EXIT_FAILURE,
+    EXIT_OK,
+    ConfigError,
+    ThoughtGateError,
+    exit_code,
+)
+from thoughtgate.version import __version__
 
 
 class Command(NamedTuple):

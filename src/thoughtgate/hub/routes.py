@@ -77,7 +77,7 @@ class HubRoutes:
     def is_visible(self, target: Target) -> bool:
         """Return whether a target is visible to clients."""
         visibility = self._gate.governor.policy.visibility
-        return visibility.allows(target.server, target.kind, target.name)
+        return visibility.allows(target.server, target.name)
 
     def _may_pass(self, target: Target) -> bool:
         """Return whether a request may reach its server; outside production, hidden targets may."""

@@ -20,12 +20,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from thoughtgate import __version__
 from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import STARTER, run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
+from thoughtgate.version import __version__
 from thoughtgate.wire import methods
 
 OTHER: Final = "__other__"

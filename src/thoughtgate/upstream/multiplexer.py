@@ -8,7 +8,6 @@ the older revisions is made once per process, and its result is given to every a
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from thoughtgate import __version__
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.events import ServerSent
 from thoughtgate.core.negotiation import initialize_params, initialized_by
@@ -208,7 +207,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._greeting = self._count
         # The gate cannot tell for which agent a request of a shared server is meant, so it
         # declares no client capabilities.
-        params = initialize_params(__version__, {}, version)
+        params = initialize_params({}, version)
         if not self._write(
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
         ):
