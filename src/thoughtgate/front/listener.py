@@ -17,7 +17,7 @@ from thoughtgate.front.authentication import (
 )
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.pages import Page
-from thoughtgate.front.request_head import JSON, Expected, admit_page, facts_of, read_head, refuse
+from thoughtgate.front.request_head import JSON, Expected, HeadFacts, admit_page, read_head, refuse
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -59,10 +59,6 @@ class Listener:
         self._pages = dict(pages or {})
         self._max_concurrent = max_concurrent
 
-    @property
-    def _is_full(self) -> bool:
-        return sum(endpoint.active for endpoint in self._served) >= self._max_concurrent
-
     def add(self, path: bytes, endpoint: Endpoint) -> None:
         """Serve an endpoint at a path; an endpoint may have several paths."""
         self._endpoints[path] = endpoint
@@ -89,7 +85,7 @@ class Listener:
         if facts.place:
             self._note_rejection(misdirected(facts.place))
             refuse(exchange, facts.place)
-        if facts.place or facts.is_page or admit_page(exchange):
+        if facts.place or facts.is_page or (facts.has_origin and admit_page(exchange)):
             return
         who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):
@@ -99,18 +95,24 @@ class Listener:
         if exchange.method == b"POST":
             if facts.post:
                 refuse(exchange, facts.post)
-            elif self.is_draining or self._is_full:
+            elif self.is_draining or self._is_full():
                 refuse(exchange, 503, RETRY_AFTER)
+
+    def _is_full(self) -> bool:
+        active = 0
+        for endpoint in self._served:
+            active += endpoint.active
+        return active >= self._max_concurrent
 
     def completed(self, exchange: Exchange) -> None:
         """Handle a request that has arrived completely."""
-        facts = facts_of(exchange)
+        facts: HeadFacts = exchange.head.memo
         if facts.is_page:
             self._page(exchange, facts.path)
         elif exchange.facts is None:
-            spawn(self._identify_late(exchange))
+            spawn(self._identify_late(exchange, facts.path))
         else:
-            self._identified(exchange)
+            self._identified(exchange, facts.path)
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """Record and refuse a request that cannot be parsed."""
@@ -119,28 +121,25 @@ class Listener:
         self._served[0].note_refusal(UNREAD_HTTP, "invalid_request", size, now())
         refuse(exchange, status)
 
-    async def _identify_late(self, exchange: Exchange) -> None:
+    async def _identify_late(self, exchange: Exchange, path: bytes) -> None:
         """Fetch the issuer's keys and check again: the token's key is unknown and may be new."""
         if self._keys is not None:
             await self._keys.fetch()
         who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Identity):
             exchange.facts = who
-            self._identified(exchange)
+            self._identified(exchange, path)
         else:
             self._reject(exchange, who or Rejection(401, "jwt", "token signed by an unknown key"))
 
-    def _identified(self, exchange: Exchange) -> None:
-        who, endpoint = exchange.facts, self._endpoint(facts_of(exchange).path)
+    def _identified(self, exchange: Exchange, path: bytes) -> None:
+        who, endpoint = exchange.facts, self._endpoints.get(path) or self.find_endpoint(path)
         if not isinstance(who, Identity):
             refuse(exchange, 403)
         elif endpoint is not None:
             endpoint.receive(exchange, who)
         else:
             refuse(exchange, 404)
-
-    def _endpoint(self, path: bytes) -> Endpoint | None:
-        return self._endpoints.get(path) or self.find_endpoint(path)
 
     # Responses of the gate itself.
 
