@@ -162,6 +162,7 @@ class Endpoint:
         self._sessions = sessions
         self._on_batch = on_batch
         self._authority, self._outbox = backend.authority, backend.outbox
+        self.send, self.send_part = backend.send, backend.send_part
         self.active = 0
         """Number of POSTs that are not answered yet."""
         self._entries: dict[Peer, HttpSession] = {}
@@ -412,17 +413,9 @@ class Endpoint:
 
     # Called by posts and batches.
 
-    def send(self, post: Post, frame: ToServer) -> None:
-        """Send a frame to the server."""
-        self._backend.send(post, frame)
-
     def prevented(self) -> None:
         """Count an approved call that is not made because its caller has disconnected."""
         self._authority.held.prevented += 1
-
-    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
-        """Send one message of a batch to the server."""
-        return self._backend.send_part(batch, frame)
 
     def closed(self, peer: Peer, *, is_spare: bool = True) -> None:
         """Release the peer of a post or batch that was answered or abandoned."""
