@@ -20,6 +20,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskMade
 from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import CALLER_GONE
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import RecordError
@@ -52,7 +53,6 @@ class LocalAuthority:
         """Judge with ``governor``; ``is_authenticated`` says that principals are verified."""
         self.governor = governor
         self.held = HeldCalls(governor)
-        self.note = governor.note
         self._is_authenticated = is_authenticated
         # Weak references: a session that has ended must not be kept alive by its tasks.
         self._drivers: WeakValueDictionary[str, SessionDriver] = WeakValueDictionary()
@@ -191,6 +191,10 @@ class LocalAuthority:
                 driver.outbox.schedule()
 
     # The record.
+
+    def note(self, record: Record) -> None:
+        """Queue an event for the record."""
+        self.governor.note(record)
 
     def flush(self) -> bool:
         """Write the record; return False if it cannot be written and calls must be refused."""
