@@ -91,7 +91,7 @@ class ServerRelay:
         params = call.params
         try:
             for _ in range(MAX_ROUNDS):
-                reply = await self._ask(session, call, upstream, params)
+                reply = await _ask(inflight, call, upstream, params)
                 wanted = input_requests(reply.body.get("result"))
                 # A modern client handles input_required itself, so its result is passed on.
                 if wanted is None or call.modern:
@@ -104,24 +104,6 @@ class ServerRelay:
             self.inflight.remove(inflight)
         raise PeerError("upstream_timeout", "the server asked too often")
 
-    async def _ask(
-        self,
-        session: ServerSession,
-        call: Carried,
-        upstream: ServerConnection,
-        params: dict[str, Any],
-    ) -> Message:
-        inflight = _inflight(session, call)
-        return await upstream.ask(
-            call.method,
-            params,
-            capabilities=inflight.declared,
-            log_level=inflight.log_level if call.modern else session.client.log_level,
-            on_progress=(lambda told: session.progress(call, told))
-            if call.token is not None
-            else None,
-        )
-
     async def _with_parking(
         self, session: ServerSession, call: Carried, upstream: ServerConnection
     ) -> Message:
@@ -132,7 +114,7 @@ class ServerRelay:
         if inflight is None:
             inflight = _inflight(session, call)
             inflight.inbox, inflight.bound = asyncio.Queue(), bound
-            inflight.reply = asyncio.ensure_future(self._ask(session, call, upstream, params))
+            inflight.reply = asyncio.ensure_future(_ask(inflight, call, upstream, params))
             inflight.reply.add_done_callback(lambda _: self._forget(inflight))
             self.inflight.append(inflight)
         else:
@@ -177,6 +159,19 @@ class ServerRelay:
         if inflight.reply is not None and not inflight.reply.cancelled():
             # Retrieved so that asyncio does not log it as never retrieved.
             inflight.reply.exception()
+
+
+async def _ask(
+    inflight: Inflight, call: Carried, upstream: ServerConnection, params: dict[str, Any]
+) -> Message:
+    session = inflight.session
+    return await upstream.ask(
+        call.method,
+        params,
+        capabilities=inflight.declared,
+        log_level=inflight.log_level if call.modern else session.client.log_level,
+        on_progress=(lambda told: session.progress(call, told)) if call.token is not None else None,
+    )
 
 
 def _inflight(session: ServerSession, call: Carried) -> Inflight:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.http_front import HttpFront
@@ -46,7 +47,7 @@ class SingleServers:
         """Return the endpoint of a path; None if it names no enabled server of the namespace."""
         matched = SERVER_PATH.fullmatch(path)
         ident = matched[1].decode("ascii", "replace") if matched is not None else ""
-        supervisor = self._offered().get(ident)
+        supervisor = self._offered(ident)
         if supervisor is None:
             return None
         made = self._made.get(ident)
@@ -57,9 +58,8 @@ class SingleServers:
 
     def update(self) -> None:
         """Apply a new config: close the endpoints of servers that were removed or changed."""
-        offered = self._offered()
         for ident, made in list(self._made.items()):
-            if offered.get(ident) is made.supervisor:
+            if self._offered(ident) is made.supervisor:
                 made.backend.adopt(self._setup(made.supervisor.settings))
             else:
                 self._end(ident)
@@ -70,8 +70,13 @@ class SingleServers:
         await asyncio.gather(*(one.backend.detached.finish(seconds) for one in made))
         await asyncio.gather(*(one.upstream.close() for one in made))
 
-    def _offered(self) -> dict[str, Supervisor]:
-        return {one.id: one for one in self._hub.supervisors if one.settings.enabled}
+    def _offered(self, ident: str) -> Supervisor | None:
+        """Return a server if it is in the namespace and enabled."""
+        selection = self._hub.selection
+        if isinstance(selection, NoSelection) or ident not in selection.servers:
+            return None
+        supervisor = self._hub.servers.get(ident)
+        return supervisor if supervisor is not None and supervisor.settings.enabled else None
 
     def _end(self, ident: str) -> None:
         made = self._made.pop(ident, None)

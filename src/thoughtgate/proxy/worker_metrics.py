@@ -11,15 +11,15 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Final
-
-from prometheus_client.core import Metric as Family
+from typing import TYPE_CHECKING, Final
 
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.state_directory import ensure_directory
 from thoughtgate.stores.process_owner import is_alive, own_name
-from thoughtgate.telemetry.merging import decode_metrics, encode_metrics, render_merged
 from thoughtgate.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
 
 DIRECTORY: Final = "workers"
 
@@ -64,7 +64,9 @@ class SharedNumbers:
 
     def render(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""
-        families = list(self._own.collect())
+        from thoughtgate.telemetry.merging import render_merged  # see ``telemetry.metrics``
+
+        families = list(self._own.families())
         self._tell(families)
         return render_merged(families, self._others())
 
@@ -77,16 +79,18 @@ class SharedNumbers:
         finally:
             await finish(task)
             refresh()
-            self._tell(list(self._own.collect()))
+            self._tell(list(self._own.families()))
 
     async def _keep_telling(self, refresh: Callable[[], None]) -> None:
         while True:
             refresh()
-            self._tell(list(self._own.collect()))
+            self._tell(list(self._own.families()))
             await asyncio.sleep(TELL_S)
 
-    def _tell(self, families: list[Family]) -> None:
+    def _tell(self, families: "list[Family]") -> None:
         """Write the metrics if they changed; a worker that cannot write them still serves."""
+        from thoughtgate.telemetry.merging import encode_metrics
+
         told = encode_metrics(families)
         if told == self._told:
             return
@@ -98,7 +102,9 @@ class SharedNumbers:
             temporary.replace(self._path)
             self._told = told
 
-    def _others(self) -> Iterator[list[Family]]:
+    def _others(self) -> "Iterator[list[Family]]":
+        from thoughtgate.telemetry.merging import decode_metrics
+
         for path in sorted(self._path.parent.glob("*.json")):
             if path != self._path:
                 with contextlib.suppress(OSError, ValueError):

@@ -133,7 +133,7 @@ class HttpCarrier:
         """Handle a message of the server."""
         if self._closed:
             return
-        if _is_answer(message, answer.key) and self._is_open(answer):
+        if _is_answer(message, answer.key) and self.is_open(answer):
             del self._open[answer.key]
             if answer.method == "initialize":
                 self._learn_version(message.body.get("result"))
@@ -141,7 +141,7 @@ class HttpCarrier:
 
     def missing(self, answer: "_Answer") -> None:
         """Handle a 404: for a request in a session it means that the session has ended."""
-        if self._session and self._is_open(answer):
+        if self._session and self.is_open(answer):
             self._session = b""
             self._receiver.lost(PeerGone("the server ended the session"))
 
@@ -154,7 +154,7 @@ class HttpCarrier:
                 self._stream = None
             else:
                 self._open_later(answer)
-        elif answer.key is not None and self._is_open(answer):
+        elif answer.key is not None and self.is_open(answer):
             if self._has_handshake and answer.is_resumable:
                 self._open_later(answer)
             else:
@@ -163,7 +163,8 @@ class HttpCarrier:
         elif answer.method == "notifications/initialized":
             self._listen()
 
-    def _is_open(self, answer: "_Answer") -> bool:
+    def is_open(self, answer: "_Answer") -> bool:
+        """Whether a request still waits for its response."""
         return self._open.get(answer.key) is answer
 
     def _learn_version(self, result: Any) -> None:
@@ -291,6 +292,8 @@ class _Answer(HttpAnswer):
             message = read_quickly(line)
             if self._status in _OK or _is_answer(message, self.key):
                 self._carrier.took(self, line, message)
+            if not self._carrier.is_open(self):
+                return
         reason = f"the server did not answer the request (HTTP status {self._status})"
         self._break_off(PeerError(_FAILED, reason))
 
