@@ -253,17 +253,11 @@ class Hub:
 
     # Callbacks of the supervisors; see ``supervisor.Owner``.
 
-    def server_asked(self, supervisor: Supervisor, message: Message) -> None:
-        """Handle a server's request to a client."""
+    def server_sent(self, supervisor: Supervisor, message: Message) -> None:
+        """Deliver a server's request or notification to the clients it concerns."""
         relay = self.servers.way_of(supervisor)
         if relay is not None:
-            self.notices.asked(relay, message)
-
-    def server_said(self, supervisor: Supervisor, message: Message) -> None:
-        """Handle a server's notification."""
-        relay = self.servers.way_of(supervisor)
-        if relay is not None:
-            self.notices.said(relay, message)
+            self.notices.deliver(relay, message)
 
     def server_refused(self, supervisor: Supervisor, fault: Fault, size: int) -> None:
         """Record a server frame that was dropped."""

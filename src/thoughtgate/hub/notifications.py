@@ -15,7 +15,7 @@ from thoughtgate.hub.client import Client
 from thoughtgate.hub.parked_calls import Inflight
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.server_session import ServerSession
-from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.message import REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import META
@@ -178,9 +178,11 @@ class HubNotices:
         session = self._session(alone[0], relay.supervisor.id)
         return Inflight(alone[0], session, None, declared=alone[0].capabilities)
 
-    def said(self, relay: ServerRelay, message: Message) -> None:
-        """Handle a notification that is not about a list or the progress of a request."""
-        if message.method == UPDATED:
+    def deliver(self, relay: ServerRelay, message: Message) -> None:
+        """Deliver a message that is not about a list or the progress of a request."""
+        if message.shape == REQUEST:
+            self.asked(relay, message)
+        elif message.method == UPDATED:
             self.resource_changed(relay, message)
         elif message.method == LOGGED:
             self.logged(relay, message)

@@ -352,7 +352,7 @@ class HubRequests:
             for supervisor in self._hub.supervisors_for(client):
                 upstream = supervisor.upstream
                 if upstream is not None and upstream.is_open and not upstream.modern:
-                    upstream.notify(method)
+                    upstream.say({"jsonrpc": "2.0", "method": method})
         if isinstance(sink, Post | StdioAgent):
             client.outbox.later(sink.passed, 202, b"", b"")
         return 1

@@ -18,7 +18,7 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.client import Carrier, ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
-from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.message import NOTIFICATION, Fault, Message
 from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.revisions import with_traceparent
 
@@ -42,11 +42,8 @@ class Owner(Protocol):
     def note(self, record: Record) -> None:
         """Put an event on the record."""
 
-    def server_asked(self, supervisor: "Supervisor", message: Message) -> None:
-        """Handle a request of the server to a client."""
-
-    def server_said(self, supervisor: "Supervisor", message: Message) -> None:
-        """Handle a notification of the server."""
+    def server_sent(self, supervisor: "Supervisor", message: Message) -> None:
+        """Handle a request or a notification of the server."""
 
     def server_refused(self, supervisor: "Supervisor", fault: Fault, size: int) -> None:
         """Handle a server frame that was dropped."""
@@ -58,7 +55,7 @@ class Owner(Protocol):
         """Handle a change of one of the server's lists."""
 
 
-class Supervisor(ServerRunner[ServerConnection]):
+class Supervisor(ServerRunner):
     """Runs one server of the hub and caches its lists."""
 
     log: ServerLog
@@ -296,28 +293,24 @@ class Supervisor(ServerRunner[ServerConnection]):
 
     # Callbacks of the connection; see ``client.Audience``.
 
-    def server_said(self, message: Message) -> None:
-        """Handle a notification of the server."""
+    def server_sent(self, message: Message) -> None:
+        """Handle a change of a list here, and pass any other message on."""
         method = message.method
-        if method.endswith("/list_changed"):
+        if message.shape == NOTIFICATION and method.endswith("/list_changed"):
             capability = method.removeprefix("notifications/").removesuffix("/list_changed")
             if capability in LISTED_BY.values():
                 self.mark_stale(capability)
             return
-        self._owner.server_said(self, message)
-
-    def server_asked(self, message: Message) -> None:
-        """Handle a request of the server."""
-        self._owner.server_asked(self, message)
+        self._owner.server_sent(self, message)
 
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the loss of the connection."""
         self.lost(gone)
 
-    def server_refused(self, fault: Fault, size: int) -> None:
+    def server_refused(self, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped, unless there are too many."""
         if self.check_noise():
-            self._owner.server_refused(self, fault, size)
+            self._owner.server_refused(self, fault, len(line))
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:
