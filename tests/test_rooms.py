@@ -173,7 +173,6 @@ RINGS_FOR_TYPING: Final = [
             "thoughtgate.gate.session_driver",
         }
     ),
-    frozenset({"thoughtgate.hub.client", "thoughtgate.hub.server_session"}),
 ]
 """Modules that name each other's types. Nothing else may, and none do so when the program runs."""
 

@@ -32,9 +32,10 @@ from thoughtgate.gate.session_driver import Sink
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
+from thoughtgate.hub.manager_tools import ENTRIES
+from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
-from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
@@ -253,7 +254,7 @@ class HubRequests:
         cursor = request.params.get("cursor")
         supervisors = hub.supervisors_for(client)
         await hub.lists.collect(method, supervisors)
-        own = hub.own_tools if method == "tools/list" else None
+        own = ENTRIES if method == "tools/list" and hub.settings.manager_tools else ()
         entries = hub.lists.show(client, method, supervisors, hub.settings.separator, own)
         page = None
         if cursor is None or type(cursor) is str:
@@ -298,7 +299,7 @@ class HubRequests:
         client.work[ident].add_done_callback(lambda _: client.learning.discard(ident))
 
     async def _learn_first(
-        self, request: Request, shown: str, target: Target, supervisor: Supervisor
+        self, request: Request, shown: str, target: Target, supervisor: ServerRelay
     ) -> None:
         await self._hub.routes.learn(target, supervisor)
         self._carry(request, shown, target)

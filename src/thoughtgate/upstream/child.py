@@ -72,7 +72,7 @@ class ChildUpstream:
         """Whether the server runs, or can be started when a session needs it."""
         if not self._is_shared:
             return True
-        return any(mux.is_up for mux in [*self._muxes.values(), self._spare] if mux is not None)
+        return any(mux.is_up for mux in self._all_muxes())
 
     async def start(self) -> None:
         """Start the shared process, or check that a process could be started.
@@ -95,8 +95,11 @@ class ChildUpstream:
             _, late = await asyncio.wait(self._tasks, timeout=CLOSE_S)
             for task in late:
                 task.cancel()
-        muxes = [*self._muxes.values()] + ([self._spare] if self._spare is not None else [])
-        await asyncio.gather(*(mux.dispose() for mux in muxes), return_exceptions=True)
+        disposed = (mux.dispose() for mux in self._all_muxes())
+        await asyncio.gather(*disposed, return_exceptions=True)
+
+    def _all_muxes(self) -> list[Multiplexer]:
+        return [mux for mux in (*self._muxes.values(), self._spare) if mux is not None]
 
     # Sending.
 
@@ -177,6 +180,7 @@ class ChildUpstream:
         )
 
     def _refused(self, line: bytes, check: str) -> None:
+        # Looked up per frame, because the endpoint sets its callback later.
         self.on_refused(line, check)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -399,8 +399,7 @@ class ServerConnection:
 
     def _notified(self, message: Message) -> None:
         """Pass a notification that names a request to its caller, any other to the audience."""
-        params = message.body.get("params")
-        params = params if type(params) is dict else {}
+        params = message.body.get("params") or {}
         meta = params.get(META)
         if message.method == PROGRESS:
             ident = params.get("progressToken")

@@ -252,9 +252,6 @@ class _Answer(HttpAnswer):
         if self.method == "initialize" and self._facts.session and head.status in _OK:
             self._carrier.named_session(self._facts.session)
 
-    def _start_stream(self) -> None:
-        """Do nothing: only the events matter."""
-
     def _take_event(self, event: Event) -> None:
         self._attempts = 0
         if event.id is not None:

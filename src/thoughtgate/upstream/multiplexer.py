@@ -103,8 +103,7 @@ class Multiplexer(ServerRunner):
         """Send a caller's request."""
         if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
-                params = message.body.get("params")
-                version = params.get("protocolVersion") if type(params) is dict else None
+                version = (message.body.get("params") or {}).get("protocolVersion")
                 self._greet(version if type(version) is str else LATEST_LEGACY)
                 self._when_welcome(lambda: self._tell_welcome(line))
                 return
@@ -132,8 +131,8 @@ class Multiplexer(ServerRunner):
     def forget(self, line: "ChildLine") -> None:
         """Forget a request that is over, or whose caller no longer waits."""
         self._lines.pop((line.driver, line.key), None)
-        if self._connection is not None:
-            self._connection.forget(line.number)
+        if self.upstream is not None:
+            self.upstream.forget(line.number)
 
     def listen(self, listener: Listener) -> Listener | None:
         """Deliver unsolicited messages to this listener; return the agent's previous listener."""
@@ -151,7 +150,7 @@ class Multiplexer(ServerRunner):
         self._watched.pop(driver, None)
 
     def _send(self, line: "ChildLine", message: Message) -> None:
-        connection = self._connection
+        connection = self.upstream
         if line.is_over or line.key is None:
             return
         if connection is None:
@@ -159,8 +158,8 @@ class Multiplexer(ServerRunner):
             return
         line.number = connection.new_id()
         body = {**message.body, "id": line.number}
-        params: Any = body.get("params")
-        meta = params.get(META) if type(params) is dict else None
+        params = body.get("params") or {}
+        meta = params.get(META)
         if type(meta) is dict and type(meta.get("progressToken")) in {str, int}:
             line.token = meta["progressToken"]
             body["params"] = {**params, META: {**meta, "progressToken": line.number}}
@@ -172,8 +171,8 @@ class Multiplexer(ServerRunner):
         except PeerGone:
             line.failed(PeerError("server_not_running", ""))
 
-    def _watch(self, driver: SessionDriver, method: str, params: Any) -> None:
-        uri = params.get("uri") if type(params) is dict else None
+    def _watch(self, driver: SessionDriver, method: str, params: dict[str, Any]) -> None:
+        uri = params.get("uri")
         if type(uri) is not str or len(uri) > MAX_URI:
             return
         watched = self._watched.setdefault(driver, set())
@@ -183,13 +182,13 @@ class Multiplexer(ServerRunner):
             watched.add(uri)
 
     def _say(self, body: dict[str, Any]) -> None:
-        if self._connection is not None:
-            self._connection.say(body)
+        if self.upstream is not None:
+            self.upstream.say(body)
 
     # The handshake of a shared server.
 
     def _greet(self, version: str) -> None:
-        connection = self._connection
+        connection = self.upstream
         if connection is not None and self._greeting is None and self._welcome is None:
             self._greeting = spawn(self._shake_hands(connection, version))
 
@@ -201,7 +200,7 @@ class Multiplexer(ServerRunner):
             # declares no client capabilities.
             result = await connection.initialize(version)
         # The process may have ended since it answered.
-        self._welcome = result if connection is self._connection else None
+        self._welcome = result if connection is self.upstream else None
         self._greeting = None
         waiting, self._waiting = self._waiting, []
         for action in waiting:
@@ -228,8 +227,7 @@ class Multiplexer(ServerRunner):
         if message.shape == REQUEST:
             self._asked(message)
             return
-        params = message.body.get("params")
-        params = params if type(params) is dict else {}
+        params = message.body.get("params") or {}
         meta = params.get(META)
         # A subscription that nobody has any more concerns nobody.
         if type(meta) is not dict or meta.get(SUBSCRIPTION_KEY) is None:
@@ -245,7 +243,7 @@ class Multiplexer(ServerRunner):
             self._on_refused(line, fault.check)
 
     def _asked(self, message: Message) -> None:
-        connection, target = self._connection, None if self._is_shared else self._hearer()
+        connection, target = self.upstream, None if self._is_shared else self._hearer()
         if target is not None:
             target.driver.feed(ServerSent(message.raw, now()), target)
         elif connection is None:

@@ -58,7 +58,8 @@ class ServerRunner:
         self.log = log
         self.standing = Supervision(state=DISABLED) if not settings.enabled else Supervision()
         self._note = note
-        self._connection: ServerConnection | None = None
+        self.upstream: ServerConnection | None = None
+        """The connection, if there is one."""
         self._start: asyncio.Task[ServerConnection] | None = None
         self._restart: asyncio.Task[None] | None = None
         self._stopping = asyncio.Lock()
@@ -78,7 +79,7 @@ class ServerRunner:
         return self._open_connection() is not None
 
     def _open_connection(self) -> ServerConnection | None:
-        connection = self._connection
+        connection = self.upstream
         if connection is None or self.standing.state != RUNNING or not connection.is_open:
             return None
         return connection
@@ -158,7 +159,7 @@ class ServerRunner:
         return True
 
     async def _come_up(self) -> ServerConnection:
-        connection = self._connection = self._connect()
+        connection = self.upstream = self._connect()
         exit_code = None
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
@@ -175,7 +176,7 @@ class ServerRunner:
                 return connection
             self.lost(self._lost_early)
             raise PeerError("server_start_failed", str(self._lost_early))
-        self._connection = None
+        self.upstream = None
         self._break(reason, exit_code)
         raise PeerError("server_start_failed", reason)
 
@@ -193,7 +194,7 @@ class ServerRunner:
             await finish(self._restart, self._start)
             if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
                 return
-            connection, self._connection = self._connection, None
+            connection, self.upstream = self.upstream, None
             if connection is not None:
                 await connection.close()
             self._move(ENDED, exit_code=connection.exit_code if connection is not None else None)
@@ -210,12 +211,12 @@ class ServerRunner:
 
     def lost(self, gone: PeerGone) -> None:
         """Handle a server that ended by itself or became unusable."""
-        connection = self._connection
+        connection = self.upstream
         if self.standing.state == STARTING:
             self._lost_early = gone
         if self.standing.state != RUNNING or connection is None:
             return
-        self._connection = None
+        self.upstream = None
         spawn(connection.close())
         self._break(str(gone), connection.exit_code)
         self._went_down(gone)
@@ -257,7 +258,7 @@ class ServerRunner:
         facts = {"server": self.id, "reason": moved.reason or None}
         _log.info("server %s", moved.state, extra=facts)
         if event == CAME_UP:
-            pid = self._connection.pid if self._connection is not None else 0
+            pid = self.upstream.pid if self.upstream is not None else 0
             self._note(server_started(now(), self.id, "0", pid))
         elif event in {BROKE, ENDED}:
             why, was_up = moved.reason or STOPPED_BY_GATE, before.state != STARTING

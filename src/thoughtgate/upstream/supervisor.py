@@ -37,21 +37,24 @@ LISTED_BY: Final[dict[str, str]] = {
 
 
 class Owner(Protocol):
-    """The part of the hub that a supervisor needs."""
+    """The part of the hub that a supervisor needs.
+
+    It is typed with ``Any`` because it gets back the subclass that it made.
+    """
 
     def note(self, record: Record) -> None:
         """Put an event on the record."""
 
-    def server_sent(self, supervisor: "Supervisor", message: Message) -> None:
+    def server_sent(self, server: Any, message: Message) -> None:
         """Handle a request or a notification of the server."""
 
-    def server_refused(self, supervisor: "Supervisor", fault: Fault, size: int) -> None:
+    def server_refused(self, server: Any, fault: Fault, size: int) -> None:
         """Handle a server frame that was dropped."""
 
-    def server_changed(self, supervisor: "Supervisor", event: str) -> None:
+    def server_changed(self, server: Any, event: str) -> None:
         """Handle a change of the server's state."""
 
-    def lists_changed(self, supervisor: "Supervisor", capability: str) -> None:
+    def lists_changed(self, server: Any, capability: str) -> None:
         """Handle a change of one of the server's lists."""
 
 
@@ -80,11 +83,6 @@ class Supervisor(ServerRunner):
         self._offers: dict[str, Offer] = {}
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
-
-    @property
-    def upstream(self) -> ServerConnection | None:
-        """The connection, if there is one."""
-        return self._connection
 
     def known(self, method: str) -> Offer | None:
         """Return the last known version of a list; None if it was never fetched."""
