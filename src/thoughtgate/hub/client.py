@@ -84,7 +84,6 @@ class Client:
     """The caller of every request if all share one connection: the agent on stdio."""
     callers: dict[RequestId, Caller] = field(default_factory=dict)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    info: dict[str, Any] = field(default_factory=dict)
     log_level: str = ""
     introduced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its capabilities are known."""
@@ -221,10 +220,9 @@ class Client:
         if sink is not None:
             sink.take(ToAgent(data, about, NOTICE))
 
-    def introduce(self, capabilities: Any, info: Any) -> None:
-        """Store the capabilities and the description that the client declared."""
+    def introduce(self, capabilities: Any) -> None:
+        """Store the capabilities that the client declared."""
         self.capabilities = capabilities if type(capabilities) is dict else {}
-        self.info = info if type(info) is dict else self.info
         self.introduced.set()
 
 

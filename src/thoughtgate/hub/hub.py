@@ -50,8 +50,6 @@ from thoughtgate.wire.replies import render
 ANNOUNCE_S: Final = 0.05
 """Changes within this time are announced together."""
 
-DRAIN_STEP_S: Final = 0.02
-
 EAGER_WAIT_S: Final = 1.0
 """How long the start of eager servers waits for the client to declare its capabilities."""
 
@@ -447,18 +445,6 @@ class Hub:
         eager = [one for one in self.supervisors if one.settings.eager and one.settings.enabled]
         chosen = isinstance(self.selection, Selection)
         return chosen and all(one.standing.state == RUNNING for one in eager)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no client has an open request."""
-        return not any(client.routes or client.work for client in self.clients.values())
-
-    async def drain(self, seconds: float) -> None:
-        """Give open requests time to finish."""
-        for _ in range(round(seconds / DRAIN_STEP_S)):
-            if self.is_idle:
-                return
-            await asyncio.sleep(DRAIN_STEP_S)
 
     async def close(self) -> None:
         """Disconnect every client and stop every server."""
