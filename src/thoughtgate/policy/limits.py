@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import DENY, MAX_KEPT, Call, Verdict
+from thoughtgate.policy.call import DENY, MAX_KEPT, SERVER_KINDS, Call, Verdict
 from thoughtgate.policy.selectors import Selector
 
 RUN: Final = "run"
@@ -149,7 +149,7 @@ class LimitState:
         key = (call.server, call.kind, call.name)
         known = self._covering.get(key)
         if known is None:
-            known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
+            known = tuple(limit for limit in self.limits if _counts(limit, call))
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
             # Callers choose names: long ones would let them fill the memory.
@@ -251,6 +251,16 @@ def _count_failure(circuit: _Circuit, breaker: Breaker, now: float) -> None:
     if len(circuit.failures) >= breaker.failures:
         circuit.failures = []
         circuit.open_until = now + breaker.cooldown_s
+
+
+def _counts(limit: Limit, call: Call) -> bool:
+    """Tell whether a limit counts a call; a server's requests only if the limit names their kind.
+
+    Otherwise a server could use up the agent's budget.
+    """
+    if call.kind in SERVER_KINDS and call.kind not in limit.selector.kinds:
+        return False
+    return limit.selector.covers(call.server, call.kind, call.name)
 
 
 def _key(limit: Limit, call: Call, usual: str) -> str:

@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, PRODUCTION, Call, Verdict
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    FORWARD,
+    POLICY,
+    PRODUCTION,
+    SERVER_KINDS,
+    Call,
+    Verdict,
+)
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
@@ -30,6 +39,8 @@ class Policy:
     """``production`` enforces, ``development`` only reports."""
     default: str = DENY
     """The action for a call that no rule matches."""
+    server_requests: str = FORWARD
+    """The action for a server's request to the agent that no rule matches."""
     visibility: Visibility = field(default_factory=Visibility)
     """The data of the first gate."""
     rules: RuleSet = field(default_factory=RuleSet)
@@ -46,6 +57,14 @@ class Policy:
     """Whether no config file was found and the built-in starter policy applies."""
     layers: tuple["Layer", ...] = ()
     """Further policies that are asked about every call; the strictest verdict counts."""
+
+    def looks_at_annotations(self) -> bool:
+        """Tell whether a verdict can depend on the annotations of a tool."""
+        return (
+            any(rule.annotations for rule in self.rules.rules)
+            or (self.cedar is not None and self.cedar.looks_at("annotations"))
+            or any(layer.policy.looks_at_annotations() for layer in self.layers)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +89,7 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
-    if policy.visibility.allows(call.server, call.name):
+    if call.kind in SERVER_KINDS or policy.visibility.allows(call.server, call.name):
         return None
     return Verdict(DENY, "visibility", "not_exposed", f"{call.kind} is not exposed")
 
@@ -80,8 +99,9 @@ def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     del now
     rule = policy.rules.first_match(call)
     if rule is None:
-        kind = "governance_denied" if policy.default == DENY else ""
-        verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")
+        default = policy.server_requests if call.kind in SERVER_KINDS else policy.default
+        kind = "governance_denied" if default == DENY else ""
+        verdict = Verdict(default, "default", kind, "no rule matches", "default")
         workflow = ""
     else:
         verdict, workflow = rule.verdict, rule.workflow

@@ -55,7 +55,9 @@ class Rule:
             return True
         outcomes = (
             judge_conditions(self.conditions, call.arguments),
-            judge_conditions(self.annotations, call.annotations or {}),
+            judge_conditions(self.annotations, call.annotations or {})
+            if call.is_listed or not self.annotations
+            else None,
         )
         if False in outcomes:
             return False
