@@ -164,9 +164,9 @@ class Session:
         if named:
             self._waiting[ident] = asked
             size = len(message.raw)
-            return [unchecked(
-                    JudgeCall, (ident, method, tuple(named), params, size, modern, at, "")
-                )]
+            return [
+                unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at, ""))
+            ]
         seen = self._replies.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
@@ -334,6 +334,9 @@ class Session:
         asked = self._waiting.get(event.key)
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
+        return self._agent_judged(asked, event)
+
+    def _agent_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         key, verdict, call_id, at = event
         if verdict.action == LIST:
             return self._listings.begin(key, at)
