@@ -53,8 +53,8 @@ _ENDPOINT: Final = ("tests/front/test_endpoint.py",)
 MUTATIONS: Final = (
     Mutation(
         "policy/policy.py",
-        "if policy.visibility.allows(call.server, call.kind, call.name):",
-        "if not policy.visibility.allows(call.server, call.kind, call.name):",
+        "if policy.visibility.allows(call.server, call.kind, call.name, call.spelled):",
+        "if not policy.visibility.allows(call.server, call.kind, call.name, call.spelled):",
         _POLICY,
     ),
     Mutation(
@@ -195,8 +195,8 @@ MUTATIONS: Final = (
     Mutation("core/judge.py", "self._count(calls, question.at)", "pass", _JUDGE),
     Mutation(
         "policy/evaluation.py",
-        "verdict = max(verdict, other, key=strictness)",
-        "verdict = min(verdict, other, key=strictness)",
+        "if strictness(other) > strictness(verdict):",
+        "if strictness(other) < strictness(verdict):",
         ("tests/policy/test_evaluation.py",),
     ),
     Mutation(

@@ -22,7 +22,7 @@ from thoughtgate.core.record_events import (
     Record,
 )
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
-from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.evaluation import evaluate, is_visible
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
@@ -255,8 +255,10 @@ class Judge:
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
             self._learn(server, entries)
-        allows = self.policy.visibility.allows
-        hidden = frozenset(name for name in names if not allows(server, listing.kind, name))
+        shown = self.policy.visibility
+        hidden = frozenset(
+            name for name in names if not is_visible(shown, server, listing.kind, name)
+        )
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
@@ -355,6 +357,8 @@ class Judge:
                 digest,
                 self._forwarded.get(question.session, 0),
                 question.claims,
+                "",
+                None,
             ),
         )
 

@@ -21,6 +21,7 @@ MAX_URI: Final = 4096
 
 _MANY: Final = frozenset("+#/?&;.")
 """Operators whose values may contain delimiters."""
+_SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -72,6 +73,9 @@ def matches_template(template: str, uri: str) -> bool:
         return True
     parts = _PLACEHOLDER.split(template)
     if not 1 < len(parts) <= 2 * MAX_PLACEHOLDERS + 1 or len(uri) > MAX_URI:
+        return False
+    # A server that offers ``{+any}`` must not answer for the resources of all others.
+    if not _SCHEME.match(parts[0]):
         return False
     inside = _bits(char not in "/?#" for char in uri)
     ends = 1

@@ -119,11 +119,11 @@ class HubRequests:
         modern: bool,
     ) -> int:
         method = message.method
-        named = named_by(method, params) if method != LISTEN else []
+        named = named_by(method, params)
         if isinstance(named, str):
             fault = Fault("invalid_params", named, "wrong_params", ident)
             return self._refuse_request(client, fault, message, sink)
-        if named:
+        if named and method != LISTEN:
             self._gated(client, message, ident, params, named[0], modern=modern)
             return 1
         self._see(client, message)

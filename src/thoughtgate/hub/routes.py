@@ -13,6 +13,7 @@ from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import HubLists
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.methods import COMPLETE, Named
 
@@ -77,7 +78,7 @@ class HubRoutes:
     def is_visible(self, target: Target) -> bool:
         """Return whether a target is visible to clients."""
         visibility = self._gate.governor.policy.visibility
-        return visibility.allows(target.server, target.kind, target.name)
+        return is_visible(visibility, target.server, target.kind, target.name)
 
     def _may_pass(self, target: Target) -> bool:
         """Return whether a request may reach its server; outside production, hidden targets may."""

@@ -2,6 +2,8 @@
 
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.wire.readings import KeyReadings
+
 FORWARD: Final = "forward"
 DENY: Final = "deny"
 APPROVE: Final = "approve"
@@ -45,6 +47,10 @@ class Call(NamedTuple):
     """Calls forwarded in the session so far, for Cedar policies."""
     claims: dict[str, Any] | None = None
     """Claims from the principal's authentication, for Cedar policies."""
+    spelled: str = ""
+    """The URI as the caller wrote it, if ``name`` is another reading of it."""
+    readings: KeyReadings | None = None
+    """The folded keys of the arguments, if the call is evaluated several times."""
 
 
 class Verdict(NamedTuple):
@@ -70,6 +76,14 @@ class Verdict(NamedTuple):
     """Whether secrets are masked in the result too."""
     trace: str = ""
     """For ``forward`` with tracing: the W3C trace context to send to the server."""
+
+
+_STRICTNESS: Final = {FORWARD: 0, APPROVE: 1, DENY: 2}
+
+
+def strictness(verdict: Verdict) -> int:
+    """Return a number that is higher for a stricter verdict."""
+    return _STRICTNESS[verdict.action]
 
 
 class Condition(NamedTuple):
