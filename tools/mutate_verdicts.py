@@ -156,7 +156,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/conditions.py",
-        "return None if value is _MISSING or outcome is None else not outcome",
+        "return None if value is MISSING or outcome is None else not outcome",
         "return None if outcome is None else not outcome",
         _CONDITIONS,
     ),
@@ -174,8 +174,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/conditions.py",
-        'return any(walked == folder or walked.startswith(f"{folder}/") for folder in folders)',
-        "return any(walked.startswith(folder) for folder in folders)",
+        'return path == folder or path.startswith(f"{folder}/")',
+        "return path.startswith(folder)",
         _CONDITIONS,
     ),
     Mutation("policy/limits.py", "if spent >= limit.budget", "if spent > limit.budget", _LIMITS),

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Call, strictness
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    DEVELOPMENT,
+    FORWARD,
+    PRODUCTION,
+    Call,
+    strictness,
+)
 from thoughtgate.policy.evaluation import evaluate, explain
 from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers
 from thoughtgate.policy.limits import Limit

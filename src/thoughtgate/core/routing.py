@@ -74,9 +74,6 @@ def matches_template(template: str, uri: str) -> bool:
     parts = _PLACEHOLDER.split(template)
     if not 1 < len(parts) <= 2 * MAX_PLACEHOLDERS + 1 or len(uri) > MAX_URI:
         return False
-    # A server that offers ``{+any}`` must not answer for the resources of all others.
-    if not _SCHEME.match(parts[0]):
-        return False
     inside = _bits(char not in "/?#" for char in uri)
     ends = 1
     for number, part in enumerate(parts):
@@ -109,13 +106,14 @@ def find_owner(
 
     ``listed`` maps URIs to servers, ``templates`` are (template, server) pairs, and
     ``capable`` are the servers with resources: if there is only one, it gets every URI that
-    no server lists.
+    no server lists. A template must name its scheme: a server that offers ``{+any}`` must not
+    answer for the resources of all others.
     """
     owner = listed.get(uri)
     if owner is not None:
         return owner
     for template, server in templates:
-        if matches_template(template, uri):
+        if _SCHEME.match(template) and matches_template(template, uri):
             return server
     able = list(capable)
     return able[0] if len(able) == 1 else None

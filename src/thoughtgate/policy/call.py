@@ -1,8 +1,9 @@
 """The call that the gates judge, and their verdict on it."""
 
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from thoughtgate.wire.readings import KeyReadings
+if TYPE_CHECKING:  # the service shim loads this module, but judges nothing
+    from thoughtgate.wire.readings import KeyReadings
 
 FORWARD: Final = "forward"
 DENY: Final = "deny"
@@ -49,7 +50,7 @@ class Call(NamedTuple):
     """Claims from the principal's authentication, for Cedar policies."""
     spelled: str = ""
     """The URI as the caller wrote it, if ``name`` is another reading of it."""
-    readings: KeyReadings | None = None
+    readings: "KeyReadings | None" = None
     """The folded keys of the arguments, if the call is evaluated several times."""
 
 
