@@ -166,6 +166,7 @@ def _wrap_start(machine: _Machine, times: int) -> Iterable[Figure]:
 
 def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     """Time finding, rewriting and writing a config of fifty servers, and putting it back."""
+    from thoughtgate.agents.config_paths import Search
     from thoughtgate.agents.discovery import discover
     from thoughtgate.agents.wrapped_configs import WrappedConfigs
     from thoughtgate.wrap.rewritten_entry import make_rewrite
@@ -175,7 +176,7 @@ def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     took = []
     for number in range(times):
         began = time.perf_counter()
-        plan = discover("custom", env=machine.env, cwd=top, home=top, config_path=machine.config)
+        plan = discover(Search("custom", machine.env, top, top, machine.config), ())
         configs = WrappedConfigs(plan, state=top / "state", key=f"bench{number}", started_at="")
         with configs:
             configs.write(lambda plan: make_rewrite(plan, machine.env))

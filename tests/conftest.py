@@ -37,7 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(*ids): the test proves these requirement ids")
-    config.addinivalue_line("markers", "promise(id): a promise of the threat model")
+    config.addinivalue_line(
+        "markers", "promise(*ids): the test holds these promises of the threat model"
+    )
     config.addinivalue_line("markers", "long: left to `make test-long`")
     if config.getoption(_NEW):
         settings.load_profile("new")

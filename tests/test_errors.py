@@ -1,6 +1,8 @@
 """The registry of kinds, the exceptions, and how they become exit codes."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from thoughtgate.errors import (
     KINDS,
@@ -15,6 +17,7 @@ from thoughtgate.errors import (
     UsageError,
     code_of,
     exit_code,
+    visible,
 )
 
 STANDARD = {-32700, -32600, -32601, -32602, -32603}
@@ -97,3 +100,12 @@ def test_a_peer_error_says_how_the_protocol_was_broken() -> None:
 def test_a_problem_writes_nothing_to_a_terminal_but_text() -> None:
     problem = Problem("servers.a\x1b[2J\nError: é", "no\x07\nsuch file", "c\r.yaml", 3)
     assert str(problem) == r"c\r.yaml:3: servers.a\x1b[2J\nError: é: no\x07" + "\nsuch file"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_visible_text_is_printable_and_printable_text_stays_as_it_is(text: str) -> None:
+    shown = visible(text)
+    assert shown.isprintable()
+    if text.isprintable():
+        assert shown == text

@@ -3,11 +3,12 @@
 from typing import Final
 
 from thoughtgate.core.envelope import CONTRACT, GENESIS
+from thoughtgate.record.call_rows import CALL_COLUMNS
 from thoughtgate.record.contract import ENVELOPE, EVENTS, Member
 from thoughtgate.record.evidence import ALGORITHM
-from thoughtgate.record.export import CALL_MEMBERS, CSV_CALLS, FLAT_VERSION
+from thoughtgate.record.export import CSV_CALLS, FLAT_VERSION
 from thoughtgate.record.file import LOCK_WAIT_S
-from thoughtgate.record.ocsf import BORROWED_TIME, CLASSES, FIELDS, OCSF_VERSION
+from thoughtgate.record.ocsf import BORROWED_TIME, CLASSES, OCSF_VERSION, RULE
 from thoughtgate.record.verification import NOTES
 from thoughtgate.record.writer import CHECKPOINT_EVERY, CHECKPOINT_S, KEEP, ROTATE_BYTES
 
@@ -20,6 +21,7 @@ This page is the contract of the record, version {CONTRACT}: JSON Lines in UTF-8
 New members and new event types increase the minor version; changes that could break a reader increase the major version.
 Readers must ignore members and types that they do not know.
 Times are in UTC with milliseconds and `Z`; readers should accept any precision.
+For programs, the same tables are in the package as `thoughtgate/record/contract.toml`.
 
 ## Every event
 
@@ -106,6 +108,56 @@ If the `ts` of an event cannot be read, the OCSF event gets the time of the prev
 
 """
 
+OCSF_FIELDS: Final[tuple[tuple[str, str], ...]] = (
+    ("time", "`ts`, as milliseconds since the epoch; where it cannot be read that of the line before"),
+    ("class_uid, class_name, activity_id, activity_name", "by `type`, see the table of classes"),
+    ("category_uid, category_name", "of the class: its first digit; Application Activity (6), Identity & Access Management (3), Findings (2) or Uncategorized (0)"),
+    ("type_uid", "`class_uid` times 100, and `activity_id`"),
+    ("severity_id", "1; 3 for a refusal that was enforced and for `agent_auth_rejected`; 4 for `frame_refused`, `record_gap` and `record_repaired`"),
+    ("status_id", "1 for `OK`, `SUCCEEDED`, `approved` and `agent_connected`; 2 for the contract's other words of `status` and for `agent_auth_rejected`; else 0"),
+    ("status", "`status`, `run.status` or `approval.outcome`"),
+    ("status_detail", "`error.kind`, else `agent.reason`"),
+    ("count", "`agent.repeated`, `frame.repeated`"),
+    ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 0 and 99; what was not enforced 1 and 1"),
+    ("disposition", "`decision.action` that was enforced"),
+    ("duration", "`latency_ms`, `run.summary.duration_ms`"),
+    ("metadata.version", OCSF_VERSION),
+    ("metadata.product.name, .vendor_name, .version", "ThoughtGate, twice, and the version that exports"),
+    ("metadata.uid", "`chain`"),
+    ("metadata.correlation_uid", "`call.call_id`, else `run_id`"),
+    ("metadata.sequence", "`seq`"),
+    ("metadata.original_time", "`ts`"),
+    ("metadata.log_name", "`run_id`"),
+    ("metadata.event_code, .log_version", "`type`, `v`"),
+    ("metadata.labels", f"`{BORROWED_TIME}` when `time` is that of the line before"),
+    ("metadata.profiles", "`security_control` when there is a `decision`"),
+    ("actor.user.name", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`; of `approval_decided` who decided: `approval.decided_by`, else `unknown`"),
+    ("user.name (3002)", "`agent.identity`, else `principal`, else `unknown`"),
+    ("user.name (3003)", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`"),
+    ("privileges (3003)", "`call.tool_name`, else `unknown`"),
+    ("session.uid (3003)", "`session_id`, else 0"),
+    ("service.name (3002)", "ThoughtGate"),
+    ("actor.session.uid", "`session_id`, else 0"),
+    ("actor.app_name", "`agent_id`, else `unknown`"),
+    ("src_endpoint.name, .uid", "`client`, else `unknown`; `source.host_id`"),
+    ("dst_endpoint.svc_name", "`server_name`"),
+    ("api.operation (6003)", "`call.method` of the call's start, `list.method` or `message.method`, else `tools/call`"),
+    ("api.service.name, api.request.uid (6003)", "`server_name`, `call.call_id`"),
+    ("api.response.code, .error, .message (6003)", "`error.code`, `error.kind`, `error.message`"),
+    ("resources[].name, .type (6003)", "`call.tool_name`; `call.kind` of the call's start, else `tool`"),
+    ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
+    ("finding_info.title (2004)", "`frame refused: ` and `frame.check`"),
+    ("finding_info.analytic.name, .type_id (2004)", f"`frame.check`; {RULE}, a rule"),
+    ("finding_info.uid, .types (2004)", "`frame.correlation_id`, else `chain`; `frame.kind`"),
+    ("app.name, .vendor_name (6002)", "of a server's start or exit `server_name` and `unknown`; of a run's ThoughtGate"),
+    ("app.version (6002)", "of a run's start or end: the version that exports"),
+    ("unmapped", "every member of the event whose value stands nowhere above, under its own name"),
+)  # fmt: skip
+"""Each OCSF field and its source; a number restricts the row to that class.
+
+A path that begins with a dot is relative to the parent of the row's first path.
+"""
+
 
 def render() -> str:
     """Return the page."""
@@ -132,7 +184,10 @@ def _calls() -> str:
         "| member | type | comes from |",
         "|---|---|---|",
     ]
-    lines += [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning in CALL_MEMBERS]
+    lines += [
+        f"| `{one.name}` | {one.type} | {one.meaning or f'`{one.source}`'} |"
+        for one in CALL_COLUMNS
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -148,5 +203,5 @@ def _classes() -> str:
 
 def _fields() -> str:
     lines = ["| OCSF field | comes from |", "|---|---|"]
-    lines += [f"| `{field}` | {source} |" for field, source in FIELDS]
+    lines += [f"| `{field}` | {source} |" for field, source in OCSF_FIELDS]
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.agent_files import OURS, Scene, head, server
 
+from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import MAX_FILE, Plan, discover
 from thoughtgate.errors import ConfigError
 
@@ -330,9 +331,8 @@ def test_the_same_search_finds_what_has_changed(scene: Scene) -> None:
 
 def test_discover_takes_its_world_as_arguments(scene: Scene) -> None:
     scene.write(scene.desktop, {"mcpServers": {"a": server("/own", "shim")}})
-    plan = discover(
-        "claude-desktop", env={}, cwd=scene.project, home=scene.home, own=["/own", OURS]
-    )
+    search = Search("claude-desktop", env={}, cwd=scene.project, home=scene.home)
+    plan = discover(search, ("/own", OURS))
     assert _statuses(plan) == {"user:a": "managed"}
 
 

@@ -107,8 +107,9 @@ def test_a_key_that_stands_twice_has_no_place() -> None:
 
 def test_a_path_that_leads_nowhere_finds_nothing() -> None:
     tree = jsonc.parse('{"a": [1]}')
-    assert tree.find(("b",)) is None
-    assert tree.find(("a", "0")) is None
+    for path in (("b",), ("a", "0")):
+        with pytest.raises(KeyError):
+            tree.find(path)
 
 
 def test_replacing_a_value_leaves_every_other_byte() -> None:
@@ -200,7 +201,8 @@ def test_plain_parts_beside_comments_are_found_at_every_depth() -> None:
             node = tree.find(path)
             assert node is not None
             assert tree.raw(node) == raw
-    assert tree.find(("p", "x", "y", "0")) is None
+    with pytest.raises(KeyError):
+        tree.find(("p", "x", "y", "0"))
 
 
 def test_a_duplicate_inside_a_plain_part_is_seen() -> None:

@@ -4,8 +4,6 @@ import os
 import pwd
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.support.approvals import NOW, a_no, a_yes, an_approval
 
 from thoughtgate.channels.terminal import (
@@ -13,11 +11,11 @@ from thoughtgate.channels.terminal import (
     Answer,
     identity,
     parse_answer,
+    render_countdown,
     render_grants,
     render_left,
     render_question,
     render_table,
-    safe_text,
 )
 from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember, grant_from
 
@@ -85,15 +83,6 @@ def test_nothing_from_an_agent_can_steer_the_terminal(hostile: str) -> None:
         assert all(line.isprintable() for line in text.split("\n"))
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text())
-def test_safe_text_is_printable_and_leaves_printable_text_alone(text: str) -> None:
-    shown = safe_text(text)
-    assert shown.isprintable()
-    if text.isprintable():
-        assert shown == text
-
-
 def test_a_table_has_one_line_each() -> None:
     asked = an_approval(arguments='{"a":"' + "x" * 500 + '"}')
     lines = render_table([asked, an_approval(status="used", id="zz")], NOW).splitlines()
@@ -109,6 +98,13 @@ def test_a_table_has_one_line_each() -> None:
 )
 def test_the_time_left_counts_down(after: float, left: str) -> None:
     assert render_left(an_approval(), NOW + after) == left
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, "0:00"), (65, "1:05"), (3661, "1:01:01"), (-1, "0:00")]
+)
+def test_a_countdown_shows_hours_only_when_there_are_any(seconds: float, expected: str) -> None:
+    assert render_countdown(seconds) == expected
 
 
 def test_grants_say_what_they_allow_and_until_when() -> None:

@@ -1,10 +1,19 @@
 """How commands print."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from thoughtgate.cli.output import counted, is_without_colour, printable, say, write_json
+from thoughtgate.cli.output import (
+    counted,
+    create_file,
+    is_without_colour,
+    printable,
+    say,
+    write_json,
+    write_report,
+)
 
 
 def test_json_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,3 +48,25 @@ def test_no_color_turns_colours_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_without_colour()
     monkeypatch.setenv("NO_COLOR", "1")
     assert is_without_colour()
+
+
+def test_a_report_is_json_or_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    write_report({"calls": 2}, ["2 calls", "no errors"], as_json=False)
+    assert capsys.readouterr().out == "2 calls\nno errors\n"
+
+    write_report({"calls": 2}, ["2 calls", "no errors"], as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"calls": 2}
+
+
+def test_a_created_file_is_private_and_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    create_file(path, "schema: 1\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+    link = tmp_path / "link.yaml"
+    link.symlink_to(tmp_path / "elsewhere.yaml")
+    for taken in (path, link):
+        with pytest.raises(FileExistsError):
+            create_file(taken, "changed")
+    assert path.read_text() == "schema: 1\n"
+    assert not (tmp_path / "elsewhere.yaml").exists()

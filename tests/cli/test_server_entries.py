@@ -127,3 +127,26 @@ def test_a_pasted_block_is_read_in_its_usual_forms(text: str) -> None:
 def test_a_paste_without_servers_says_what_is_wrong(text: str) -> None:
     with pytest.raises(UsageError):
         parse_pasted(text)
+
+
+def test_a_linked_config_stays_a_link(tmp_path: Path) -> None:
+    path = config(tmp_path)
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    file = ServerFile(link, {})
+    file.add("new", {"command": "x"})
+    file.save()
+
+    assert link.is_symlink()
+    assert "new:" in path.read_text()
+
+
+def test_a_change_by_another_program_is_not_overwritten(tmp_path: Path) -> None:
+    path = config(tmp_path)
+    file = ServerFile(path, {})
+    file.add("new", {"command": "x"})
+    path.write_text(TEXT + "# edited\n")
+
+    with pytest.raises(Conflict, match="changed by another program"):
+        file.save()
+    assert path.read_text() == TEXT + "# edited\n"

@@ -18,6 +18,7 @@ from thoughtgate.core.judge import (
     Decision,
     Judge,
     Ruling,
+    refusal,
 )
 from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, message_seen
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
@@ -598,3 +599,11 @@ def test_wordings_of_verdicts_are_not_kept_without_end() -> None:
     for number in range(MAX_SAID * 2):
         judge.judge(_question("echo", at=1.0 + number))
     assert len(judge._said) <= MAX_SAID + 1
+
+
+def test_a_refusal_says_why_and_keeps_the_votes() -> None:
+    votes = (Vote("console:ann", approve=True, at=1.0),)
+
+    assert refusal("approval_withdrawn", "too late", votes) == Decision(
+        approved=False, kind="approval_withdrawn", reason="too late", votes=votes
+    )

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tools.docs_audit import render
+from tools.docs_audit import OCSF_FIELDS, render
 
 from thoughtgate.record.contract import ENVELOPE, EVENTS
-from thoughtgate.record.ocsf import CLASSES, FIELDS
+from thoughtgate.record.ocsf import CLASSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "audit.md"
 
@@ -28,5 +28,5 @@ def test_the_ocsf_mapping_is_on_the_page() -> None:
     page = render()
     for name, shape in CLASSES.items():
         assert f"| `{name}` | {shape.class_name} ({shape.class_uid}) |" in page
-    for field, source in FIELDS:
+    for field, source in OCSF_FIELDS:
         assert f"| `{field}` | {source} |" in page

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from tests.faces.agents import Agent
+import pytest
+from tests.faces.agents import Agent, HttpAgent
 from tests.faces.conftest import Start
-from tests.faces.face import Gate, Setup
+from tests.faces.face import STDIO_AGENT, Gate, Setup
 from tests.faces.known_drift import part
 from tests.faces.outcomes import text_of
+from tests.faces.people import decide, wait_until_asked
 from tests.faces.record_view import events_since
 
 PERMIT = '@id("edited") permit(principal, action, resource == Tool::"sample/cedar_edited");\n'
@@ -33,6 +35,44 @@ def wait_for_kind(gate: Gate, agent: Agent, tool: str, kind: str) -> None:
         return bool(answer.get("error", {}).get("data", {}).get("kind") == kind)
 
     gate.wait(refused, f"{kind} for {tool}")
+
+
+@pytest.mark.not_for("stdio has no batches", *STDIO_AGENT)
+def test_batch_across_an_edit(start: Start) -> None:
+    """Each message is judged once, when it arrives; an edit meanwhile takes nothing back."""
+    gate = start(Setup(batched("forward")))
+    agent = gate.agent("2025-03-26")
+    assert isinstance(agent, HttpAgent)
+    agent.send([
+        agent.message("b-1", "tools/call", {"name": "yaml_edited", "arguments": {"mark": "b-1"}}),
+        agent.message("b-2", "tools/call", {"name": "asked", "arguments": {"mark": "b-2"}}),
+        agent.message("b-3", "ping"),
+    ])  # fmt: skip
+    wait_until_asked(gate, "b-2")
+    gate.write_policy(batched("deny"))
+    wait_for_kind(gate, agent, "yaml_edited", "governance_denied")
+    assert gate.received("b-1") == []
+    decide(gate, "b-2", approve=True)
+    assert text_of(agent.inbox.answer("b-1")) == "done"
+    assert text_of(agent.inbox.answer("b-2")) == "done"
+    assert agent.inbox.answer("b-3")["result"] == {}
+    posted = agent.post([
+        agent.message("b-4", "tools/call", {"name": "yaml_edited", "arguments": {"mark": "b-4"}}),
+        agent.message("b-5", "tools/call", {"name": "echo", "arguments": {"mark": "b-5"}}),
+    ])  # fmt: skip
+    answers = {one["id"]: one for one in posted.messages[-1]}
+    assert answers["b-4"]["error"]["data"]["kind"] == "governance_denied"
+    assert text_of(answers["b-5"]) == "done"
+
+
+def batched(action: str) -> dict[str, Any]:
+    """Return a config with a rule that can be edited, and one that asks."""
+    rules = [
+        {"id": "edited", "tool": "yaml_edited", "action": action},
+        {"id": "people", "tool": "asked", "action": "approve"},
+    ]
+    approval = {"default": {"channel": "console", "timeout": "60s"}}
+    return {"default": "forward", "rules": rules, "approval": approval}
 
 
 def test_edited_files(start: Start) -> None:

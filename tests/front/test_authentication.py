@@ -9,8 +9,8 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.support.http_gate import Gate, config_for
-from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
+from tests.support.http_gate import ACCEPT, Gate, call_of, config_for, http_post, read_until
+from tests.support.http_upstream import HttpUpstream, Received, Reply, result, text_result
 from tests.support.waiting import run_async
 
 from thoughtgate.config.settings import ListenAuth
@@ -297,6 +297,45 @@ def test_signed_tokens_open_the_gate_once_the_issuers_keys_are_there(
         assert gate.records("tool_call_start")[0]["call"]["principal"] == "ann"
         document = gate.request("GET", "/.well-known/oauth-protected-resource/mcp")
         assert document.json["authorization_servers"] == [ISSUER]
+
+
+def test_a_session_is_of_no_use_to_another_principal(tmp_path: Path, issuer: HttpUpstream) -> None:
+    def server(received: Received) -> Reply:
+        if received.method != "POST":
+            return Reply(204)
+        reply = result(received, {"protocolVersion": "2025-03-26", "capabilities": {}})
+        reply.headers = {"mcp-session-id": "s-1"}
+        return reply
+
+    auth = (
+        "listen:\n  transport: http\n  auth:\n    type: jwt\n"
+        f"    jwks_url: {issuer.url}\n    issuer: {ISSUER}\n    audience: {AUDIENCE}\n"
+    )
+    call, answer = call_of("echo"), {"jsonrpc": "2.0", "id": 50, "result": {}}
+    with HttpUpstream(server) as upstream, Gate(tmp_path, config_for(upstream.url, auth)) as gate:
+        ann = {"authorization": _token().decode()}
+        opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
+        session = {"mcp-session-id": gate.post(opening, ann).headers["mcp-session-id"]}
+        upstream.received.clear()
+        bob = {"authorization": _token(sub="bob").decode(), "accept": ACCEPT, **session}
+        found = [
+            gate.post(call, bob).status,
+            gate.post([call, call], bob).status,
+            gate.post(answer, bob).status,
+            gate.request("GET", headers={**bob, "last-event-id": "1"}).status,
+            gate.request("DELETE", headers=bob).status,
+        ]
+        checks = [one["frame"]["check"] for one in gate.records("frame_refused")]
+        assert upstream.received == []
+        twice = http_post(call, headers={**ann, **session, "host": f"127.0.0.1:{gate.port}"})
+        with gate.raw() as connection:
+            repeated = b"\r\nauthorization: %b\r\n" % ann["authorization"].encode()
+            connection.sendall(twice.replace(b"\r\n", repeated, 1))
+            assert read_until(connection, b"\r\n").startswith(b"HTTP/1.1 401 ")
+        assert upstream.received == []
+        assert gate.post(call, {**ann, **session}).status == 200
+    assert found == [404] * 5
+    assert checks == ["unknown_session"] * 5
 
 
 def test_keys_that_could_not_be_fetched_at_the_start_are_fetched_for_the_first_request(

@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.http_gate import Gate, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result
 
-from thoughtgate.front.sessions import MAX_ID, SessionTable
+from thoughtgate.front.sessions import MAX_ID, SessionLimit, SessionTable
 
 KEY = b"k" * 32
 
@@ -20,8 +19,8 @@ class _Driver:
         self.is_busy = busy
 
 
-def _table(**settings: Any) -> SessionTable:
-    return SessionTable(KEY, **{"limit": 3, "idle_s": 1000.0, **settings})
+def _table(*, limit: int = 3, idle_s: float = 1000.0) -> SessionTable:
+    return SessionTable(KEY, SessionLimit(limit), idle_s=idle_s)
 
 
 def test_a_session_is_found_by_the_agent_that_opened_it() -> None:
@@ -46,7 +45,7 @@ def test_another_worker_knows_a_session_by_its_seal_alone() -> None:
     assert found is not None
     assert found.upstream == "up.with.dots"
     assert _table().find(ident, "mallory", _Driver) is None  # type: ignore[arg-type]  # as above
-    forged = SessionTable(b"x" * 32, limit=3, idle_s=1.0)
+    forged = SessionTable(b"x" * 32, SessionLimit(3), idle_s=1.0)
     assert forged.find(ident, "alice", _Driver) is None  # type: ignore[arg-type]  # as above
 
 
@@ -62,6 +61,46 @@ def test_the_longest_idle_session_makes_room() -> None:
     third = table.open("3", "a", _Driver())  # type: ignore[arg-type]  # as above
     assert table.entries() == [first, third]
     assert table.forget(second.ident) is None
+
+
+def test_the_limit_holds_over_all_tables_of_a_listener() -> None:
+    limit = SessionLimit(2)
+    tables = [SessionTable(KEY, limit, idle_s=1000.0) for _ in range(3)]
+    oldest, _, newest = [
+        table.open(str(number), "a", _Driver())  # type: ignore[arg-type]  # a stand-in
+        for number, table in enumerate(tables)
+    ]
+    assert [len(table) for table in tables] == [0, 1, 1]
+    assert tables[0].find(oldest.ident, "a", None) is None
+    tables[1].touch(tables[1].entries()[0].ident)
+    assert limit.make_room()
+    assert newest not in tables[2].entries()
+
+
+def test_a_session_in_use_makes_no_room() -> None:
+    table = _table(limit=1)
+    sealed = table.seal("2", "a")
+    table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    assert not table.limit.make_room()
+    assert table.find(sealed, "a", _Driver) is None  # type: ignore[arg-type]  # as above
+    assert len(table) == 1
+
+
+def test_a_session_that_is_being_opened_has_its_place() -> None:
+    table, opening = _table(limit=1), _Driver()
+    table.limit.reserve(opening)  # type: ignore[arg-type]  # a stand-in
+    assert not table.limit.make_room()
+    assert table.open("1", "a", opening) in table.entries()  # type: ignore[arg-type]  # as above
+    assert not table.limit.release(opening)  # type: ignore[arg-type]  # as above
+
+
+def test_the_sessions_of_a_table_that_is_no_longer_used_do_not_count() -> None:
+    limit = SessionLimit(1)
+    table = SessionTable(KEY, limit, idle_s=1000.0)
+    table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    limit.remove(table)
+    limit.remove(table)
+    assert limit.make_room()
 
 
 def test_sessions_that_nobody_uses_expire_unless_something_is_open() -> None:

@@ -1,7 +1,7 @@
 """Drivers that are over serve the next request of the same kind, and no other."""
 
 from tests.support.drivers import Workbench
-from tests.support.shim_bench import Ledger
+from tests.support.shim_bench import Ledger, NobodyThere
 
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Judge
@@ -13,7 +13,7 @@ from thoughtgate.policy.policy import Policy
 
 
 def _driver(principal: str = "ann", *, is_modern: bool = False) -> SessionDriver:
-    governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"))
+    governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"), approvals=NobodyThere())
     return Workbench(LocalAuthority(governor)).driver(principal=principal, is_modern=is_modern)
 
 

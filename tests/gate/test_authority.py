@@ -8,8 +8,9 @@ import pytest
 from thoughtgate.core.commands import AskPeople
 from thoughtgate.core.elicitation import ID_PREFIX
 from thoughtgate.core.events import PersonAsked
-from thoughtgate.gate.authority import Authority, PolledAuthority, prompts
+from thoughtgate.gate.authority import PolledAuthority, prompts
 from thoughtgate.gate.local_authority import LocalAuthority
+from thoughtgate.gate.session_driver import Authority
 from thoughtgate.shim.service_authority import ServiceAuthority
 
 ASKED = AskPeople(1, "run.1", "default", 5.0)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.support.drivers import Listener, Workbench
 from tests.support.frames import call, line
-from tests.support.shim_bench import Ledger, SlowDesk
+from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 from tests.support.waiting import run_async
 
 from thoughtgate.core.envelope import Run
@@ -111,7 +111,9 @@ def test_a_closed_timer_looks_no_more() -> None:
 def test_the_outbox_of_a_loop_is_flushed_once_per_turn_after_the_record() -> None:
     async def main() -> None:
         ledger = Ledger()
-        governor = Governor(Judge(Policy(default=APPROVE), "run"), ledger, Run("run"))
+        governor = Governor(
+            Judge(Policy(default=APPROVE), "run"), ledger, Run("run"), approvals=NobodyThere()
+        )
         authority = LocalAuthority(governor)
         flushes: list[int] = []
         told: list[str] = []
@@ -144,7 +146,7 @@ def test_one_answer_that_fails_takes_no_other_with_it() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
-        governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"))
+        governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"), approvals=NobodyThere())
         outbox = open_outbox(LocalAuthority(governor))
         outbox.later(told.append, 1)
         outbox.later(fail)

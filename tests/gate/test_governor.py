@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.support.approvals import a_desk, a_store, a_yes
-from tests.support.shim_bench import Ledger, SlowDesk
+from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
@@ -21,6 +21,7 @@ from thoughtgate.core.record_events import (
 from thoughtgate.core.rejected_clients import MAX_EACH, WINDOW_S
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.governor import Approvals, Governor
+from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy
@@ -39,7 +40,8 @@ POLICY = Policy(
 
 
 def _governor(desk: Approvals | None = None, policy: Policy = POLICY, **more: Any) -> Governor:
-    return Governor(Judge(policy, "run"), Ledger(), Run("run"), approvals=desk, **more)
+    approvals = desk or NobodyThere()
+    return Governor(Judge(policy, "run"), Ledger(), Run("run"), approvals=approvals, **more)
 
 
 def _ledger(governor: Governor) -> Ledger:
@@ -77,10 +79,11 @@ def test_a_run_begins_and_ends_on_the_record_with_its_sums() -> None:
     assert governor.policy is POLICY
 
 
-class Herald:
+class Herald(GateAnnouncer):
     """Notes what a governor announces, among what it writes."""
 
     def __init__(self, ledger: Ledger) -> None:
+        super().__init__("")
         self._entries = ledger.entries
 
     def begin(self, kind: str, server: str) -> None:
@@ -94,7 +97,9 @@ class Herald:
 
 def test_a_run_is_announced_before_it_writes_and_until_it_has_written() -> None:
     ledger = Ledger()
-    governor = Governor(Judge(POLICY, "run"), ledger, Run("run"), announcer=Herald(ledger))
+    governor = Governor(
+        Judge(POLICY, "run"), ledger, Run("run"), approvals=NobodyThere(), announcer=Herald(ledger)
+    )
     governor.start(1.0, server="srv", command="shim")
     governor.finish("SUCCEEDED", 3.0)
 
@@ -106,7 +111,9 @@ def test_a_run_is_announced_before_it_writes_and_until_it_has_written() -> None:
 def test_a_run_that_cannot_begin_is_not_announced_any_more() -> None:
     ledger = Ledger()
     ledger.broken = True
-    governor = Governor(Judge(POLICY, "run"), ledger, Run("run"), announcer=Herald(ledger))
+    governor = Governor(
+        Judge(POLICY, "run"), ledger, Run("run"), approvals=NobodyThere(), announcer=Herald(ledger)
+    )
     with pytest.raises(RecordError):
         governor.start(1.0, server="srv", command="shim")
 
@@ -127,7 +134,7 @@ def test_a_judge_that_fails_denies_and_that_is_on_the_record() -> None:
         def judge(self, question: CallRequest) -> Any:
             raise ZeroDivisionError(question)
 
-    governor = Governor(Broken(POLICY, "run"), Ledger(), Run("run"))
+    governor = Governor(Broken(POLICY, "run"), Ledger(), Run("run"), approvals=NobodyThere())
     ruling = governor.rule(_question())
     governor.flush()
 

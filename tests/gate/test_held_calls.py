@@ -128,8 +128,13 @@ def test_a_call_that_was_dropped_is_not_made_when_it_is_approved() -> None:
     agent = bench.agent()
     agent.calls(1)
     agent.calls(2)
-    bench.held.drop(bench.desk.asked[0])
-    bench.held.drop("never held")
+    first, second = bench.desk.asked
+    assert bench.held.is_of(first, agent.driver)
+    assert not bench.held.is_of(second, bench.agent().driver)
+    assert bench.held.drop(first)
+    assert not bench.held.drop("never held")
+    assert not bench.held.is_of(first, agent.driver)
+    assert (first in bench.held, second in bench.held) == (False, True)
     bench.desk.decide(0, approved=True)
     bench.held.poll(2.0)
 

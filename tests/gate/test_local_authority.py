@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.drivers import Listener, Workbench, open_driver
 from tests.support.frames import call, line, request
-from tests.support.shim_bench import Ledger, SlowDesk
+from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.core.commands import (
     AskPeople,
@@ -33,7 +33,7 @@ from thoughtgate.wire.methods import Named
 def _authority(default: str, desk: SlowDesk | None = None) -> tuple[LocalAuthority, Ledger]:
     ledger = Ledger()
     policy = Policy(default=default, visibility=Visibility({"*": Exposure.of(BLOCK, ["hidden"])}))
-    governor = Governor(Judge(policy, "run"), ledger, Run("run"), approvals=desk)
+    governor = Governor(Judge(policy, "run"), ledger, Run("run"), approvals=desk or NobodyThere())
     return LocalAuthority(governor), ledger
 
 

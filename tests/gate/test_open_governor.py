@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.errors import ConfigError, RecordError, UsageError
+from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.config_files import Loaded, load_configuration
-from thoughtgate.gate.governor import NoApprovals
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 
 BASE = "schema: 1\ndefault: forward\n"
@@ -34,14 +34,13 @@ def test_the_flag_goes_before_the_config_and_the_config_before_the_default(tmp_p
 
 
 def test_a_governor_records_where_it_was_told(tmp_path: Path) -> None:
-    governor = open_governor(_load(tmp_path), {"SUB_RUN_ID": "r1"}, str(tmp_path), approvals=False)
+    governor = open_governor(_load(tmp_path), {"SUB_RUN_ID": "r1"}, str(tmp_path))
     governor.start(1.0)
     governor.finish("SUCCEEDED", 2.0)
     lines = (tmp_path / "audit.jsonl").read_text().splitlines()
 
     assert [json.loads(line)["type"] for line in lines] == ["run_start", "run_end"]
     assert {json.loads(line)["run_id"] for line in lines} == {"r1"}
-    assert isinstance(governor.approvals, NoApprovals)
 
 
 @pytest.mark.parametrize(("audit", "waits"), [("", 0), ("audit: {fsync: true}\n", 2)])
@@ -50,7 +49,7 @@ def test_the_disk_is_waited_for_only_when_asked(
 ) -> None:
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    governor = open_governor(_load(tmp_path, BASE + audit), {}, str(tmp_path), approvals=False)
+    governor = open_governor(_load(tmp_path, BASE + audit), {}, str(tmp_path))
     governor.start(1.0)
     governor.finish("SUCCEEDED", 2.0)
 
@@ -60,7 +59,7 @@ def test_the_disk_is_waited_for_only_when_asked(
 def test_with_a_desk_people_can_be_asked(tmp_path: Path) -> None:
     governor = open_governor(_load(tmp_path), {}, str(tmp_path))
 
-    assert not isinstance(governor.approvals, NoApprovals)
+    assert isinstance(governor.approvals, ApprovalQueue)
     governor.finish("SUCCEEDED", 2.0)
 
 
@@ -68,8 +67,8 @@ def test_a_signing_key_that_is_named_must_be_set(tmp_path: Path) -> None:
     loaded = _load(tmp_path, BASE + "audit: {sign_key_env: RECORD_KEY}\n")
 
     with pytest.raises(ConfigError, match="RECORD_KEY"):
-        open_governor(loaded, {}, str(tmp_path), approvals=False)
-    governor = open_governor(loaded, {"RECORD_KEY": "k" * 32}, str(tmp_path), approvals=False)
+        open_governor(loaded, {}, str(tmp_path))
+    governor = open_governor(loaded, {"RECORD_KEY": "k" * 32}, str(tmp_path))
     governor.start(1.0)
     governor.finish("SUCCEEDED", 2.0)
     assert '"checkpoint"' in (tmp_path / "audit.jsonl").read_text()
@@ -79,7 +78,7 @@ def test_a_short_signing_key_is_refused_and_not_shown(tmp_path: Path) -> None:
     loaded = _load(tmp_path, BASE + "audit: {sign_key_env: RECORD_KEY}\n")
 
     with pytest.raises(ConfigError) as refused:
-        open_governor(loaded, {"RECORD_KEY": "q" * 31}, str(tmp_path), approvals=False)
+        open_governor(loaded, {"RECORD_KEY": "q" * 31}, str(tmp_path))
     said = str(refused.value)
     assert f"{loaded.path}: audit.sign_key_env: " in said
     assert "RECORD_KEY" in said
@@ -90,9 +89,7 @@ def test_a_short_signing_key_is_refused_and_not_shown(tmp_path: Path) -> None:
 
 def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no-dir"):
-        open_governor(
-            _load(tmp_path), {}, str(tmp_path), audit="/proc/no-dir/audit.jsonl", approvals=False
-        )
+        open_governor(_load(tmp_path), {}, str(tmp_path), audit="/proc/no-dir/audit.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -103,9 +100,7 @@ def test_the_operator_is_told_what_becomes_of_calls_by_the_profile_in_force(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], profile: str, said: str
 ) -> None:
     other = "development" if profile == "production" else "production"
-    governor = open_governor(
-        _load(tmp_path, BASE + f"profile: {other}\n"), {}, str(tmp_path), approvals=False
-    )
+    governor = open_governor(_load(tmp_path, BASE + f"profile: {other}\n"), {}, str(tmp_path))
     governor.start(1.0)
     governor.judge.replace_policy(_load(tmp_path, BASE + f"profile: {profile}\n").policy)
     (tmp_path / "audit.jsonl").unlink()

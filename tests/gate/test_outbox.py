@@ -9,7 +9,7 @@ from tests.support.frames import call, line
 from tests.support.http_gate import Gate, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
 from tests.support.session_play import to_server
-from tests.support.shim_bench import Ledger
+from tests.support.shim_bench import Ledger, NobodyThere
 
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.envelope import Run
@@ -136,7 +136,7 @@ class _Bench:
     def __init__(self) -> None:
         self.ledger = Ledger()
         policy = Policy(default=FORWARD)
-        governor = Governor(Judge(policy, "run"), self.ledger, Run("run"))
+        governor = Governor(Judge(policy, "run"), self.ledger, Run("run"), approvals=NobodyThere())
         self.workbench = Workbench(LocalAuthority(governor))
         self.driver = self.workbench.driver()
         self.outbox = self.workbench.outbox

@@ -7,7 +7,7 @@ import pytest
 from tests.support.drivers import Listener, Workbench
 from tests.support.frames import call, line, notification, request, result
 from tests.support.session_play import SETUP
-from tests.support.shim_bench import Ledger, SlowDesk
+from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.core import session_replies
 from thoughtgate.core.commands import (
@@ -227,7 +227,9 @@ class _Later(LocalAuthority):
 
 
 def test_an_answer_of_the_authority_may_come_later() -> None:
-    governor = Governor(Judge(Policy(default=FORWARD), "run"), Ledger(), Run("run"))
+    governor = Governor(
+        Judge(Policy(default=FORWARD), "run"), Ledger(), Run("run"), approvals=NobodyThere()
+    )
     workbench, agent = Workbench(_Later(governor)), Listener()
     driver = workbench.driver()
     driver.feed(AgentSent(line(call(1, "x")), 1.0), agent)
@@ -255,7 +257,9 @@ def test_a_call_that_no_approver_can_decide_is_answered_on_the_callers_own_sink(
             verdict = Verdict(DENY, "approval", "approval_timeout")
             return [CallJudged(command.key, verdict, command.call_id, command.at)]
 
-    governor = Governor(Judge(Policy(default=APPROVE), "run"), Ledger(), Run("run"))
+    governor = Governor(
+        Judge(Policy(default=APPROVE), "run"), Ledger(), Run("run"), approvals=NobodyThere()
+    )
     workbench, caller, sink = Workbench(Refusing(governor)), Listener(), Listener()
     driver = workbench.driver()
     driver.callers[1] = caller
@@ -460,7 +464,7 @@ def test_the_authority_may_seal_the_states_that_stand_for_a_call() -> None:
         def promises(self, server: str, principal: str) -> Any:
             return (server, principal)
 
-    governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"))
+    governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"), approvals=NobodyThere())
     driver = Workbench(Sealing(governor)).driver(principal="ann")
     sealed: Any = driver.session.prompts.promises
 

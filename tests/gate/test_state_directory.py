@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.errors import StoreError
-from thoughtgate.gate.state_directory import ensure_directory, server_environment, state_directory
+from thoughtgate.gate.state_directory import (
+    ensure_directory,
+    server_environment,
+    state_directory,
+    write_private_file,
+)
 
 
 def test_the_variable_goes_before_the_platforms_place(tmp_path: Path) -> None:
@@ -64,3 +69,13 @@ def test_a_server_gets_everything_but_the_gates_own_and_its_secrets() -> None:
     }
 
     assert server_environment(environ, ["SLACK"]) == {"PATH": "/bin", "SUBWAY": "kept"}
+
+
+def test_a_private_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "told.json"
+    for text in ("one", "two"):
+        write_private_file(str(path), text)
+
+    assert path.read_text() == "two"
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert list(path.parent.iterdir()) == [path]

@@ -1,5 +1,7 @@
 """What is open between a client and the hub."""
 
+import asyncio
+import json
 from typing import Any
 
 from tests.support.hub_parts import connect
@@ -60,3 +62,18 @@ def test_replies_and_notices_are_told_apart() -> None:
 
     assert frames.replies == [(b"a", 1)]
     assert frames.told_frames == [(b"b", None)]
+
+
+def test_a_request_that_the_hub_works_on_is_answered_when_its_client_is_stopped() -> None:
+    async def main() -> None:
+        one, frames = connect(Outbox(lambda: True, lambda _: None))
+        one.work[7] = task = asyncio.ensure_future(asyncio.sleep(60))
+        one.stop("the session has ended", 0.0)
+        assert await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 10)
+        assert task.cancelled()
+        ((reply, ident),) = frames.replies
+        error = json.loads(reply)["error"]
+        assert (ident, error["data"]["reason"]) == (7, "the session has ended")
+        assert error["data"]["kind"] == "upstream_connection_failed"
+
+    run_async(main())

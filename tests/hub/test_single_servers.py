@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,7 +132,9 @@ def test_a_server_that_is_not_offered_is_404_but_only_for_agents_that_may_know(
         without = [hub.post(body, path=f"/servers/{one}/mcp").status for one in (*asked, "one")]
         known = hub.post(body, path=ONE, **token).status
         foreign = hub.post(body, path=ONE, Origin="http://evil.example", **token).status
+        checks = [one["frame"]["check"] for one in records(hub, "frame_refused")]
 
+    assert checks == ["unknown_path"] * len(asked)
     assert unknown == [404] * len(asked)
     assert without == [401] * (len(asked) + 1)
     assert known == 200
@@ -167,6 +170,37 @@ def test_with_a_process_for_each_session_a_session_is_needed(tmp_path: Path) -> 
     assert refused.status == 400
     assert checks == ["missing_session"]
     assert text(called) == "x"
+
+
+def test_sessions_of_all_endpoints_count_towards_one_limit(tmp_path: Path) -> None:
+    places = ("/mcp", ONE, "/servers/two/mcp")
+    servers = {name: sample("--tools", "echo", isolation="session") for name in ("one", "two")}
+    with serving_http(tmp_path, servers, listen={"transport": "http", "max_sessions": 2}) as hub:
+        sessions = [named(hub.open_session(path=path)) for path in places]
+        found = [
+            hub.post(request(1, "tools/list"), path=path, **session).status
+            for path, session in zip(places, sessions, strict=True)
+        ]
+    assert found == [404, 200, 200]
+
+
+def test_a_batch_whose_server_is_taken_out_of_the_config_is_answered(tmp_path: Path) -> None:
+    answers: list[Any] = []
+    with serving_http(tmp_path, TWO) as hub:
+        session = named(hub.open_session(path=ONE))
+        batch = [call(1, "slow", {"seconds": 30}), call(2, "echo", {"text": "x"})]
+        caller = threading.Thread(
+            target=lambda: answers.append(hub.post(batch, path=ONE, **session))
+        )
+        caller.start()
+        wait_for(lambda: len(records(hub, "tool_call_decision")) == 2, what="both verdicts")
+        write_config(hub.config, {"two": TWO["two"]})
+        hub.peer.signal(1)
+        caller.join(20)
+        ended = len(records(hub, "tool_call_end"))
+    (answer,) = answers[0].messages
+    assert sorted(one["id"] for one in answer) == [1, 2]
+    assert ended == 2
 
 
 def test_a_server_taken_out_of_the_config_is_disconnected_and_404(tmp_path: Path) -> None:

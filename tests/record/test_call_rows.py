@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.audit_cli import sample_events
-from tests.support.records import RUN, T0, answered, call
+from tests.support.records import RUN, T0, answered, asked, call
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import Record
 from thoughtgate.record.call_rows import (
     CALL_COLUMNS,
-    RUN_COLUMNS,
     RecordRows,
     event_time,
     member,
@@ -27,16 +26,13 @@ def rows(records: list[Record]) -> RecordRows:
     return result
 
 
-def test_a_run_folds_into_rows_and_sums() -> None:
+def test_calls_fold_into_rows_and_other_traffic_into_sums() -> None:
     result = rows(sample_events())
     assert len(result.calls) == 3
     held = result.calls["run-1.2", "shim"]
     assert held["decision"] == "HOLD"
     assert held["approval"] == "approved"
     assert held["status"] == "OK"
-    run = result.runs["run-1", "shim"]
-    assert run["status"] == "SUCCEEDED"
-    assert run["calls_blocked"] == 1
     assert result.traffic[
         "run-1", "files", int(T0 // 60), "message", "agent_to_server", "initialize"
     ] == [1, 90]
@@ -45,10 +41,13 @@ def test_a_run_folds_into_rows_and_sums() -> None:
 
 def test_rows_have_only_columns_that_exist() -> None:
     result = rows(sample_events())
-    calls = {name for name, _ in CALL_COLUMNS}
-    runs = {name for name, _ in RUN_COLUMNS}
-    assert all(row.keys() <= calls for row in result.calls.values())
-    assert all(row.keys() <= runs for row in result.runs.values())
+    names = {column.name for column in CALL_COLUMNS}
+    assert all(row.keys() <= names for row in result.calls.values())
+
+
+def test_a_call_with_every_event_fills_every_column() -> None:
+    (row,) = rows([*call(1)[:2], asked("run-1.1"), answered("run-1.1"), call(1)[2]]).calls.values()
+    assert row.keys() == {column.name for column in CALL_COLUMNS}
 
 
 def test_order_does_not_matter() -> None:

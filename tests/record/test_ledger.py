@@ -26,7 +26,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.record import reader as record_reader
 from thoughtgate.record.file import rotated_files
 from thoughtgate.record.ledger import Ledger, ledger_path
-from thoughtgate.record.ledger_queries import CallFilter, count_traffic, find_calls, find_runs
+from thoughtgate.record.ledger_queries import CallFilter, count_traffic, find_calls
 from thoughtgate.record.writer import RecordWriter
 
 
@@ -36,11 +36,8 @@ def write(path: Path, records: list[Record], run: Run = RUN, **options: int) -> 
     writer.close()
 
 
-def counts(ledger: Ledger) -> tuple[int, int]:
-    ask = ledger.connection.execute
-    return ask("SELECT count(*) FROM calls").fetchone()[0], ask(
-        "SELECT count(*) FROM runs"
-    ).fetchone()[0]
+def count(ledger: Ledger) -> int:
+    return int(ledger.connection.execute("SELECT count(*) FROM calls").fetchone()[0])
 
 
 @pytest.mark.requirement("LED-001")
@@ -51,7 +48,7 @@ def test_ten_thousand_events_are_in_the_ledger_whole_counted_and_indexed(tmp_pat
     got = ledger.ingest(path)
     assert got.events == 3334 * 3 + 2
     assert got.faults == ()
-    assert counts(ledger) == (3334, 1)
+    assert count(ledger) == 3334
     ask = ledger.connection.execute
     assert ask("PRAGMA journal_mode").fetchone() == ("wal",)
     assert ask("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -112,7 +109,7 @@ def test_reading_again_reads_only_what_is_new(tmp_path: Path) -> None:
     assert ledger.ingest(path).events == 0
     write(path, [message, *call(2)], Run("run-1", shim_id="shim"))
     assert ledger.ingest(path).events == 4
-    assert counts(ledger) == (2, 0)
+    assert count(ledger) == 2
     assert count_traffic(ledger.connection, "message") == [("agent_to_server", "ping", 2, 80)]
     ledger.close()
 
@@ -122,11 +119,11 @@ def test_files_put_aside_are_read_once_whatever_they_are_called(tmp_path: Path) 
     write_run(path, 40, rotate_bytes=10_000, keep=100)
     ledger = Ledger(ledger_path(path))
     ledger.ingest(path)
-    assert counts(ledger) == (40, 1)
+    assert count(ledger) == 40
     write_run(path, 40, run=Run("run-2"), rotate_bytes=10_000, keep=100)
     assert len(rotated_files(path)) > 4
     got = ledger.ingest(path)
-    assert counts(ledger) == (80, 2)
+    assert count(ledger) == 80
     assert got.events < 40 * 3 + 20
     ledger.close()
 
@@ -143,7 +140,7 @@ def test_what_only_a_file_that_is_gone_held_is_forgotten(tmp_path: Path) -> None
     path.rename(aside)
     write(path, [*call(2, preview="newer"), message, decided("run-1.9")])
     assert len(ledger.ingest(path).faults) == 1
-    assert counts(ledger) == (3, 0)
+    assert count(ledger) == 3
     aside.unlink()
     assert ledger.ingest(path) == (0, ())
     found = {row["call_id"] for row in find_calls(ledger.connection, CallFilter())}
@@ -234,7 +231,7 @@ def test_a_damaged_ledger_is_filled_again(tmp_path: Path) -> None:
     ledger_path(path).write_bytes(b"this is no database, and long enough to look like one" * 40)
     ledger = Ledger(ledger_path(path))
     ledger.ingest(path)
-    assert counts(ledger) == (3, 1)
+    assert count(ledger) == 3
     ledger.close()
 
 
@@ -246,7 +243,7 @@ def test_a_ledger_of_another_version_is_filled_again(tmp_path: Path) -> None:
     connection.close()
     ledger = Ledger(ledger_path(path))
     ledger.ingest(path)
-    assert counts(ledger) == (3, 1)
+    assert count(ledger) == 3
     ledger.close()
 
 
@@ -257,7 +254,7 @@ def test_a_ledger_that_cannot_be_opened_or_filled_is_an_error(tmp_path: Path) ->
     path = tmp_path / "audit.jsonl"
     write_run(path, 1)
     ledger = Ledger(ledger_path(path))
-    ledger.connection.execute("DROP TABLE runs")
+    ledger.connection.execute("DROP TABLE traffic")
     with pytest.raises(StoreError, match="cannot be updated"):
         ledger.ingest(path)
     ledger.close()
@@ -268,19 +265,6 @@ def test_the_ledger_is_private(tmp_path: Path) -> None:
     write_run(path, 1)
     Ledger(ledger_path(path)).close()
     assert ledger_path(path).stat().st_mode & 0o777 == 0o600
-
-
-def test_runs_have_their_sums(tmp_path: Path) -> None:
-    path = tmp_path / "audit.jsonl"
-    write_run(path, 4)
-    ledger = Ledger(ledger_path(path))
-    ledger.ingest(path)
-    (run,) = find_runs(ledger.connection, 0, 0)
-    ledger.close()
-    assert run["status"] == "SUCCEEDED"
-    assert run["calls_total"] == 4
-    assert run["mode"] == "enforce"
-    assert run["duration_ms"] == 5000
 
 
 def test_two_at_once_do_not_double_anything(tmp_path: Path) -> None:
@@ -350,5 +334,5 @@ def test_a_file_that_comes_back_is_read_before_those_that_follow_it(tmp_path: Pa
 
 def dumped(ledger: Ledger) -> list[object]:
     """Return everything that a ledger holds."""
-    tables = ("files", "faults", "calls", "runs", "traffic")
+    tables = ("files", "faults", "calls", "traffic")
     return [ledger.connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables]

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0, answered, asked, blocked, decided, ended, started
+from tools.docs_audit import OCSF_FIELDS
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import CALL_DECISION, Record
 from thoughtgate.record.contract import EVENTS
 from thoughtgate.record.ocsf import (
     CLASSES,
-    FIELDS,
     MAX_OPEN,
     MAX_WORD,
     Starts,
@@ -270,7 +270,7 @@ def test_what_is_remembered_of_calls_is_bounded() -> None:
 def rows() -> set[tuple[str, str]]:
     """Return every path of the table of fields, with the class that alone has it."""
     found = set()
-    for row, _ in FIELDS:
+    for row, _ in OCSF_FIELDS:
         paths, _, only = row.partition(" (")
         first, *others = paths.split(", ")
         parent = first.rpartition(".")[0]
@@ -306,7 +306,7 @@ def test_every_path_of_an_event_is_in_the_table_and_the_other_way_round() -> Non
 
 def test_the_severities_are_those_that_the_table_tells() -> None:
     found = {record.type: mapped(record)["severity_id"] for record in every_event()}
-    told = dict(FIELDS)["severity_id"].split("; ")
+    told = dict(OCSF_FIELDS)["severity_id"].split("; ")
     for severity, part in (3, told[1]), (4, told[2]):
         types = {kind for kind in found if f"`{kind}`" in part}
         assert types == {kind for kind in found if found[kind] == severity} - {CALL_DECISION}

@@ -291,3 +291,25 @@ def test_a_record_that_cannot_be_written_means_no(tmp_path: Path) -> None:
         record.write_bytes(saved)
 
     _with(tmp_path, act)
+
+
+def test_decisions_that_cannot_be_recorded_together_mean_no_for_each(tmp_path: Path) -> None:
+    async def act(governance: Governance) -> None:
+        session = hello(governance)
+        held = [governance.evaluate(question(session, "delete"))["task_id"] for _ in range(2)]
+        store = open_store(str(tmp_path / "state"))
+        for asked in store.listed("pending"):
+            store.vote(asked.id, [Vote("console:ann", approve=True, at=now())], now())
+        record = tmp_path / "state" / "audit.jsonl"
+        saved = record.read_bytes()
+        record.unlink()
+        record.mkdir()
+        await governance.settle()
+        record.rmdir()
+        record.write_bytes(saved)
+        for call_id in held:
+            answer = await governance.task(call_id, 0)
+            assert answer is not None
+            assert (answer["decision"], answer["kind"]) == ("deny", "service_unavailable")
+
+    _with(tmp_path, act)

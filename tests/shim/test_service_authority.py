@@ -38,6 +38,7 @@ from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.shim import service_authority
 from thoughtgate.shim.service_authority import ServiceAuthority, connect
 from thoughtgate.shim.service_connection import Link
+from thoughtgate.shim.service_handshake import read_object
 from thoughtgate.wire.methods import Named
 
 CALL = JudgeCall(
@@ -136,7 +137,7 @@ def test_only_the_word_forward_forwards(value: Any) -> None:
     with RawService(lambda _head, _body: b"") as service:
         authority = _open(service.run(), "files", "s")
         for reply_value in (value, {"decision": value}):
-            (judged,) = authority._judged(CALL, 200, json.dumps(reply_value).encode())
+            (judged,) = authority._judged(CALL, read_object(200, json.dumps(reply_value).encode()))
             assert isinstance(judged, CallJudged)
             assert judged.verdict.action == DENY or reply_value == {"decision": "pending_approval"}
 

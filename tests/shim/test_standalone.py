@@ -11,7 +11,6 @@ from tests.support.commands import sample_server, shim
 from tests.support.frames import call
 from tests.support.log_lines import verdicts
 
-from thoughtgate.shim.command import Options
 from thoughtgate.shim.standalone import govern_locally
 
 CONFIG = """\
@@ -37,10 +36,14 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "c.yaml").write_text(CONFIG)
-    options = Options(("x",), config=str(tmp_path / "c.yaml"))
-    authority, setup, principal, withheld = govern_locally("git", options, environ)
+    config = str(tmp_path / "c.yaml")
+    authority, setup, principal, withheld = govern_locally(
+        "git", environ, config=config, profile="", audit=""
+    )
     authority.finish("SUCCEEDED", 1.0)
-    other, plain, _, _ = govern_locally("other", options._replace(profile="development"), environ)
+    other, plain, _, _ = govern_locally(
+        "other", environ, config=config, profile="development", audit=""
+    )
     other.finish("SUCCEEDED", 1.0)
 
     assert (setup.server, setup.timeout_s, setup.enforce, setup.max_held) == ("git", 7.0, True, 32)

@@ -50,9 +50,9 @@ def test_calls_are_found_and_have_a_story(tmp_path: Path) -> None:
     assert record.calls(10, time.time()) == []
     assert record.call(call["call_id"]) is not None
     assert record.call("nothing") is None
-    story = record.story(call["call_id"])
+    story = record.call_events(call["call_id"])
     assert story[0]["type"] == "tool_call_start"
-    assert record.story("nothing") == []
+    assert record.call_events("nothing") == []
 
 
 def test_servers_are_learnt_from_the_record_and_on(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_without_a_record_there_is_nothing(tmp_path: Path) -> None:
     for record in (ConsoleRecord(None), ConsoleRecord(tmp_path / "none.jsonl")):
         assert record.recent(5) == []
         assert record.calls(5) == []
-        assert record.story("x") == []
+        assert record.call_events("x") == []
         assert record.stats(0.0, 1.0) == {}
         assert record.servers().all() == []
         assert record.follow()() == []

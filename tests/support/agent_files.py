@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.discovery import Plan, discover_for
+from thoughtgate.agents.discovery import Plan, discover
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.rewrite import Rewrite, rewrite
 from thoughtgate.agents.wrapped_configs import WrappedConfigs
@@ -82,7 +82,7 @@ class Scene:
             self.platform,
             root=self.top / "machine",
         )
-        return discover_for(search, (OURS,))
+        return discover(search, (OURS,))
 
     def configs(self, *, key: str = "run1", restore_on_exit: bool = True) -> WrappedConfigs:
         """Return a configs over what the agent would load."""

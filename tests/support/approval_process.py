@@ -18,8 +18,8 @@ from pathlib import Path
 
 from tests.support.approvals import a_store, held
 
-from thoughtgate.core.approval import Approval, Vote
-from thoughtgate.gate.approvals.queue import ApprovalQueue, new_approval_id, task_owner
+from thoughtgate.core.approval import DURABLE, Approval, Vote
+from thoughtgate.gate.approvals.queue import ApprovalQueue, new_approval_id
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.process_owner import own_name
 
@@ -32,7 +32,7 @@ def run(state: str, log: str, die_at: str, task: str) -> None:
         a_store(Path(state)), {}, own_name(), Redactor(), new_approval_id, policy_version="v1"
     )
     call_id = f"run-{os.getpid()}.1"
-    owner = task_owner(task) if task != "-" else ""
+    owner = DURABLE + task if task != "-" else ""
     decision = desk.ask(call_id, held(), "default", time.time(), owner=owner)
     _pass("asked", die_at)
     deadline = time.monotonic() + PATIENCE_S

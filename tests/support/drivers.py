@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.gate.authority import Authority
 from thoughtgate.gate.outbox import Outbox
-from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
+from thoughtgate.gate.session_driver import STDIO, Authority, Engine, SessionDriver
 from thoughtgate.wire.message import Json, RequestId
 
 

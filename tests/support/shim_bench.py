@@ -5,14 +5,15 @@ are the real ones; only the two pipes, the disk and the person who approves are 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Vote
-from thoughtgate.core.commands import JudgeCall
+from thoughtgate.core.commands import JudgeCall, PersonAnswered
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import CallJudged, Event
-from thoughtgate.core.judge import Decision, Judge, OpenCall
+from thoughtgate.core.judge import Decision, Judge, OpenCall, refusal
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import RecordError
@@ -22,6 +23,7 @@ from thoughtgate.gate.poll_loop import PollLoop
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.redaction import Redactor
 
 RECORDED = "recorded"
 SENT = "sent"
@@ -70,7 +72,55 @@ class Capture:
         self._queue = []
 
 
-class SlowDesk:
+class NobodyThere:
+    """A queue without reviewers: every call that needs a person is denied."""
+
+    def ask(
+        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
+    ) -> Decision | None:
+        """Deny at once."""
+        del call_id, open_call, workflow, at, owner
+        return refusal("approval_timeout", "nobody can be asked here")
+
+    def facts(self, call_id: str) -> dict[str, Any]:
+        """Tell nothing."""
+        del call_id
+        return {}
+
+    def poll(self, at: float) -> list[tuple[str, Decision]]:
+        """Decide nothing."""
+        del at
+        return []
+
+    def use(self, call_id: str) -> bool:
+        """Have no approval to spend."""
+        del call_id
+        return False
+
+    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
+        """Nothing to take back: the person may still decide."""
+        del call_id, reason, at
+        return ()
+
+    def prompt(self, call_id: str) -> str:
+        """Show no prompt in the agent."""
+        del call_id
+        return ""
+
+    def answer(self, command: PersonAnswered) -> None:
+        """Never asked."""
+        raise AssertionError(command)
+
+    def reload(
+        self, workflows: Mapping[str, WorkflowSettings], redactor: Redactor, policy_version: str
+    ) -> None:
+        """Nothing depends on settings."""
+
+    def close(self, at: float) -> None:
+        """Nothing is kept."""
+
+
+class SlowDesk(NobodyThere):
     """A person who decides when told to."""
 
     def __init__(self) -> None:
@@ -108,14 +158,6 @@ class SlowDesk:
         fresh = call_id not in self._used
         self._used.add(call_id)
         return fresh
-
-    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Nothing to take back: the person may still decide."""
-        del call_id, reason, at
-        return ()
-
-    def close(self, at: float) -> None:
-        """Nothing is kept."""
 
 
 class LateAuthority(LocalAuthority):

@@ -123,14 +123,13 @@ def _arguments(chance: random.Random) -> dict[str, Any]:
     path = chance.choice(
         ["/etc/passwd", "/tmp/../etc/passwd", "//etc/passwd", "/etc/./x", "/tmp/./../../etc/x"]
     )
-    honest, denied = chance.choice(
-        [
-            ({"path": "/tmp/x", "amount": 5}, {"path": path}),
-            ({"path": "/tmp/x", "amount": 5}, {"amount": 5000}),
-            ({"paths": ["/tmp/x"]}, {"paths": ["/tmp/x", path]}),
-            ({}, {"path": path, "amount": 1}),
-        ]
-    )
+    choices: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"path": "/tmp/x", "amount": 5}, {"path": path}),
+        ({"path": "/tmp/x", "amount": 5}, {"amount": 5000}),
+        ({"paths": ["/tmp/x"]}, {"paths": ["/tmp/x", path]}),
+        ({}, {"path": path, "amount": 1}),
+    ]
+    honest, denied = chance.choice(choices)
     varied = {_variant(key, chance): value for key, value in denied.items()}
     members = [*({} if chance.random() < 0.4 else honest).items(), *varied.items()]
     chance.shuffle(members)

@@ -15,7 +15,7 @@ def test_no_global_provider_is_touched() -> None:
     with otlp_receiver() as receiver:
         before = trace.get_tracer_provider()
         exporter = Exporter(receiver.endpoint + "/", {}, 1.0, {"service.name": "x"})
-        exporter.start("mcp.request", T0, {}, None).end()
+        exporter.start("mcp.request", T0, {}, exporter.parent(None)).end()
         exporter.log("note", T0, {})
         exporter.close(3000)
         assert trace.get_tracer_provider() is before
@@ -26,7 +26,7 @@ def test_no_global_provider_is_touched() -> None:
 def test_a_malformed_parent_begins_a_new_trace() -> None:
     with otlp_receiver() as receiver:
         exporter = Exporter(receiver.endpoint, {}, 1.0, {})
-        parent = exporter.parent({"traceparent": "rubbish"})
+        parent = exporter.parent("rubbish")
         exporter.start("mcp.request", T0, {}, parent).end()
         exporter.close(3000)
         assert not receiver.spans[0].parent_span_id
@@ -36,7 +36,7 @@ def test_a_collector_that_is_away_stops_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
     exporter = Exporter(f"http://127.0.0.1:{port}", {}, 1.0, {})
-    exporter.start("mcp.request", T0, {}, None).end()
+    exporter.start("mcp.request", T0, {}, exporter.parent(None)).end()
     exporter.close(50)
 
 
@@ -44,7 +44,7 @@ def test_a_collector_that_is_away_stops_nothing() -> None:
 def test_the_address_for_spans_or_logs_stands_for_the_collector(path: str) -> None:
     with otlp_receiver() as receiver:
         exporter = Exporter(receiver.endpoint + path, {}, 1.0, {})
-        exporter.start("mcp.request", T0, {}, None).end()
+        exporter.start("mcp.request", T0, {}, exporter.parent(None)).end()
         exporter.log("note", T0, {})
         exporter.close(3000)
         assert (len(receiver.spans), len(receiver.logs)) == (1, 1)

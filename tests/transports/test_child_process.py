@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import resource
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +14,7 @@ import uvloop
 from tests.support.waiting import PATIENCE_S, run_async, wait_for, within
 
 from thoughtgate.errors import PeerGone
-from thoughtgate.transports.child_process import Child, ChildCommand, server_environment
+from thoughtgate.transports.child_process import Child, ChildCommand
 
 _ECHO = "import sys\nfor line in sys.stdin: print('got', line.strip(), flush=True)"
 
@@ -147,30 +146,6 @@ def test_stderr_is_kept_apart() -> None:
         assert b"noise" in heard.errors
 
     run_async(main())
-
-
-def test_reading_can_be_paused() -> None:
-    async def main() -> None:
-        heard = _Heard()
-        child = heard.child(_ECHO)
-        await child.start()
-        child.pause()
-        child.send(b"one")
-        await asyncio.sleep(0)
-        child.resume()
-        await _until(None, heard, 1)
-        assert child.backlog == 0
-        child.signal_group(signal.SIGKILL)
-        await child.stop()
-
-    run_async(main())
-
-
-def test_a_server_never_inherits_the_gates_own_variables() -> None:
-    kept = server_environment(
-        {"PATH": "p", "THOUGHTGATE_TOKEN": "t", "SECRET": "s"}, {"MINE": "m"}, ["SECRET"]
-    )
-    assert kept == {"PATH": "p", "MINE": "m"}
 
 
 def _is_alive(pid: int) -> bool:

@@ -10,6 +10,7 @@ from thoughtgate.transports import http_client
 from thoughtgate.transports.http_client import ClientExchange, HttpPool
 from thoughtgate.transports.http_heads import (
     MAX_BYTES,
+    MAX_HEAD,
     MAX_KNOWN,
     MAX_LINES,
     KnownHeads,
@@ -167,6 +168,16 @@ def test_known_heads_are_bounded_in_number_and_size() -> None:
 
 def test_a_head_without_host_has_no_place() -> None:
     assert wrong_head(RequestHead(), 10) == 400
+
+
+def test_a_head_is_measured_with_its_target_and_all_its_headers() -> None:
+    head = RequestHead()
+    head.target = b"/" * 100
+    head.headers = {b"host": b"x"}
+    head.wire_headers = [(b"host", b"x"), (b"a", b"b" * (MAX_HEAD - 106))]
+    assert wrong_head(head, 10) == 0
+    head.target += b"/"
+    assert wrong_head(head, 10) == 431
 
 
 def test_a_head_of_many_lines_is_not_kept() -> None:

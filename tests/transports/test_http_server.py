@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -152,6 +153,8 @@ def test_white_space_round_header_values_is_taken_off() -> None:
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431),
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 100_000, 431),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 40_000 + b"\r\n\r\n", 431),
+        (b"GET /" + b"b" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
     ],
 )
 def test_a_request_with_two_readings_or_too_much_is_refused(
@@ -343,6 +346,32 @@ def test_a_request_that_waits_says_nothing_into_the_answer_before_it() -> None:
         assert b"\r\n\r\n5\r\nfirst\r\n0\r\n\r\nHTTP/1.1 100 Continue" in answer
         one.sendall(b"ok")
         assert b"200 OK" in read_until(one, b"]")
+
+
+@pytest.mark.parametrize(
+    ("behind", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 40_000 + b"\r\n\r\n", 431),
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n" + b"x" * 128,
+            413,
+        ),
+    ],
+)
+def test_a_bad_request_behind_others_is_refused_in_its_turn(behind: bytes, status: int) -> None:
+    with (
+        _serving(ServerLimits(max_body=50)) as running,
+        socket.create_connection(("127.0.0.1", running.port), 10) as one,
+    ):
+        waiting = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
+        one.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n" + waiting + behind)
+        wait_for(lambda: running.handler.held, what="the first request")
+        running.do(lambda: running.handler.held[0].respond(204))
+        answer = read_until(one, b"\0never")
+    found = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
+    assert found == [204, 200, status]
+    assert [seen[1] for seen in running.handler.seen] == [b"/hold", b"/x"]
 
 
 def test_half_a_head_behind_an_answered_request_has_its_time_too() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -342,6 +343,41 @@ def test_a_handshake_that_ends_in_no_session_leaves_no_process(tmp_path: Path, l
     with Gate(tmp_path, config) as gate:
         assert gate.post(INITIALIZE).error["message"] == "no"
         wait_for(lambda: _children(program) == 0, what="the end of the process")
+
+
+def test_a_server_that_speaks_before_its_handshake_is_answered_has_a_session(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "early.py"
+    program.write_text(
+        "import json, sys\n"
+        "def say(**body): print(json.dumps({'jsonrpc': '2.0', **body}), flush=True)\n"
+        "for line in sys.stdin:\n"
+        "    body = json.loads(line)\n"
+        "    if body.get('method') == 'initialize':\n"
+        "        opening = body['id']\n"
+        "        say(method='notifications/message', params={'level': 'info', 'data': 'early'})\n"
+        "        say(id='p-1', method='ping')\n"
+        "    elif body.get('id') == 'p-1':\n"
+        "        info = {'name': 'early', 'version': '1'}\n"
+        "        say(id=opening, result={'protocolVersion': '2025-06-18', 'capabilities': {},"
+        " 'serverInfo': info})\n"
+        "    elif 'id' in body:\n"
+        "        say(id=body['id'], result={'content': [{'type': 'text', 'text': 'late'}]})\n"
+    )
+    server = f"command: {sys.executable}, args: [{program}], isolation: session"
+    config = f"schema: 1\ndefault: forward\nservers:\n  kid: {{{server}}}\n"
+    with Gate(tmp_path, config) as gate, gate.raw() as connection:
+        headers = {"host": f"127.0.0.1:{gate.port}"}
+        connection.sendall(http_post(INITIALIZE, headers=headers))
+        told = read_until(connection, b'"ping"')
+        found = re.search(rb"mcp-session-id: (\S+)", told)
+        assert found is not None
+        session = {"mcp-session-id": found[1].decode()}
+        assert gate.post({"jsonrpc": "2.0", "id": "p-1", "result": {}}, session).status == 202
+        assert b'"serverInfo"' in read_until(connection, b"0\r\n\r\n")
+        answer = gate.post(call_of("echo"), session)
+        assert answer.json["result"]["content"][0]["text"] == "late"
 
 
 def test_a_session_that_made_room_takes_its_process_with_it(tmp_path: Path, log: Path) -> None:

@@ -10,7 +10,7 @@ from tests.support.hub import odd, sample
 from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone
-from thoughtgate.transports.child_process import ChildCommand, server_environment
+from thoughtgate.transports.child_process import ChildCommand
 from thoughtgate.upstream.client import ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
@@ -43,9 +43,7 @@ class Listener:
 
 
 def carrier(entry: dict[str, Any]) -> StdioCarrier:
-    command = ChildCommand(
-        entry["command"], tuple(entry["args"]), server_environment(os.environ, {})
-    )
+    command = ChildCommand(entry["command"], tuple(entry["args"]), os.environ)
     return StdioCarrier("one", command, ServerLog(), grace_s=0.2)
 
 

@@ -12,7 +12,6 @@ from thoughtgate.web.console_sessions import (
     SESSION_S,
     ConsoleSession,
     ConsoleSessions,
-    sign_in_link,
 )
 
 
@@ -26,8 +25,12 @@ def sessions(clock: FakeClock) -> ConsoleSessions:
     return ConsoleSessions(8080, clock)
 
 
+def new_code(sessions: ConsoleSessions) -> str:
+    return sessions.new_link().rpartition("/")[2]
+
+
 def signed_in(sessions: ConsoleSessions) -> ConsoleSession:
-    value = sessions.sign_in(sessions.new_code())
+    value = sessions.sign_in(new_code(sessions))
     assert value is not None
     session = sessions.find(value)
     assert session is not None
@@ -35,21 +38,21 @@ def signed_in(sessions: ConsoleSessions) -> ConsoleSession:
 
 
 def test_a_code_signs_in_once(sessions: ConsoleSessions) -> None:
-    code = sessions.new_code()
+    code = new_code(sessions)
 
     assert sessions.sign_in(code) is not None
     assert sessions.sign_in(code) is None
 
 
 def test_a_wrong_code_signs_nobody_in(sessions: ConsoleSessions) -> None:
-    sessions.new_code()
+    new_code(sessions)
 
     assert sessions.sign_in("guess") is None
     assert sessions.sign_in("") is None
 
 
 def test_the_link_holds_the_code(sessions: ConsoleSessions) -> None:
-    link = sign_in_link(sessions, 8080)
+    link = sessions.new_link()
 
     assert link.startswith("http://127.0.0.1:8080/login/")
     assert sessions.sign_in(link.rpartition("/")[2]) is not None
@@ -64,14 +67,14 @@ def test_a_cookie_that_nobody_was_given_is_nobodys(sessions: ConsoleSessions) ->
 
 
 def test_a_session_ends_by_itself(sessions: ConsoleSessions, clock: FakeClock) -> None:
-    value = sessions.sign_in(sessions.new_code()) or ""
+    value = sessions.sign_in(new_code(sessions)) or ""
     clock.advance(SESSION_S + 1)
 
     assert sessions.find(value) is None
 
 
 def test_a_session_ends_when_its_browser_signs_out(sessions: ConsoleSessions) -> None:
-    value = sessions.sign_in(sessions.new_code()) or ""
+    value = sessions.sign_in(new_code(sessions)) or ""
     session = sessions.find(value)
     assert session is not None
     sessions.sign_out(session)
@@ -80,7 +83,7 @@ def test_a_session_ends_when_its_browser_signs_out(sessions: ConsoleSessions) ->
 
 
 def test_the_oldest_session_ends_when_there_are_too_many(sessions: ConsoleSessions) -> None:
-    values = [sessions.sign_in(sessions.new_code()) or "" for _ in range(MAX_SESSIONS + 1)]
+    values = [sessions.sign_in(new_code(sessions)) or "" for _ in range(MAX_SESSIONS + 1)]
 
     assert sessions.find(values[0]) is None
     assert all(sessions.find(value) for value in values[1:])

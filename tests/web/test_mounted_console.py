@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from tests.support.approvals import a_store
@@ -12,6 +13,7 @@ from tests.support.waiting import run_async
 
 from thoughtgate.core.record_events import Record
 from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.governor import Governor
 from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.mounted_console import MountedConsole
 
@@ -34,7 +36,7 @@ async def _visit(state: Path, notes: RecordSink) -> list[int]:
     loaded = load_configuration(str(state / "c.yaml"), {}, str(state))
     with open_listener(0) as listener:
         port: int = listener.getsockname()[1]
-        console = MountedConsole(loaded, {}, str(state), notes, port)
+        console = MountedConsole(loaded, {}, str(state), cast("Governor", notes), port)
         async with serve_app(console, listener):
             client = Client(port)
 

@@ -8,7 +8,6 @@ from thoughtgate.web.templating import (
     shown_clock,
     shown_day,
     shown_duration,
-    shown_left,
 )
 
 
@@ -19,13 +18,6 @@ from thoughtgate.web.templating import (
 )  # fmt: skip
 def test_a_span_is_said_as_people_say_it(seconds: float, expected: str) -> None:
     assert shown_duration(seconds) == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(0, "0:00"), (65, "1:05"), (3661, "1:01:01"), (-1, "0:00")]
-)
-def test_a_countdown_counts(seconds: float, expected: str) -> None:
-    assert shown_left(seconds) == expected
 
 
 def test_a_time_that_nobody_knows_is_a_dash() -> None:

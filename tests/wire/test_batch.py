@@ -43,6 +43,14 @@ def test_a_batch_that_cannot_be_read_is_refused_as_a_whole(
     assert (fault.kind, fault.check) == (kind, check)
 
 
+def test_a_session_cannot_begin_in_a_batch() -> None:
+    body = b'[{"jsonrpc":"2.0","id":1,"method":"initialize"},{"jsonrpc":"2.0","id":2,"method":"x"}]'
+    first, second = split_batch(body)  # type: ignore[misc]  # a list here
+    assert isinstance(first, Fault)
+    assert (first.id, first.check) == (1, "batched_initialize")
+    assert isinstance(second, Message)
+
+
 def test_answers_make_one_array() -> None:
     assert json.loads(join_replies([b'{"id":1}', b'{"id":2}'])) == [{"id": 1}, {"id": 2}]
 

@@ -78,6 +78,14 @@ def test_methods_that_name_nothing_need_no_name() -> None:
     assert check_name(None, "tools/call", {"name": 5}, required=True) is None
 
 
+def test_a_name_is_compared_only_where_the_revision_gives_it_a_meaning() -> None:
+    assert check_name(b"x", "tools/list", {}, required=True) is None
+    for params in ({}, {"name": 5}):
+        mismatch = check_name(b"x", "tools/call", params, required=True)
+        assert mismatch is not None
+        assert mismatch.reason == "has no matching parameter"
+
+
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {

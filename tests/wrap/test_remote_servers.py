@@ -13,7 +13,7 @@ from tests.support.commands import sample_server, thoughtgate
 from tests.support.stdio_peer import StdioPeer
 from tests.support.wraps import Machine, kind_of, text_of
 
-from thoughtgate.wrap.remote_servers import Remotes, remotes_path, remove_orphans, remove_remotes
+from thoughtgate.wrap.remote_servers import Remotes, remotes_path, remove_orphans
 
 URL = "https://example.com/mcp"
 
@@ -81,7 +81,6 @@ def test_the_file_is_private_and_removed_with_its_run(tmp_path: Path) -> None:
 
     assert not path.exists()
     assert remotes_path("alive", environ).exists()
-    remove_remotes(path)
     remove_orphans({"THOUGHTGATE_STATE_DIR": str(tmp_path / "nowhere")}, frozenset())
 
 

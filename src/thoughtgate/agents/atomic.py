@@ -9,6 +9,7 @@ import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -44,17 +45,12 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
     before = path.lstat()
     if not stat.S_ISREG(before.st_mode):
         raise OSError(f"{path} is not a regular file")
-    temporary = _write_beside(path, content, stat.S_IMODE(before.st_mode), before)
-    try:
+    with _temporary(path, content, stat.S_IMODE(before.st_mode), before) as temporary:
         _copy_attributes(path, temporary)
         # As late as possible: whatever an agent writes between here and the rename is lost.
         if read_or_none(path) != expected:
-            temporary.unlink()
             return False
         temporary.replace(path)
-    except BaseException:  # an interrupt as well: no litter in the user's directory
-        temporary.unlink(missing_ok=True)
-        raise
     _sync_directory(path.parent)
     return True
 
@@ -67,19 +63,18 @@ def write_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file could not be written or reads back differently.
     """
-    temporary = _write_beside(path, content, PRIVATE, None)
-    try:
+    with _temporary(path, content, PRIVATE, None) as temporary:
         temporary.replace(path)
-    except BaseException:  # an interrupt as well: no litter in the user's directory
-        temporary.unlink(missing_ok=True)
-        raise
     _sync_directory(path.parent)
     if path.read_bytes() != content:
         raise OSError(f"{path} does not read back as it was written")
 
 
-def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result | None) -> Path:
-    """Write a temporary file next to ``path``, synced to the disk."""
+@contextlib.contextmanager
+def _temporary(
+    path: Path, content: bytes, mode: int, owner: os.stat_result | None
+) -> Iterator[Path]:
+    """Write a temporary file next to ``path``, synced to the disk, for the caller to rename."""
     # Keep the name short: adding to the config's own name could exceed the limit of 255 bytes.
     prefix = _prefix(os.getpid())
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
@@ -93,10 +88,10 @@ def _write_beside(path: Path, content: bytes, mode: int, owner: os.stat_result |
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-    except BaseException:  # an interrupt as well: no litter in the user's directory
+        yield temporary
+    finally:
+        # Whatever went wrong, an interrupt as well: no litter in the user's directory.
         temporary.unlink(missing_ok=True)
-        raise
-    return temporary
 
 
 def remove_temporaries(directory: Path, pid: int) -> None:

@@ -16,6 +16,10 @@ class Agent:
 
     type: str
     name: str
+    commands: tuple[str, ...] = ()
+    """The names of its program."""
+    application: str = ""
+    """The beginning of the name of its macOS application."""
     off_switch: Literal["disabled", "enabled", "either", "ignored"] = "ignored"
     """The key that disables a server. ``ignored``: the agent starts the server regardless of such
     a key, so the entry is governed as well."""
@@ -27,24 +31,18 @@ class Agent:
     """Variables that the agent defines for its servers."""
 
 
-AGENTS: Final[dict[str, Agent]] = {
-    agent.type: agent
-    for agent in (
-        Agent("claude-desktop", "Claude Desktop", off_switch="disabled"),
-        Agent(
-            "claude-code",
-            "Claude Code",
-            syntax="shell",
-            undefined_is_error=True,
-            provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"}),
-        ),
-        Agent("cursor", "Cursor", off_switch="disabled", syntax="env", undefined_is_error=True),
-        Agent("vscode", "VS Code", syntax="env"),
-        Agent("windsurf", "Windsurf", off_switch="disabled", syntax="env", undefined_is_error=True),
-        Agent("zed", "Zed", off_switch="enabled"),
-        Agent("codex", "Codex", off_switch="enabled", merge="keys"),
-        Agent("gemini", "Gemini CLI", syntax="dollar"),
-        Agent("opencode", "opencode", off_switch="enabled", merge="keys", syntax="brace-env"),
-        Agent("custom", "the agent", off_switch="either"),
-    )
-}
+_LIST: Final = (
+    Agent("claude-desktop", "Claude Desktop", ("claude-desktop",), "Claude", off_switch="disabled"),
+    Agent("claude-code", "Claude Code", ("claude", "claude-code"), syntax="shell", undefined_is_error=True, provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"})),
+    Agent("cursor", "Cursor", ("cursor", "cursor-agent"), "Cursor", off_switch="disabled", syntax="env", undefined_is_error=True),
+    Agent("vscode", "VS Code", ("code", "code-insiders"), "Visual Studio Code", syntax="env"),
+    Agent("windsurf", "Windsurf", ("windsurf",), "Windsurf", off_switch="disabled", syntax="env", undefined_is_error=True),
+    Agent("zed", "Zed", ("zed", "zeditor"), "Zed", off_switch="enabled"),
+    Agent("codex", "Codex", ("codex",), off_switch="enabled", merge="keys"),
+    Agent("gemini", "Gemini CLI", ("gemini",), syntax="dollar"),
+    Agent("opencode", "opencode", ("opencode",), off_switch="enabled", merge="keys", syntax="brace-env"),
+    Agent("custom", "the agent", off_switch="either"),
+)  # fmt: skip
+
+AGENTS: Final = {agent.type: agent for agent in _LIST}
+"""The agents by type."""

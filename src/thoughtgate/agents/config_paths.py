@@ -14,8 +14,6 @@ from thoughtgate.agents.entries import Format, KeyPath, Layer
 from thoughtgate.errors import ConfigError, Problem
 
 _SERVERS: Final[KeyPath] = ("mcpServers",)
-_CUSTOM_KEYS: Final = ("mcpServers", "servers", "context_servers", "mcp_servers", "mcp")
-"""Keys under which an unknown agent may list its servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +21,18 @@ class Search:
     """Everything that determines which config files an agent would load."""
 
     agent_type: str
+    """As ``detect_agent`` returns it."""
     env: Mapping[str, str]
+    """The environment that the agent will get."""
     cwd: Path
+    """Where the agent will run; absolute."""
     home: Path
     config_path: Path | None = None
+    """The one file to govern, in place of every other."""
     argv: tuple[str, ...] = ()
     """The agent's command line, which may name config files and project directories."""
     platform: str = "linux"
+    """Selects the paths of Linux or macOS, as ``sys.platform`` names them."""
     root: Path = field(default=Path("/"))
     """The directory below which system-wide settings are searched; tests change it."""
 
@@ -49,6 +52,12 @@ class Search:
         """Return the path in an environment variable, or None."""
         value = self.env.get(name, "")
         return self.cwd / value if value else None
+
+    def system_wide(self, linux: str, macos: str) -> Path:
+        """Return the directory of a program's system-wide settings, by its name there."""
+        if self.platform == "darwin":
+            return self.root / "Library" / "Application Support" / macos
+        return self.root / "etc" / linux
 
     @property
     def project_directories(self) -> tuple[Path, ...]:
@@ -86,14 +95,11 @@ def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Laye
 def _overridden(search: Search, path: Path) -> Iterator[Layer]:
     """Return the layers of the single file given with ``--config-path``."""
     more = {"strict": search.agent_type in ("claude-code", "claude-desktop")}
-    for key in _KEYS.get(search.agent_type, ()):
+    for key in _KEYS.get(search.agent_type, (_SERVERS,)):
         yield _layer(path, "user", key, **more)
     if search.agent_type == "claude-code":
         for directory in _project_keys(search.cwd):
             yield _layer(path, "local", ("projects", directory, "mcpServers"), **more)
-    if search.agent_type == "custom":
-        for name in _CUSTOM_KEYS:
-            yield _layer(path, "user", (name,))
 
 
 def _claude_desktop(search: Search) -> Iterator[Layer]:
@@ -112,11 +118,8 @@ def _claude_code(search: Search) -> Iterator[Layer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if not value.lstrip().startswith("{"):
             yield _layer(search.cwd / value, "flag", strict=True)
-    managed = "etc/claude-code"
-    if search.platform == "darwin":
-        managed = "Library/Application Support/ClaudeCode"
-    path = search.root / managed / "managed-mcp.json"
-    yield _layer(path, "system", strict=True, writable=False)
+    managed = search.system_wide("claude-code", "ClaudeCode") / "managed-mcp.json"
+    yield _layer(managed, "system", strict=True, writable=False)
 
 
 def _cursor(search: Search) -> Iterator[Layer]:
@@ -161,11 +164,8 @@ def _codex(search: Search) -> Iterator[Layer]:
 def _gemini(search: Search) -> Iterator[Layer]:
     yield _layer(search.home / ".gemini" / "settings.json", "user")
     yield _layer(search.cwd / ".gemini" / "settings.json", "project")
-    directory = "etc/gemini-cli"
-    if search.platform == "darwin":
-        directory = "Library/Application Support/GeminiCli"
     system = search.variable_path("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
-    path = system or search.root / directory / "settings.json"
+    path = system or search.system_wide("gemini-cli", "GeminiCli") / "settings.json"
     yield _layer(path, "system", writable=False)
 
 
@@ -198,16 +198,14 @@ _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
 }
 
 _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
-    "claude-desktop": (_SERVERS,),
-    "claude-code": (_SERVERS,),
-    "cursor": (_SERVERS,),
     "vscode": (("mcp", "servers"), _SERVERS, ("servers",)),
-    "windsurf": (_SERVERS,),
     "zed": (("context_servers",),),
     "codex": (("mcp_servers",),),
-    "gemini": (_SERVERS,),
     "opencode": (("mcp",),),
+    # An unknown agent may list its servers under any of these.
+    "custom": (_SERVERS, ("servers",), ("context_servers",), ("mcp_servers",), ("mcp",)),
 }
+"""The keys of the tables of servers, for agents that use others than ``mcpServers``."""
 
 
 def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:

@@ -4,44 +4,12 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final
 
+from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.errors import UsageError
 
-AGENT_TYPES: Final = (
-    "claude-desktop",
-    "claude-code",
-    "cursor",
-    "vscode",
-    "windsurf",
-    "zed",
-    "codex",
-    "gemini",
-    "opencode",
-    "custom",
-)
+AGENT_TYPES: Final = tuple(AGENTS)
 
-_BY_COMMAND: Final = {
-    "claude": "claude-code",
-    "claude-code": "claude-code",
-    "claude-desktop": "claude-desktop",
-    "cursor": "cursor",
-    "cursor-agent": "cursor",
-    "code": "vscode",
-    "code-insiders": "vscode",
-    "windsurf": "windsurf",
-    "zed": "zed",
-    "zeditor": "zed",
-    "codex": "codex",
-    "gemini": "gemini",
-    "opencode": "opencode",
-}
-
-_BY_APPLICATION: Final = {
-    "Claude": "claude-desktop",
-    "Cursor": "cursor",
-    "Visual Studio Code": "vscode",
-    "Windsurf": "windsurf",
-    "Zed": "zed",
-}
+_BY_COMMAND: Final = {name: agent.type for agent in AGENTS.values() for name in agent.commands}
 
 
 def detect_agent(argv: Sequence[str], agent_type: str | None = None) -> str:
@@ -80,7 +48,7 @@ def _of_application(command: str) -> str | None:
     """Return the agent type of the macOS application bundle that contains the command."""
     for part in PurePath(command).parts:
         if part.endswith(".app"):
-            for name, agent_type in _BY_APPLICATION.items():
-                if part.startswith(name):
-                    return agent_type
+            for agent in AGENTS.values():
+                if agent.application and part.startswith(agent.application):
+                    return agent.type
     return None

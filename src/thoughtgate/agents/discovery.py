@@ -9,7 +9,6 @@ the agent ignores does no harm, but missing one that it uses would.
 
 import os
 import stat
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,7 +64,7 @@ class Plan:
 
     def reread(self) -> "Plan":
         """Return the plan for the files as they are now."""
-        return discover_for(self.search, self.own)
+        return discover(self.search, self.own)
 
 
 @dataclass(slots=True)
@@ -78,35 +77,11 @@ class _Reading:
     documents: dict[Path, ConfigDocument]
 
 
-def discover(
-    agent_type: str,
-    *,
-    env: Mapping[str, str],
-    cwd: Path,
-    home: Path,
-    config_path: Path | None = None,
-    argv: Sequence[str] = (),
-    own: Sequence[str] = (),
-    platform: str = sys.platform,
-) -> Plan:
+def discover(search: Search, own: tuple[str, ...]) -> Plan:
     """Find an agent's config files and the servers in them.
 
-    Args:
-        agent_type: as ``detect_agent`` returns it.
-        env: the environment that the agent will get.
-        cwd: where the agent will run; absolute.
-        home: the user's home directory.
-        config_path: the one file to govern, in place of every other.
-        argv: the agent's command line.
-        own: paths of this program, in addition to any path that ends in ``thoughtgate``.
-        platform: selects the paths of Linux or macOS.
+    ``own`` are paths of this program, in addition to any path that ends in ``thoughtgate``.
     """
-    search = Search(agent_type, env, cwd, home, config_path, tuple(argv), platform)
-    return discover_for(search, tuple(own))
-
-
-def discover_for(search: Search, own: tuple[str, ...]) -> Plan:
-    """Find the config files and servers for a search."""
     agent = AGENTS[search.agent_type]
     reading = _Reading([], [], {}, {})
     try:
@@ -186,14 +161,11 @@ def _content(path: Path) -> tuple[bytes, int]:
 def _report_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> None:
     """Report how the agent treats a file that is not plain JSON."""
     line, what = extra
-    if layer.scope == "project":
-        message = f"contains a {what}; the agent accepts only plain JSON and ignores this file"
-        reading.warnings.append(Problem("", message, str(layer.path), line))
-    else:
-        message = (
-            f"contains a {what}; the agent accepts only plain JSON and will not start; remove it"
-        )
-        reading.problems.append(Problem("", message, str(layer.path), line))
+    ignored = layer.scope == "project"
+    outcome = "ignores this file" if ignored else "will not start; remove it"
+    message = f"contains a {what}; the agent accepts only plain JSON and {outcome}"
+    found = reading.warnings if ignored else reading.problems
+    found.append(Problem("", message, str(layer.path), line))
 
 
 def _judge(

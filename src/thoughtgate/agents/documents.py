@@ -1,58 +1,21 @@
 """Editing of config files in place, independent of their format.
 
-Defines the interface that rewriting and restoring use, and implements it for JSON. An edit
-names an entry and the keys inside it. Only the text of that entry is parsed again, so the cost
-of an edit does not grow with the number of servers.
+``JsonDocument`` and ``TomlDocument`` have the same methods, which rewriting and restoring use. An
+edit names an entry and the keys inside it. Of JSON, only the text of that entry is parsed again,
+so the cost of an edit does not grow with the number of servers.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from thoughtgate.agents import jsonc
 from thoughtgate.agents.entries import Format, KeyPath
+from thoughtgate.agents.entry_shapes import lookup
 from thoughtgate.agents.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError, Problem
-
-
-class ConfigDocument(Protocol):
-    """A parsed config text whose entries can be edited in place."""
-
-    @property
-    def values(self) -> Any:
-        """The values of the whole file before any edit."""
-
-    @property
-    def extra(self) -> tuple[int, str] | None:
-        """Line and kind of the first thing that a strict parser refuses, such as a comment."""
-
-    def raw(self, path: KeyPath) -> str:
-        """Return the text of a value before any edit."""
-
-    def encode(self, value: Any) -> str:
-        """Return a value as text in this format."""
-
-    def decode(self, raw: str) -> Any:
-        """Parse a value in this format."""
-
-    def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
-        """Replace a value with ``raw``."""
-
-    def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
-        """Add a key after the key ``after``, or as the first key if that is None."""
-
-    def remove(self, entry: KeyPath, keys: KeyPath) -> None:
-        """Remove a key and its value."""
-
-    def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
-        """Insert values at the start of an array."""
-
-    def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
-        """Remove the first elements of an array."""
-
-    def render(self) -> str:
-        """Return the text with every edit in it."""
 
 
 class JsonDocument:
@@ -62,23 +25,21 @@ class JsonDocument:
         self._tree = jsonc.parse(text)
         self._edited: dict[KeyPath, str] = {}
         self.values: Any = self._tree.value(self._tree.root)
+        """The values of the whole file before any edit."""
 
     @property
     def extra(self) -> tuple[int, str] | None:
-        """Line and kind of the first comment or trailing comma."""
+        """Line and kind of the first thing that a strict parser refuses, such as a comment."""
         if not self._tree.extras:
             return None
         offset, name = min(self._tree.extras)
         return jsonc.line_of(self._tree.text, offset), name
 
     def raw(self, path: KeyPath) -> str:
-        """Return the text of a value as it was before any edit."""
-        return self._tree.raw(self._node(path))
+        """Return the text of a value before any edit."""
+        return self._tree.raw(self._tree.find(path))
 
-    @staticmethod
-    def encode(value: Any) -> str:
-        """Return a value as JSON text on one line."""
-        return jsonc.encode(value)
+    encode = staticmethod(jsonc.encode)
 
     @staticmethod
     def decode(raw: str) -> Any:
@@ -87,29 +48,29 @@ class JsonDocument:
         return tree.value(tree.root)
 
     def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
-        """Put ``raw`` in the place of a value."""
+        """Replace a value with ``raw``."""
         self._edited[entry] = jsonc.replace(self._text(entry), keys, raw)
 
     def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
-        """Add a key after a sibling, or first when that is None."""
+        """Add a key after the key ``after``, or as the first key if that is None."""
         self._edited[entry] = jsonc.insert(self._text(entry), keys, raw, after)
 
     def remove(self, entry: KeyPath, keys: KeyPath) -> None:
-        """Take a key and its value out."""
+        """Remove a key and its value."""
         self._edited[entry] = jsonc.remove(self._text(entry), keys)
 
     def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
-        """Insert values at the head of an array."""
+        """Insert values at the start of an array."""
         self._edited[entry] = jsonc.prepend(self._text(entry), keys, values)
 
     def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
-        """Take the first elements out of an array."""
+        """Remove the first elements of an array."""
         self._edited[entry] = jsonc.remove_first(self._text(entry), keys, count)
 
     def render(self) -> str:
         """Return the text with every edit in it."""
         text, parts, at = self._tree.text, [], 0
-        spans = [(self._node(path), edited) for path, edited in self._edited.items()]
+        spans = [(self._tree.find(path), edited) for path, edited in self._edited.items()]
         for node, edited in sorted(spans, key=lambda span: span[0].start):
             parts += [text[at : node.start], edited]
             at = node.end
@@ -118,11 +79,46 @@ class JsonDocument:
     def _text(self, entry: KeyPath) -> str:
         return self._edited.get(entry) or self.raw(entry)
 
-    def _node(self, path: KeyPath) -> jsonc.Node:
-        node = self._tree.find(path)
-        if node is None:
-            raise KeyError(path)
-        return node
+
+ConfigDocument: TypeAlias = JsonDocument | TomlDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of an entry, in the text and in the values that the text must parse to."""
+
+    op: Literal["replace", "insert", "remove", "prepend", "remove_first"]
+    keys: KeyPath
+    value: Any = None
+    """The new value; for ``prepend``, the elements to add."""
+    raw: str = ""
+    """The text of the new value, if it must be this one."""
+    after: str | None = None
+    """The preceding key, for ``insert``; None to insert it as the first."""
+    count: int = 0
+    """How many elements ``remove_first`` removes."""
+
+
+def apply_edit(document: ConfigDocument, values: Any, entry: KeyPath, edit: Edit) -> None:
+    """Edit an entry in a document, and in a copy of its values."""
+    keys, key = edit.keys, edit.keys[-1]
+    parent = lookup(values, (*entry, *keys[:-1]))
+    if edit.op == "remove":
+        document.remove(entry, keys)
+        del parent[key]
+    elif edit.op == "prepend":
+        document.prepend(entry, keys, edit.value)
+        parent[key] = [*edit.value, *parent[key]]
+    elif edit.op == "remove_first":
+        document.remove_first(entry, keys, edit.count)
+        parent[key] = parent[key][edit.count :]
+    else:
+        raw = edit.raw or document.encode(edit.value)
+        if edit.op == "insert":
+            document.insert(entry, keys, raw, edit.after)
+        else:
+            document.replace(entry, keys, raw)
+        parent[key] = edit.value
 
 
 def parse_document(content: bytes, form: Format, *, file: str = "") -> ConfigDocument:

@@ -61,11 +61,12 @@ class Tree:
     extras: list[tuple[int, str]] = field(default_factory=list)
     """Offset and kind of everything that plain JSON does not allow, in order."""
 
-    def find(self, path: KeyPath) -> Node | None:
-        """Return the node at a path, or None.
+    def find(self, path: KeyPath) -> Node:
+        """Return the node at a path.
 
         Raises:
             ConfigError: a key of the path is duplicated.
+            KeyError: there is no such path.
         """
         node = self.root
         for depth, key in enumerate(path):
@@ -73,7 +74,7 @@ class Tree:
                 node.members = _Parser(self.text, node.start, lazy=True).value(0).members or []
             found = [member for member in node.members or () if member.key == key]
             if not found:
-                return None
+                raise KeyError(path)
             if len(found) > 1:
                 line = line_of(self.text, found[1].start)
                 message = "duplicate key; remove one of the two"
@@ -249,14 +250,14 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def replace(text: str, path: KeyPath, raw: str) -> str:
     """Replace the value at a path with ``raw``."""
-    node = _existing(_parse_fully(text), path)
+    node = _parse_fully(text).find(path)
     return text[: node.start] + raw + text[node.end :]
 
 
 def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
     """Add a key to the object at ``path[:-1]``, after the key ``after``, or first if that is None."""
     tree = _parse_fully(text)
-    parent = _existing(tree, path[:-1])
+    parent = tree.find(path[:-1])
     members = parent.members or []
     key = encode(path[-1])
     if not members:
@@ -277,7 +278,7 @@ def insert(text: str, path: KeyPath, raw: str, after: str | None) -> str:
 def remove(text: str, path: KeyPath) -> str:
     """Remove a key and its value from their object."""
     tree = _parse_fully(text)
-    members = _existing(tree, path[:-1]).members or []
+    members = tree.find(path[:-1]).members or []
     at = next(index for index, member in enumerate(members) if member.key == path[-1])
     if at > 0:
         return text[: members[at - 1].node.end] + text[members[at].node.end :]
@@ -288,7 +289,7 @@ def remove(text: str, path: KeyPath) -> str:
 
 def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
     """Insert values at the start of the array at a path, in the array's own layout."""
-    node = _existing(_parse_fully(text), path)
+    node = _parse_fully(text).find(path)
     if not node.items:
         at = node.start + 1
         return text[:at] + ", ".join(map(encode, values)) + text[at:]
@@ -299,17 +300,10 @@ def prepend(text: str, path: KeyPath, values: Sequence[Any]) -> str:
 
 def remove_first(text: str, path: KeyPath, count: int) -> str:
     """Remove the first ``count`` elements of the array at a path."""
-    items = _existing(_parse_fully(text), path).items or []
+    items = _parse_fully(text).find(path).items or []
     if count < len(items):
         return text[: items[0].start] + text[items[count].start :]
     return text[: items[0].start] + text[_after_comma(text, items[-1].end) :]
-
-
-def _existing(tree: Tree, path: KeyPath) -> Node:
-    node = tree.find(path)
-    if node is None:
-        raise KeyError(path)
-    return node
 
 
 def _gap_before(text: str, at: int) -> str:

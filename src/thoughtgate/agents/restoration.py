@@ -64,7 +64,7 @@ def restore_files(journal: Journal) -> RestoreOutcome:
 def _restore(record: FileRecord) -> Problem | None:
     """Restore one file; return a warning if its backup should be kept."""
     # An agent may have replaced a link with a file; then both contain our entries.
-    places = dict.fromkeys([Path(os.path.realpath(record.path)), _real(record)])
+    places = dict.fromkeys(Path(os.path.realpath(one)) for one in (record.path, record.real))
     found = [place for place in places if read_or_none(place) is not None]
     if not found:
         message = f"was removed while it was wrapped; its backup is {record.backup}"
@@ -75,10 +75,6 @@ def _restore(record: FileRecord) -> Problem | None:
             # risk of losing one write, and `replace_file` detects most of those.
             _restore_place(place, record)
     return None
-
-
-def _real(record: FileRecord) -> Path:
-    return Path(os.path.realpath(record.real))
 
 
 def _restore_place(place: Path, record: FileRecord) -> None:

@@ -6,10 +6,16 @@ was renamed, moved or copied is found, and one that was given a different comman
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from thoughtgate.agents.documents import ConfigDocument, copy_entries, parse_document, reads_back_as
+from thoughtgate.agents.documents import (
+    ConfigDocument,
+    Edit,
+    apply_edit,
+    copy_entries,
+    parse_document,
+    reads_back_as,
+)
 from thoughtgate.agents.entries import Format, KeyPath
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.agents.entry_shapes import argv_of, command_keys, is_shim_command, lookup
@@ -30,8 +36,8 @@ def revert(content: bytes, form: Format, records: Sequence[EntryRecord]) -> byte
         return content
     values = copy_entries(document.values, [path for path, _ in ours])
     for path, record in ours:
-        for step in _steps_back(lookup(document.values, path), record, document):
-            _take(document, values, path, step)
+        for edit in _edits_back(lookup(document.values, path), record, document):
+            apply_edit(document, values, path, edit)
     text = document.render()
     if not reads_back_as(text, form, values):
         raise ConfigError([Problem("", "cannot be unwrapped without changing other settings")])
@@ -67,21 +73,9 @@ def _tables(values: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Mapping[str, 
         yield from _tables(value, (*path, key))
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One edit that undoes a change, in the text and in the values."""
-
-    op: Literal["replace", "insert", "remove", "remove_first"]
-    keys: KeyPath
-    raw: str = ""
-    value: Any = None
-    count: int = 0
-    after: str | None = None
-
-
-def _steps_back(
+def _edits_back(
     entry: Mapping[str, Any], record: EntryRecord, document: ConfigDocument
-) -> Iterator[_Step]:
+) -> Iterator[Edit]:
     """Return the edits that undo a record in the entry's current state."""
     still_ours = _begins(argv_of(entry), record.head)
     removed = [change for change in record.changes if change.op == "remove"]
@@ -94,63 +88,45 @@ def _steps_back(
         elif not still_ours:
             continue  # the entry was given a different command; only our arguments are removed
         elif change.op == "insert":
-            yield _Step("remove", change.keys)
+            yield Edit("remove", change.keys)
         elif change.op == "remove" and current is None:
             value = document.decode(change.old)
-            yield _Step("insert", change.keys, change.old, value, after=change.after)
+            yield Edit("insert", change.keys, value, change.old, after=change.after)
         elif change.op == "replace" and current == change.new:
             yield _command_back(change, entry, record, document)
 
 
 def _arguments_back(
     change: EntryChange, current: Any, record: EntryRecord, document: ConfigDocument
-) -> Iterator[_Step]:
+) -> Iterator[Edit]:
     """Return the edit that removes our words from an argument list, which may have grown since."""
     if not isinstance(current, list) or not current:
         return
     if change.op != "prepend" and current == change.new:
         if change.op == "insert":
-            yield _Step("remove", change.keys)
+            yield Edit("remove", change.keys)
         else:
             value = document.decode(change.old)
-            yield _Step("replace", change.keys, change.old, value)
+            yield Edit("replace", change.keys, value, change.old)
         return
     # The server's command follows our words and is removed with them, since it moves back to its
     # own key. In a single array it stays.
     ours = record.head if _begins(current, record.head) else record.head[1:]
     count = len(ours) if ours is record.head else len(ours) + 1
     if _begins(current, ours):
-        yield _Step("remove_first", change.keys, count=min(count, len(current)))
+        yield Edit("remove_first", change.keys, count=min(count, len(current)))
 
 
 def _command_back(
     change: EntryChange, entry: Mapping[str, Any], record: EntryRecord, document: ConfigDocument
-) -> _Step:
+) -> Edit:
     """Return the edit that restores a command: the word after our ``head``, if it was changed."""
     value = document.decode(change.old)
     argv = argv_of(entry)
     follows = argv[len(record.head)] if len(argv) > len(record.head) else None
     if change.keys == command_keys(entry).command and follows is not None and follows != value:
-        return _Step("replace", change.keys, document.encode(follows), follows)
-    return _Step("replace", change.keys, change.old, value)
-
-
-def _take(document: ConfigDocument, values: Any, path: KeyPath, step: _Step) -> None:
-    """Apply a step to the text, and to the values that the text must parse to in the end."""
-    parent = lookup(values, (*path, *step.keys[:-1]))
-    key = step.keys[-1]
-    if step.op == "remove":
-        document.remove(path, step.keys)
-        del parent[key]
-    elif step.op == "remove_first":
-        document.remove_first(path, step.keys, step.count)
-        parent[key] = parent[key][step.count :]
-    elif step.op == "insert":
-        document.insert(path, step.keys, step.raw, step.after)
-        parent[key] = step.value
-    else:
-        document.replace(path, step.keys, step.raw)
-        parent[key] = step.value
+        return Edit("replace", change.keys, follows)
+    return Edit("replace", change.keys, value, change.old)
 
 
 def find_wrapped_entries(

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from thoughtgate.agents.discovery import Plan
-from thoughtgate.agents.documents import ConfigDocument, copy_entries, parse_document, reads_back_as
+from thoughtgate.agents.documents import (
+    ConfigDocument,
+    Edit,
+    apply_edit,
+    copy_entries,
+    parse_document,
+    reads_back_as,
+)
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, command_keys, lookup
@@ -78,7 +85,6 @@ def rewrite(
         changes = _changes(plan, entry, document, head)
         if changes:
             record = EntryRecord(entry.path, entry.id, tuple(head), tuple(changes))
-            _apply(document, record)
             records[entry.layer.real].append(record)
     files = tuple(
         _finish(file, documents[file.real], records[file.real])
@@ -177,26 +183,13 @@ def _removals(
     return changes
 
 
-def _apply(document: ConfigDocument, record: EntryRecord) -> None:
-    for change in record.changes:
-        if change.op == "prepend":
-            document.prepend(record.path, change.keys, change.new)
-        elif change.op == "remove":
-            document.remove(record.path, change.keys)
-        elif change.op == "replace":
-            document.replace(record.path, change.keys, document.encode(change.new))
-        else:
-            raw = document.encode(change.new)
-            document.insert(record.path, change.keys, raw, change.after)
-
-
 def _finish(file: ConfigFile, document: ConfigDocument, records: list[EntryRecord]) -> FileRewrite:
-    """Render a document and check that it contains the intended changes and no others."""
+    """Make the changes, and check that the text contains these and no others."""
     expected = copy_entries(document.values, [record.path for record in records])
     for record in records:
-        entry = lookup(expected, record.path)
         for change in record.changes:
-            _apply_to_values(entry, change)
+            edit = Edit(change.op, change.keys, change.new, after=change.after)
+            apply_edit(document, expected, record.path, edit)
     text = document.render()
     if not reads_back_as(text, file.format, expected):
         message = (
@@ -204,14 +197,3 @@ def _finish(file: ConfigFile, document: ConfigDocument, records: list[EntryRecor
         )
         raise ConfigError([Problem("", message, str(file.path))])
     return FileRewrite(file, text.encode(), tuple(records))
-
-
-def _apply_to_values(entry: Any, change: EntryChange) -> None:
-    parent = lookup(entry, change.keys[:-1])
-    key = change.keys[-1]
-    if change.op == "remove":
-        del parent[key]
-    elif change.op == "prepend":
-        parent[key] = [*change.new, *parent[key]]
-    else:
-        parent[key] = change.new

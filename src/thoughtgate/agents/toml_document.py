@@ -6,12 +6,12 @@ tomlkit preserves comments, order and layout; ``render`` restores the file's lin
 import json
 import re
 import tomllib
-from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, InlineTable, Item, Table
+from tomlkit.items import AoT, InlineTable, Item, Table
 
 from thoughtgate.agents.entries import KeyPath
 from thoughtgate.errors import ConfigError, Problem
@@ -58,10 +58,15 @@ class TomlDocument:
             return found.as_string()
         return self.encode(found.unwrap())
 
-    @staticmethod
-    def encode(value: Any) -> str:
+    @classmethod
+    def encode(cls, value: Any) -> str:
         """Return a value as TOML text on one line."""
-        return _encode(value)
+        if isinstance(value, Mapping):
+            pairs = (f"{_quote(key)} = {cls.encode(item)}" for key, item in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        if isinstance(value, list | tuple):
+            return "[" + ", ".join(map(cls.encode, value)) + "]"
+        return _quote(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
 
     @staticmethod
     def decode(raw: str) -> Any:
@@ -70,13 +75,13 @@ class TomlDocument:
 
     def replace(self, entry: KeyPath, keys: KeyPath, raw: str) -> None:
         """Replace a value with ``raw``."""
-        self._table((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
+        self._find((*entry, *keys[:-1]))[keys[-1]] = tomlkit.value(raw)
 
     def insert(self, entry: KeyPath, keys: KeyPath, raw: str, after: str | None) -> None:
         """Add a key at the end of its table; TOML ignores ``after``."""
         del after
         path = (*entry, *keys[:-1])
-        table = self._table(path)
+        table = self._find(path)
         if not isinstance(table, InlineTable):
             table[keys[-1]] = tomlkit.value(raw)
             return
@@ -90,7 +95,7 @@ class TomlDocument:
     def remove(self, entry: KeyPath, keys: KeyPath) -> None:
         """Remove a key and its value."""
         path = (*entry, *keys[:-1])
-        table = self._table(path)
+        table = self._find(path)
         if isinstance(table, InlineTable):
             # tomlkit would leave a space, so the text that `insert` wrote is cut out instead.
             written = f", {keys[-1]} = {self.raw((*path, keys[-1]))}"
@@ -102,7 +107,7 @@ class TomlDocument:
 
     def prepend(self, entry: KeyPath, keys: KeyPath, values: Sequence[Any]) -> None:
         """Insert values at the start of an array without reformatting the rest."""
-        array = self._array((*entry, *keys))
+        array = self._find((*entry, *keys))
         raw = array.as_string()
         match = _BEFORE_FIRST_ELEMENT.match(raw)
         at = match.end() if match and len(array) else 1
@@ -112,7 +117,7 @@ class TomlDocument:
 
     def remove_first(self, entry: KeyPath, keys: KeyPath, count: int) -> None:
         """Remove the first elements of an array."""
-        array = self._array((*entry, *keys))
+        array = self._find((*entry, *keys))
         raw = array.as_string()
         head = ", ".join(self.encode(value) for value in array.unwrap()[:count])
         # Cut out the text that `prepend` wrote; if it was reformatted, delete element by element.
@@ -124,26 +129,11 @@ class TomlDocument:
                     return
         del array[:count]
 
-    def _table(self, path: KeyPath) -> MutableMapping[str, Any]:
-        return cast("MutableMapping[str, Any]", self._find(path))
-
-    def _array(self, path: KeyPath) -> Array:
-        return cast("Array", self._find(path))
-
     def _find(self, path: KeyPath) -> Any:
         found: Any = self._document
         for key in path:
             found = found[key]
         return found
-
-
-def _encode(value: Any) -> str:
-    if isinstance(value, Mapping):
-        pairs = (f"{_quote(key)} = {_encode(item)}" for key, item in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_encode, value)) + "]"
-    return _quote(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
 
 
 def _quote(value: str) -> str:

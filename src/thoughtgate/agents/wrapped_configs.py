@@ -12,6 +12,7 @@ next process that it may restore the files.
 import contextlib
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -97,13 +98,10 @@ class WrappedConfigs:
             ConfigError: there is nothing to govern, or a file cannot be read or locked.
         """
         try:
-            self._lock(self._targets())
+            self._lock()
             self._restore_orphans()
-            self.plan = self.plan.reread()
             # Restoring may have brought back files and entries that the first plan lacked.
-            self._lock(self._targets())
-            self.plan.require()
-            self._refuse_managed()
+            self._reread()
         except BaseException:  # an interrupt as well: no lock outlives a start that failed
             self.release()
             raise
@@ -122,10 +120,7 @@ class WrappedConfigs:
             rewrite = make(self.plan)
             if self._write_all(rewrite.files):
                 return rewrite
-            self.plan = self.plan.reread()
-            self._lock(self._targets())
-            self.plan.require()
-            self._refuse_managed()
+            self._reread()
         raise Conflict(
             "the config files keep changing; close the agent's other windows and try again"
         )
@@ -135,7 +130,7 @@ class WrappedConfigs:
         if not self._journal.files:
             return RestoreOutcome()
         outcome = restore_files(self._journal)
-        self._journal = self._journal_of(())
+        self._journal = replace(self._journal, files=())
         return outcome
 
     def release(self) -> None:
@@ -143,19 +138,23 @@ class WrappedConfigs:
         _release(self._locks.values())
         self._locks.clear()
 
-    def _targets(self) -> list[Path]:
-        """Return the files that a rewrite may change, sorted so that no two wraps deadlock."""
-        entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
-        return sorted({entry.layer.real for entry in entries if entry.layer.writable})
+    def _reread(self) -> None:
+        """Read the files again, and lock and check what is found now."""
+        self.plan = self.plan.reread()
+        self._lock()
+        self.plan.require()
+        self._refuse_managed()
 
-    def _lock(self, files: Iterable[Path]) -> None:
-        for real in files:
-            if real not in self._locks:
-                try:
-                    self._locks[real] = FileLock(real)
-                except OSError as error:
-                    message = f"cannot be locked: {error.strerror}: {error.filename}"
-                    raise ConfigError([Problem("", message, str(real))]) from error
+    def _lock(self) -> None:
+        """Lock the files that a rewrite may change, sorted so that no two wraps deadlock."""
+        entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
+        files = {entry.layer.real for entry in entries if entry.layer.writable}
+        for real in sorted(files - self._locks.keys()):
+            try:
+                self._locks[real] = FileLock(real)
+            except OSError as error:
+                message = f"cannot be locked: {error.strerror}: {error.filename}"
+                raise ConfigError([Problem("", message, str(real))]) from error
 
     def _restore_orphans(self) -> None:
         """Restore what killed wraps left in our files or recorded under our key."""
@@ -185,7 +184,7 @@ class WrappedConfigs:
         if not files:
             return True
         try:
-            self._journal = self._journal_of(tuple(_record(one) for one in files))
+            self._journal = replace(self._journal, files=tuple(_record(one) for one in files))
             # The journal comes first, so that restoring knows of every backup that may exist.
             save_journal(self._journal)
             for one in files:
@@ -212,10 +211,6 @@ class WrappedConfigs:
             message = "overwrote the backup of an earlier wrap"
             self.warnings.append(Problem("", message, str(backup)))
         write_private(backup, one.file.content)
-
-    def _journal_of(self, files: tuple[FileRecord, ...]) -> Journal:
-        old = self._journal
-        return Journal(old.key, old.agent_type, old.pid, old.started_at, files, old.file)
 
 
 def restore_orphan(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> RestoreOutcome:

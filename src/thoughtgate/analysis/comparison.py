@@ -220,15 +220,11 @@ def _fulfilling(conditions: tuple[Condition, ...]) -> dict[str, Any]:
             at = at.setdefault(key, {})
             if not isinstance(at, dict):
                 return arguments
-        made = _value_for(condition)
+        make = _VALUES.get(condition.operator)
+        made = make(condition.operand) if make is not None else "x"
         if made is not None:
             at[condition.path[-1]] = made
     return arguments
-
-
-def _value_for(condition: Condition) -> Any:
-    make = _VALUES.get(condition.operator)
-    return make(condition.operand) if make is not None else "x"
 
 
 _VALUES: Final[dict[str, Callable[[Any], Any]]] = {

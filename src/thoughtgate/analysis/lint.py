@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from thoughtgate.analysis.rule_changes import glob_covers
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.settings import RuleSettings, SelectorSettings, Settings
 from thoughtgate.errors import Problem
@@ -45,11 +46,8 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
         yield WARNING, ("profile",), "development forwards what production would refuse"
     for name, workflow in settings.approval.items():
         if workflow.on_timeout == "approve":
-            yield (
-                WARNING,
-                ("approval", name, "on_timeout"),
-                "a call that nobody looks at is forwarded",
-            )
+            path = ("approval", name, "on_timeout")
+            yield WARNING, path, "a call that nobody looks at is forwarded"
 
 
 def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:
@@ -93,18 +91,8 @@ class _Reach:
 
 
 def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
-    if not wide:
-        return True
-    wanted = narrow or [Glob("*")]
-    return all(any(_covers(one, other) for one in wide) for other in wanted)
-
-
-def _covers(wide: Glob, narrow: Glob) -> bool:
-    """Tell whether one pattern certainly matches everything that the other matches."""
-    if narrow.exact:
-        return wide.matches(narrow.pattern)
-    ends_open = wide.pattern == f"{wide.prefix}*"
-    return wide.pattern == narrow.pattern or (ends_open and narrow.prefix.startswith(wide.prefix))
+    others: list[Glob | None] = [*narrow] or [None]
+    return not wide or all(any(glob_covers(one, other) for one in wide) for other in others)
 
 
 def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
@@ -112,16 +100,9 @@ def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     known = {*settings.servers, "thoughtgate"}
     if not settings.servers:
         return
-    sections = {
-        "rules": [rule.selector for rule in settings.rules],
-        "limits": [limit.selector for limit in settings.limits],
-    }
-    for section, selectors in sections.items():
-        for number, selector in enumerate(selectors):
-            for server in selector.servers:
+    for section, selecting in (("rules", settings.rules), ("limits", settings.limits)):
+        for number, one in enumerate(selecting):
+            for server in one.selector.servers:
                 if server not in known and not is_glob(server):
-                    yield (
-                        WARNING,
-                        (section, number, "server"),
-                        f"no server {server!r} under servers",
-                    )
+                    path = (section, number, "server")
+                    yield WARNING, path, f"no server {server!r} under servers"

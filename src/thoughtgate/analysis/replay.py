@@ -240,8 +240,7 @@ class _Run:
         """Pass the result of a call to the breakers."""
         if recorded.call_id in self._open:
             self._open.remove(recorded.call_id)
-            told = self._limits.failed if recorded.failed else self._limits.succeeded
-            told(recorded.call, at)
+            self._limits.ended(recorded.call, at, failed=recorded.failed)
 
     def _judge(self, recorded: RecordedCall, call: Call) -> Verdict:
         verdict = evaluate(call, self._policy, recorded.at)

@@ -254,8 +254,8 @@ def _covers(wide: RulePart, narrow: RulePart) -> bool:
     alike = wide.decision.action != FORWARD or narrow.decision.action == FORWARD
     return (
         wide.kind in (None, narrow.kind)
-        and _glob_covers(wide.server, narrow.server)
-        and _glob_covers(wide.name, narrow.name)
+        and glob_covers(wide.server, narrow.server)
+        and glob_covers(wide.name, narrow.name)
         and (wide.word in (None, narrow.word) or _word_surely_occurs(wide.word, narrow.name))
         and all(
             text in narrow.conditions or _is_implied(condition, narrow.conditions.values())
@@ -278,7 +278,8 @@ def _is_implied(wide: Condition | None, narrow: Iterable[Condition | None]) -> b
     )
 
 
-def _glob_covers(wide: Glob | None, narrow: Glob | None) -> bool:
+def glob_covers(wide: Glob | None, narrow: Glob | None) -> bool:
+    """Tell whether one pattern certainly matches whatever the other does; None matches all."""
     if wide is None or wide.pattern == "*":
         return True
     if narrow is None:

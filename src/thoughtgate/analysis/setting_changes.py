@@ -207,75 +207,44 @@ def _auth_type(old: str, new: str) -> str:
 _APART: Final = frozenset({"approval", "cedar", "listen", "servers", "namespaces"})
 """Settings that are compared by name or by special functions."""
 
-EFFECTS: Final[dict[str, Judge]] = {
-    **dict.fromkeys(
-        (
-            *(f"servers.{name}" for name in ("id", "name", "eager", "idle_s")),
-            *(f"servers.{name}_s" for name in ("timeout", "start_timeout", "connect_timeout")),
-            *(f"approval.{name}" for name in ("name", "timeout_s")),
-            *(f"approval.slack.{name}" for name in ("mention", "poll_s")),
-            *(f"listen.{name}" for name in ("port", "public_url", "admin_port")),
-            *(f"listen.{name}_s" for name in ("request_timeout", "keep_alive", "drain")),
-            *(f"listen.max_{name}" for name in ("body", "concurrent", "batch", "sessions")),
-            "listen.session_idle_s",
-            *(f"audit.{name}" for name in ("file", "ledger", "preview", "fsync")),
-            *(f"audit.rotate_{name}" for name in ("size", "keep")),
-            *(f"holds.{name}" for name in ("connection", "principal", "total")),
-            *(f"tasks.{name}" for name in ("ttl_s", "max_ttl_s", "poll_s")),
-            *(f"tasks.{name}" for name in ("per_principal", "total")),
-            "console.port",
-            *(f"telemetry.{name}" for name in ("log_level", "log_format", "metrics", "otlp")),
-            *(f"telemetry.otlp.{name}" for name in ("endpoint", "headers", "sample_rate")),
-            *(f"telemetry.otlp.{name}" for name in ("resource", "service_name")),
-            *("store", "separator", "reload"),
-        ),
-        _changes,
-    ),
-    **dict.fromkeys(
-        (
-            # Another program, place or credential under the same name.
-            *(f"servers.{name}" for name in ("command", "args", "env", "cwd", "url")),
-            *(f"servers.{name}" for name in ("headers", "auth", "auth.type", "auth.token_env")),
-            # It is unknown which reviewers approve more readily.
-            *(f"approval.{name}" for name in ("channel", "slack", "webhook", "options")),
-            *(f"approval.slack.{name}" for name in ("channel", "token_env", "api_url")),
-            *(f"approval.slack.{name}_reaction" for name in ("approve", "deny")),
-            *(f"approval.webhook.{name}" for name in ("url", "secret_env")),
-            "listen.auth.principal_claim",
-            "default_namespace",
-        ),
-        _untold,
-    ),
-    **dict.fromkeys(
-        (
-            "audit.sign_key_env",
-            "listen.auth",
-            *(f"listen.auth.{name}" for name in ("token_env", "jwks_url", "issuer", "audience")),
-        ),
-        _guard,
-    ),
-    **dict.fromkeys(
-        ("servers.enabled", "approval.allow_elicitation", "approval.remember", "console.enabled"),
-        _looser(True),
-    ),
-    "manager_tools": _looser(True),
-    "servers.isolation": _looser("shared"),
-    "approval.on_timeout": _looser("approve"),
-    "approval.required": _fewer,
-    "approval.approvers": _chosen,
-    "listen.transport": _looser("http"),
-    "listen.host": _host,
-    "listen.admin_host": _host,
-    "listen.auth.type": _auth_type,
-    "listen.auth.allow": _members,
-    "listen.origins": _members,
-    "listen.hosts": _members,
+_JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
+    (_changes, "servers.", "id name eager idle_s timeout_s start_timeout_s connect_timeout_s"),
+    (_changes, "approval.", "name timeout_s slack.mention slack.poll_s"),
+    (_changes, "listen.", "port public_url admin_port request_timeout_s keep_alive_s drain_s"),
+    (_changes, "listen.", "max_body max_concurrent max_batch max_sessions session_idle_s"),
+    (_changes, "audit.", "file ledger preview fsync rotate_size rotate_keep"),
+    (_changes, "holds.", "connection principal total"),
+    (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
+    (_changes, "telemetry.", "log_level log_format metrics otlp"),
+    (_changes, "telemetry.otlp.", "endpoint headers sample_rate resource service_name"),
+    (_changes, "", "console.port store separator reload"),
+    # Another program, place or credential under the same name.
+    (_untold, "servers.", "command args env cwd url headers auth auth.type auth.token_env"),
+    # It is unknown which reviewers approve more readily.
+    (_untold, "approval.", "channel slack webhook options webhook.url webhook.secret_env"),
+    (_untold, "approval.slack.", "channel token_env api_url approve_reaction deny_reaction"),
+    (_untold, "", "listen.auth.principal_claim default_namespace"),
+    (_guard, "listen.", "auth auth.token_env auth.jwks_url auth.issuer auth.audience"),
+    (_guard, "audit.", "sign_key_env"),
+    (_looser(True), "", "servers.enabled console.enabled manager_tools"),
+    (_looser(True), "approval.", "allow_elicitation remember"),
+    (_looser("shared"), "servers.", "isolation"),
+    (_looser("approve"), "approval.", "on_timeout"),
+    (_fewer, "approval.", "required"),
+    (_chosen, "approval.", "approvers"),
+    (_looser("http"), "listen.", "transport"),
+    (_host, "listen.", "host admin_host"),
+    (_auth_type, "listen.", "auth.type"),
+    (_members, "listen.", "auth.allow origins hosts"),
     # Each worker counts limits separately.
-    "listen.workers": _more,
-    "audit.sink": _looser("stderr", "stdout"),
-    "audit.on_failure": _looser("continue"),
-    "redact.names": _masked,
-    "redact.patterns": _masked,
-    "namespaces": _members,
+    (_more, "listen.", "workers"),
+    (_looser("stderr", "stdout"), "audit.", "sink"),
+    (_looser("continue"), "audit.", "on_failure"),
+    (_masked, "redact.", "names patterns"),
+    (_members, "", "namespaces"),
+)
+
+EFFECTS: Final = {
+    f"{section}{name}": judge for judge, section, names in _JUDGES for name in names.split()
 }
 """The function for each setting."""

@@ -5,11 +5,11 @@ the MCP messages.
 """
 
 import json
-import os
-import pwd
 from typing import Final
 
+from thoughtgate.channels.local_user import login_name
 from thoughtgate.core.approval import ELICITATION_CHANNEL, Approval
+from thoughtgate.errors import visible
 
 NAME: Final = ELICITATION_CHANNEL
 
@@ -19,14 +19,7 @@ MAX_ARGUMENTS: Final = 1500
 
 def identity(principal: str = "") -> str:
     """Return the reviewer's identity: the caller's principal, or else the local user."""
-    if principal:
-        return f"{NAME}:{principal}"
-    uid = os.getuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid-{uid}"
-    return f"{NAME}:{name}"
+    return f"{NAME}:{principal or login_name()}"
 
 
 def prompt_text(approval: Approval) -> str:
@@ -41,9 +34,4 @@ def prompt_text(approval: Approval) -> str:
         f"Approval {approval.id}",
     ]
     # Many clients print the prompt to a terminal, where escape sequences could hide part of it.
-    return "".join(
-        each
-        if each.isprintable() or each == "\n"
-        else each.encode("unicode_escape").decode("ascii")
-        for each in "\n".join(lines)
-    )
+    return visible("\n".join(lines), kept="\n")

@@ -4,18 +4,13 @@ There is no ``Channel`` class for the console, because it reads approval request
 store and needs no notifications.
 """
 
-import os
-import pwd
 from typing import Final
+
+from thoughtgate.channels.local_user import login_name
 
 NAME: Final = "console"
 
 
 def identity() -> str:
     """Return the identity of the console's user: the login that this process runs as."""
-    uid = os.getuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid-{uid}"
-    return f"{NAME}:{name}"
+    return f"{NAME}:{login_name()}"

@@ -242,6 +242,5 @@ class DeliveryChannel:
             self._paused[item.approval.workflow] = item.due_at
         if item.failures == 1:
             self._say(f"{self.name}: {error}; retrying")
-        is_given_up = item.is_settled and (item.failures >= MAX_SETTLE_TRIES or self._is_stopping)
-        if is_given_up:
+        if item.is_settled and (item.failures >= MAX_SETTLE_TRIES or self._is_stopping):
             self._items.pop(item.approval.id, None)

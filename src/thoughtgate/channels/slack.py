@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from thoughtgate.channels.delivery import DeliveryError, RequestGoneError
 from thoughtgate.channels.slack_message import (
@@ -23,6 +23,8 @@ from thoughtgate.channels.slack_message import (
 from thoughtgate.core.approval import Approval, Vote
 
 NAME: Final = "slack"
+
+_Item = TypeVar("_Item")
 
 TIMEOUT_S: Final = 10
 """Timeout of one Slack API call."""
@@ -82,7 +84,7 @@ class SlackClient:
         if not self._own_user:
             self._own_user = str(self._call("auth_test").get("user_id", ""))
         response = self._call("conversations_replies", channel=channel, ts=ts, limit=MAX_REPLIES)
-        messages = [each for each in response.get("messages", []) if isinstance(each, dict)]
+        messages = _list(response, "messages", dict)
         root = next((each for each in messages if each.get("ts") == ts), None)
         # Slack keeps a tombstone in place of a deleted message that has replies.
         if root is None or root.get("subtype") == "tombstone":
@@ -104,20 +106,21 @@ class SlackClient:
         )
 
     def _reaction_votes(self, channel: str, ts: str, root: dict[str, Any]) -> list[Vote]:
-        reactions = _reactions(root)
-        if any(len(_users(each)) < each.get("count", 0) for each in reactions):
+        reactions = _list(root, "reactions", dict)
+        if any(len(_list(each, "users", str)) < each.get("count", 0) for each in reactions):
             # A message lists only some of the people who reacted; reactions.get lists them all.
             response = self._call("reactions_get", channel=channel, timestamp=ts, full=True)
-            reactions = _reactions(response.get("message") or {})
+            reactions = _list(response.get("message") or {}, "reactions", dict)
+        choices = {self._target.approve_reaction: True, self._target.deny_reaction: False}
         votes: list[Vote] = []
         for each in reactions:
             # "+1::skin-tone-2" is the same answer as "+1".
             name = str(each.get("name", "")).partition("::")[0]
-            choice = {self._target.approve_reaction: True, self._target.deny_reaction: False}.get(
-                name
-            )
+            choice = choices.get(name)
             if choice is not None:
-                votes += [self._vote(user, choice, f":{name}:") for user in _users(each)]
+                votes += [
+                    self._vote(user, choice, f":{name}:") for user in _list(each, "users", str)
+                ]
         return [vote for vote in votes if vote.by != f"{NAME}:{self._own_user}"]
 
     def _reply_votes(self, message: dict[str, Any]) -> list[Vote]:
@@ -186,14 +189,10 @@ def _to_error(method: str, response: Any) -> Exception:
     )
 
 
-def _reactions(message: dict[str, Any]) -> list[dict[str, Any]]:
-    found = message.get("reactions")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _users(reaction: dict[str, Any]) -> list[str]:
-    found = reaction.get("users")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+def _list(source: dict[str, Any], name: str, kind: type[_Item]) -> list[_Item]:
+    """Return the items of a list that have the expected type; none if there is no such list."""
+    found = source.get(name)
+    return [each for each in found if isinstance(each, kind)] if isinstance(found, list) else []
 
 
 def _parse_handle(handle: str) -> tuple[str, str]:

@@ -8,14 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thoughtgate.core.approval import (
-    APPROVED,
-    DENIED,
-    EXPIRED,
-    USED,
-    WITHDRAWN,
-    Approval,
-)
+from thoughtgate.core.approval import APPROVED, DENIED, EXPIRED, USED, WITHDRAWN, Approval
+from thoughtgate.errors import visible
 
 MAX_HEADER: Final = 150
 MAX_FIELD: Final = 300
@@ -41,9 +35,8 @@ _NO: Final = frozenset({"deny", "denied", "no", "reject", "rejected", "refuse"})
 
 def request_text(approval: Approval) -> str:
     """Return the one-line text that Slack shows in a notification."""
-    return f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"[
-        :MAX_TEXT
-    ]
+    text = f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"
+    return text[:MAX_TEXT]
 
 
 def request_blocks(
@@ -62,10 +55,7 @@ def request_blocks(
 
 def outcome_blocks(approval: Approval) -> list[Block]:
     """Return the blocks that replace the request once it is settled."""
-    return [
-        *_call_blocks(approval),
-        {"type": "section", "text": _mrkdwn(outcome_text(approval))},
-    ]
+    return [*_call_blocks(approval), {"type": "section", "text": _mrkdwn(outcome_text(approval))}]
 
 
 def outcome_text(approval: Approval) -> str:
@@ -93,13 +83,9 @@ def parse_reply(text: str) -> tuple[bool, str] | None:
 
 def escape(text: str) -> str:
     """Escape text so that Slack shows it literally: no mentions, links or invisible characters."""
-    shown = "".join(
-        each
-        if each.isprintable() or each in "\n\t"
-        else each.encode("unicode_escape").decode("ascii")
-        for each in text
+    return (
+        visible(text, kept="\n\t").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _call_blocks(approval: Approval) -> list[Block]:

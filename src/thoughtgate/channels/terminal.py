@@ -6,12 +6,12 @@ cursor, change colours or reverse text is escaped.
 """
 
 import json
-import os
-import pwd
 from typing import Final, NamedTuple
 
+from thoughtgate.channels.local_user import login_name
 from thoughtgate.core.approval import Approval
 from thoughtgate.core.grant import EXACT, SESSION, TOOL, Grant, Remember
+from thoughtgate.errors import visible
 
 NAME: Final = "terminal"
 
@@ -31,45 +31,36 @@ class Answer(NamedTuple):
     remember: Remember | None = None
 
 
+_ANSWERS: Final = {
+    "yes": Answer(approve=True),
+    "no": Answer(approve=False),
+    "session": Answer(approve=True, remember=Remember(SESSION, EXACT)),
+    "tool": Answer(approve=True, remember=Remember(SESSION, TOOL)),
+}
+"""The answers by their words; the first letter of a word is enough."""
+
+
 def identity() -> str:
     """Return the identity of the terminal's user: the login that this process runs as."""
-    # Not from $USER or $LOGNAME: whoever starts the process can set those to any name.
-    uid = os.getuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid-{uid}"
-    return f"{NAME}:{name}"
+    return f"{NAME}:{login_name()}"
 
 
 def parse_answer(line: str) -> Answer | None:
     """Parse a line typed at an approval prompt; None when it is not an answer."""
     word, _, rest = line.strip().partition(" ")
-    reason = rest.strip()
-    match word.lower():
-        case "y" | "yes":
-            return Answer(approve=True, reason=reason)
-        case "n" | "no":
-            return Answer(approve=False, reason=reason)
-        case "s" | "session":
-            return Answer(approve=True, reason=reason, remember=Remember(SESSION, EXACT))
-        case "t" | "tool":
-            return Answer(approve=True, reason=reason, remember=Remember(SESSION, TOOL))
-        case _:
-            return None
+    for name, answer in _ANSWERS.items():
+        if word.lower() in {name, name[0]}:
+            return answer._replace(reason=rest.strip())
+    return None
 
 
 def render_question(approval: Approval, now: float, *, whole: bool = False) -> str:
     """Return a question as a block of lines."""
-    asked_by = (
-        f"{approval.principal}, session {approval.session}"
-        if approval.session
-        else approval.principal
-    )
+    session = f", session {approval.session}" if approval.session else ""
     facts = [
         (approval.kind, f"{approval.tool} on {approval.server}"),
         ("status", approval.status),
-        ("asked by", asked_by),
+        ("asked by", approval.principal + session),
         ("workflow", approval.workflow + (f" ({approval.rule})" if approval.rule else "")),
         ("why", approval.reason),
         ("time left", render_left(approval, now)),
@@ -77,7 +68,7 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
         ("decided", _decided(approval)),
     ]
     lines = [f"Approval {approval.id}"]
-    lines += [f"  {name:<10} {safe_text(value)}" for name, value in facts if value]
+    lines += [f"  {name:<10} {visible(value)}" for name, value in facts if value]
     return "\n".join([*lines, "  arguments", *_argument_lines(approval, whole=whole)]) + "\n"
 
 
@@ -88,10 +79,10 @@ def render_table(approvals: list[Approval], now: float) -> str:
         (
             each.id,
             each.status,
-            safe_text(each.server),
-            safe_text(each.tool),
+            visible(each.server),
+            visible(each.tool),
             render_left(each, now),
-            _cut(safe_text(each.arguments)),
+            _cut(visible(each.arguments)),
         )
         for each in approvals
     ]
@@ -104,11 +95,11 @@ def render_grants(grants: list[Grant], now: float) -> str:
     rows = [
         (
             each.id,
-            safe_text(each.server),
-            safe_text(each.tool),
+            visible(each.server),
+            visible(each.tool),
             "any arguments" if each.scope == TOOL else "the same arguments",
             _until(each, now),
-            safe_text(each.by),
+            visible(each.by),
             str(each.uses),
         )
         for each in grants
@@ -120,26 +111,19 @@ def render_left(approval: Approval, now: float) -> str:
     """Return the time left to answer, such as ``4:05``."""
     if approval.status != "pending":
         return ""
-    seconds = max(0, round(approval.expires_at - now))
-    hours, rest = divmod(seconds, 3600)
-    if hours:
-        return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
-    return f"{rest // 60}:{rest % 60:02d}"
+    return render_countdown(approval.expires_at - now)
 
 
-def safe_text(text: str) -> str:
-    """Escape every character that a terminal would interpret instead of show."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
-        for each in text
-    )
+def render_countdown(seconds: float) -> str:
+    """Return a countdown such as ``4:05``."""
+    hours, rest = divmod(max(0, round(seconds)), 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _argument_lines(approval: Approval, *, whole: bool) -> list[str]:
     pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
-    lines = [f"    {safe_text(line)}" for line in pretty.split("\n")]
+    lines = [f"    {visible(line)}" for line in pretty.split("\n")]
     if approval.folded:
         lines.append("    (long values are shortened)")
     if whole or len(lines) <= MAX_LINES:
@@ -167,7 +151,7 @@ def _decided(approval: Approval) -> str:
 
 def _until(grant: Grant, now: float) -> str:
     if grant.lifetime == SESSION:
-        return f"session {safe_text(grant.session.rpartition('/')[2])} ends"
+        return f"session {visible(grant.session.rpartition('/')[2])} ends"
     if grant.lifetime == "once":
         return "used once"
     minutes = max(0, round((grant.expires_at - now) / 60))

@@ -89,7 +89,9 @@ class WebhookClient:
         self._post("approval_settled", approval)
 
     def _post(self, kind: str, approval: Approval) -> list[Vote]:
-        body = json.dumps({"type": kind, "approval": _approval_body(approval)}).encode()
+        # The decision must repeat the digest, so it cannot be applied to a different call.
+        shown = {**approval_object(approval), "digest": approval.digest}
+        body = json.dumps({"type": kind, "approval": shown}).encode()
         nonce = secrets.token_hex(_NONCE_BYTES)
         signed = sign(self._target.key, QUESTION, body, nonce, self._clock())
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked with the config
@@ -118,11 +120,6 @@ class WebhookClient:
             self._refused(f"ignored the webhook's decision on {approval.id}: {problem}")
             return []
         return [decision.vote]
-
-
-def _approval_body(approval: Approval) -> dict[str, Any]:
-    # The decision must repeat the digest, so it cannot be applied to a different call.
-    return {**approval_object(approval), "digest": approval.digest}
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

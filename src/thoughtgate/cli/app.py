@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from thoughtgate import __version__
 from thoughtgate.errors import (
     EXIT_FAILURE,
     EXIT_OK,
@@ -20,6 +19,7 @@ from thoughtgate.errors import (
     ThoughtGateError,
     exit_code,
 )
+from thoughtgate.version import __version__
 
 
 class Command(NamedTuple):
@@ -60,7 +60,8 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else EXIT_FAILURE
     except ThoughtGateError as error:
-        _print_error(error)
+        for line in error.problems if isinstance(error, ConfigError) else [str(error)]:
+            sys.stderr.write(f"Error: {line}\n")
         return exit_code(error)
     except KeyboardInterrupt as error:
         return exit_code(error)
@@ -104,12 +105,8 @@ def _run_command(command: Command, arguments: list[str]) -> int:
     module = importlib.import_module(f"thoughtgate.cli.{command.module}")
     program = get_command(module.app)
     # If stdout carries MCP, the help text must go to stderr.
-    carries_mcp = "--stdio" in arguments
-    with (
-        contextlib.redirect_stdout(sys.stderr)
-        if carries_mcp and _asks_help(arguments)
-        else contextlib.nullcontext()
-    ):
+    needs_stderr = "--stdio" in arguments and _asks_help(arguments)
+    with contextlib.redirect_stdout(sys.stderr if needs_stderr else sys.stdout):
         program.main(arguments, prog_name=f"thoughtgate {command.name}")
     return EXIT_OK
 
@@ -117,13 +114,6 @@ def _run_command(command: Command, arguments: list[str]) -> int:
 def _asks_help(arguments: list[str]) -> bool:
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return not {"-h", "--help"}.isdisjoint(own)
-
-
-def _print_error(error: ThoughtGateError) -> None:
-    """Print an error on stderr, one line per problem."""
-    lines = error.problems if isinstance(error, ConfigError) else [str(error)]
-    for line in lines:
-        sys.stderr.write(f"Error: {line}\n")
 
 
 def _help() -> str:

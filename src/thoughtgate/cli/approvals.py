@@ -5,26 +5,20 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, TypeAlias, TypeVar
+from contextlib import closing, contextmanager
+from typing import Annotated, TypeVar
 
-import typer
+from typer import Argument, Option
 
-from thoughtgate.channels.terminal import (
-    identity,
-    render_grants,
-    render_question,
-    render_table,
-    safe_text,
-)
+from thoughtgate.channels.terminal import identity, render_grants, render_question, render_table
 from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import write_report
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
-from thoughtgate.errors import Conflict, UsageError
+from thoughtgate.errors import Conflict, UsageError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
 from thoughtgate.gate.state_directory import state_directory
@@ -45,47 +39,42 @@ grants_app = command_app(
 )
 app.add_typer(grants_app, name="grants")
 
-IdArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ID", help="Id of the approval request, or a unique prefix of it.")
+IdArgument = Annotated[
+    str, Argument(metavar="ID", help="Id of the approval request, or a unique prefix of it.")
 ]
-RememberOption: TypeAlias = Annotated[
+RememberOption = Annotated[
     str,
-    typer.Option(
-        "--remember",
+    Option(
         metavar="once|session|DURATION",
         help="How long the approval is valid: once, until the session ends, or for a time such as 2h.",
     ),
 ]
-ScopeOption: TypeAlias = Annotated[
+ScopeOption = Annotated[
     str,
-    typer.Option(
-        "--scope",
+    Option(
         metavar="call|tool",
         help="What the approval covers: calls with the same arguments, or any call of the tool.",
     ),
 ]
-ReasonOption: TypeAlias = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Reason for the decision, for the record.")
+ReasonOption = Annotated[
+    str, Option(metavar="TEXT", help="Reason for the decision, for the record.")
 ]
 
 
 @app.command(
-    "list",
-    epilog=examples("thoughtgate approvals list", "thoughtgate approvals list --all --json"),
+    "list", epilog=examples("thoughtgate approvals list", "thoughtgate approvals list --all --json")
 )
 def list_approvals(
     *,
-    all_: Annotated[bool, typer.Option("--all", help="Include closed requests.")] = False,
+    all_: Annotated[bool, Option("--all", help="Include closed requests.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """List pending approval requests, oldest first."""
     with _store() as store:
         found = store.listed() if all_ else store.listed(PENDING)
-        if json_:
-            write_json([approval_object(each) for each in found])
-        elif found:
-            sys.stdout.write(render_table(found, time.time()))
-        else:
+        lines = render_table(found, time.time()).splitlines() if found else []
+        write_report([approval_object(each) for each in found], lines, as_json=json_)
+        if not found and not json_:
             sys.stderr.write("There are no pending approval requests.\n")
 
 
@@ -94,10 +83,8 @@ def show(ident: IdArgument, *, json_: JsonOption = False) -> None:
     """Show all details of one approval request."""
     with _store() as store:
         found = _found(store.get(ident))
-        if json_:
-            write_json(approval_object(found))
-        else:
-            sys.stdout.write(render_question(found, time.time(), whole=True))
+        lines = render_question(found, time.time(), whole=True).splitlines()
+        write_report(approval_object(found), lines, as_json=json_)
 
 
 @app.command(
@@ -145,9 +132,7 @@ def watch(*, json_: JsonOption = False) -> None:
             if json_:
                 line = json.dumps(approval_object(changed))
             else:
-                line = safe_text(
-                    f"{changed.id} {changed.status} {changed.tool} on {changed.server}"
-                )
+                line = visible(f"{changed.id} {changed.status} {changed.tool} on {changed.server}")
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
 
@@ -157,11 +142,9 @@ def list_grants(*, json_: JsonOption = False) -> None:
     """List remembered approvals."""
     with _store() as store:
         found = store.grants(time.time())
-        if json_:
-            write_json([grant_object(each) for each in found])
-        elif found:
-            sys.stdout.write(render_grants(found, time.time()))
-        else:
+        lines = render_grants(found, time.time()).splitlines() if found else []
+        write_report([grant_object(each) for each in found], lines, as_json=json_)
+        if not found and not json_:
             sys.stderr.write("There are no remembered approvals.\n")
 
 
@@ -191,27 +174,20 @@ def add_grant(
                 now=time.time(),
             )
         )
-        if json_:
-            write_json(grant_object(grant))
-        else:
-            sys.stdout.write(
-                f"Granted as {grant.id}: {safe_text(found.tool)} on {safe_text(found.server)}.\n"
-            )
+        line = f"Granted as {grant.id}: {visible(found.tool)} on {visible(found.server)}."
+        write_report(grant_object(grant), [line], as_json=json_)
 
 
 @grants_app.command("revoke", epilog=examples("thoughtgate approvals grants revoke 7hk2pm"))
 def revoke_grant(
-    ident: Annotated[str, typer.Argument(metavar="GRANT", help="Id of the grant.")],
+    ident: Annotated[str, Argument(metavar="GRANT", help="Id of the grant.")],
     *,
     json_: JsonOption = False,
 ) -> None:
     """Revoke a remembered approval, so that the next such call needs approval again."""
     with _store() as store:
         grant = _found(store.revoke_grant(ident.strip().lower()))
-        if json_:
-            write_json(grant_object(grant))
-        else:
-            sys.stdout.write(f"Revoked {grant.id}.\n")
+        write_report(grant_object(grant), [f"Revoked {grant.id}."], as_json=json_)
 
 
 def _decide(
@@ -224,37 +200,33 @@ def _decide(
         counted = _found(
             store.vote(found.id, [vote], now, remember=remember, grant_id=new_approval_id())
         )
-        if json_:
-            write_json(approval_object(counted))
-            return
-        what = f"{safe_text(counted.tool)} on {safe_text(counted.server)}"
+        what = f"{visible(counted.tool)} on {visible(counted.server)}"
+        line = f"{counted.status.capitalize()} {counted.id}: {what}."
         if counted.status == PENDING:
-            sys.stdout.write(
-                f"Vote counted for {counted.id}: {len(counted.votes)} of {counted.required} for {what}.\n"
-            )
-        else:
-            sys.stdout.write(f"{counted.status.capitalize()} {counted.id}: {what}.\n")
+            votes = f"{len(counted.votes)} of {counted.required}"
+            line = f"Vote counted for {counted.id}: {votes} for {what}."
+        write_report(approval_object(counted), [line], as_json=json_)
 
 
 @contextmanager
 def _store() -> Iterator[ApprovalStore]:
     """Open the store and close requests that nobody is waiting for, so that none is shown."""
-    store = open_store(state_directory(os.environ))
-    try:
-        now = time.time()
-        if store.has_due(now):
-            store.settle_due(now)
+    with closing(open_store(state_directory(os.environ))) as store:
+        _settle(store)
         yield store
-    finally:
-        store.close()
+
+
+def _settle(store: ApprovalStore) -> None:
+    now = time.time()
+    if store.has_due(now):
+        store.settle_due(now)
 
 
 def _changes(store: ApprovalStore) -> Iterator[Approval]:
     rev = 0
     first = True
     while True:
-        if store.has_due(time.time()):
-            store.settle_due(time.time())
+        _settle(store)
         for changed in store.since(rev) if store.changed() else ():
             rev = changed.rev
             if not first or changed.status == PENDING:
@@ -278,7 +250,5 @@ def _remember(lifetime: str, scope: str) -> Remember:
 def _found(result: _Found | Refusal) -> _Found:
     """Return the result, or end the command with the reason for the refusal."""
     if isinstance(result, Refusal):
-        if result.kind == "too_late":
-            raise Conflict(result.text)
-        raise UsageError(result.text)
+        raise (Conflict if result.kind == "too_late" else UsageError)(result.text)
     return result

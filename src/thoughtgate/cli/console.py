@@ -7,10 +7,9 @@ import os
 import signal
 import sys
 import webbrowser
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import (
@@ -22,7 +21,6 @@ from thoughtgate.cli.options import (
     read_config,
 )
 from thoughtgate.cli.output import say
-from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_server import open_console
 
@@ -40,11 +38,9 @@ def console(
     *,
     port: Annotated[
         int,
-        typer.Option(
-            metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
-        ),
+        Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."),
     ] = 0,
-    open_: Annotated[bool, typer.Option("--open", help="Open the console in the browser.")] = False,
+    open_: Annotated[bool, Option("--open", help="Open the console in the browser.")] = False,
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -61,30 +57,20 @@ def console(
     chosen = port or loaded.settings.console.port
     import uvloop  # imported only when a console is actually served
 
-    uvloop.run(_serve(loaded, environ, state, chosen, record, show_json=json_, browse=open_))
+    async def serve() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        path = str(record) if record is not None else ""
+        async with open_console(loaded, environ, state, chosen, record=path) as served:
+            link = served.new_link()
+            line = json.dumps({"url": link, "port": served.port}) if json_ else link
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+            say("the link works once; press Ctrl-C to stop the console")
+            if open_:
+                with contextlib.suppress(webbrowser.Error):
+                    await asyncio.to_thread(webbrowser.open, link)
+            await stop.wait()
 
-
-async def _serve(
-    loaded: Loaded,
-    environ: dict[str, str],
-    state: str,
-    port: int,
-    record: Path | None,
-    *,
-    show_json: bool,
-    browse: bool,
-) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    path = str(record) if record is not None else ""
-    async with open_console(loaded, environ, state, port, record=path) as served:
-        link = served.new_link()
-        line = json.dumps({"url": link, "port": served.port}) if show_json else link
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-        say("the link works once; press Ctrl-C to stop the console")
-        if browse:
-            with contextlib.suppress(webbrowser.Error):
-                await asyncio.to_thread(webbrowser.open, link)
-        await stop.wait()
+    uvloop.run(serve())

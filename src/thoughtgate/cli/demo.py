@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Exit, Option
 
 from thoughtgate.cli.demo_run import DemoResult, decide_by_script, run_demo
 from thoughtgate.cli.demo_script import FILTERED
@@ -35,16 +36,12 @@ def demo(
     *,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder",
+        Option(
             metavar="DIR",
             help="Directory for the config and the record. Default: a new temporary one.",
-            show_default=False,
         ),
     ] = None,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Decide about the two held calls yourself.")
-    ] = False,
+    ask: Annotated[bool, Option("--ask", help="Decide about the two held calls yourself.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """Run a sample server behind the real gate and let a scripted agent call its tools.
@@ -62,7 +59,7 @@ def demo(
     if not result.is_as_expected and not ask:
         unexpected = [row.call for row in result.rows if row.outcome != row.expected]
         sys.stderr.write(f"Error: unexpected result: {', '.join(unexpected) or 'the record'}.\n")
-        raise typer.Exit(EXIT_FAILURE)
+        raise Exit(EXIT_FAILURE)
 
 
 def _ask_person(approval: dict[str, Any]) -> tuple[bool, str]:

@@ -84,54 +84,34 @@ def run_demo(folder: Path, environ: Mapping[str, str], decide: Decide) -> DemoRe
     Raises:
         PeerGone: one of the processes exited too early or did not answer.
     """
-    files = _write_files(folder)
+    config, record = folder / "thoughtgate.yaml", folder / "record.jsonl"
+    messages, log = folder / "script.json", folder / "reached-the-server.jsonl"
+    config.write_text(script.CONFIG, "utf-8")
+    (folder / "demo.cedar").write_text(script.CEDAR, "utf-8")
+    messages.write_text(json.dumps([step.message for step in script.STEPS]), "utf-8")
     environment = {
         name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)
     }
     environment["THOUGHTGATE_STATE_DIR"] = str(folder / "state")
     environment["THOUGHTGATE_AGENT_ID"] = "demo-agent"
-    answers = _run_agent(files, environment, decide)
-    records = [json.loads(line) for line in files.record.read_text("utf-8").splitlines()]
-    rows = tuple(_rows(answers, records))
-    check = _run(["audit", "verify", str(files.record)], environment)
-    report = (check.stdout.strip() or check.stderr.strip()).splitlines()
-    return DemoResult(
-        rows,
-        files.record,
-        files.config,
-        _calls_in(files.reached),
-        check.returncode == 0,
-        report[0] if report else "",
-    )
-
-
-class _Files(NamedTuple):
-    config: Path
-    script: Path
-    record: Path
-    reached: Path
-
-
-def _write_files(folder: Path) -> _Files:
-    files = _Files(
-        folder / "thoughtgate.yaml",
-        folder / "script.json",
-        folder / "record.jsonl",
-        folder / "reached-the-server.jsonl",
-    )
-    files.config.write_text(script.CONFIG, "utf-8")
-    (folder / "demo.cedar").write_text(script.CEDAR, "utf-8")
-    files.script.write_text(json.dumps([step.message for step in script.STEPS]), "utf-8")
-    return files
-
-
-def _run_agent(files: _Files, environment: dict[str, str], decide: Decide) -> list[dict[str, Any]]:
     python = (sys.executable, "-m")
-    server = [*python, "thoughtgate.testing.sample_server", "--log", str(files.reached)]
-    gate = [*PROGRAM, "shim", "--server-id", script.SERVER, "-c", str(files.config)]
-    gate += ["--audit", str(files.record), "--", *server]
-    agent = [*python, "thoughtgate.testing.scripted_agent", str(files.script), "--", *gate]
+    server = [*python, "thoughtgate.testing.sample_server", "--log", str(log)]
+    gate = [*PROGRAM, "shim", "--server-id", script.SERVER, "-c", str(config)]
+    gate += ["--audit", str(record), "--", *server]
     # The agent runs as a separate program, because the package may not import test support.
+    agent = [*python, "thoughtgate.testing.scripted_agent", str(messages), "--", *gate]
+    answers = _run_agent(agent, environment, decide)
+    records = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    rows = tuple(_rows(answers, records))
+    check = _run(["audit", "verify", str(record)], environment)
+    report = (check.stdout.strip() or check.stderr.strip()).splitlines()
+    verification = report[0] if report else ""
+    return DemoResult(rows, record, config, _calls_in(log), check.returncode == 0, verification)
+
+
+def _run_agent(
+    agent: list[str], environment: dict[str, str], decide: Decide
+) -> list[dict[str, Any]]:
     with subprocess.Popen(agent, env=environment, stdout=subprocess.PIPE, text=True) as process:
         timer = threading.Timer(DEMO_TIMEOUT_S, process.kill)
         timer.start()

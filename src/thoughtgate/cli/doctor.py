@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
+from typer import Exit
 
-from thoughtgate import __version__
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.wrapped_configs import is_live
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import write_report
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
 from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.version import __version__
 from thoughtgate.wrap.rewritten_entry import shim_command
 from thoughtgate.wrap.run import ACTIVE
 
@@ -45,15 +45,16 @@ def doctor(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
     The exit code is 0 if there are no problems, 1 if there are.
     """
     findings = list(_check(config))
-    if json_:
-        write_json([finding._asdict() for finding in findings])
-    else:
-        for finding in findings:
-            mark = "ok   " if finding.ok else "ERROR"
-            hint = f"  ->  {finding.fix}" if finding.fix else ""
-            sys.stdout.write(f"{mark}  {finding.check}: {finding.message}{hint}\n")
+    as_dicts = [finding._asdict() for finding in findings]
+    write_report(as_dicts, map(_line, findings), as_json=json_)
     if not all(finding.ok for finding in findings):
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
+
+
+def _line(finding: Finding) -> str:
+    mark = "ok   " if finding.ok else "ERROR"
+    hint = f"  ->  {finding.fix}" if finding.fix else ""
+    return f"{mark}  {finding.check}: {finding.message}{hint}"
 
 
 def _check(config: str | None) -> Iterator[Finding]:
@@ -85,11 +86,8 @@ def _check_config(config: str | None, state: str) -> Iterator[Finding]:
             fix = f"edit the file, then: thoughtgate validate-config{named}"
             yield Finding("config", ok=False, message=str(problem), fix=fix)
         return
-    yield Finding(
-        "config",
-        ok=True,
-        message=loaded.path or "no config file; the built-in starter policy applies",
-    )
+    path = loaded.path or "no config file; the built-in starter policy applies"
+    yield Finding("config", ok=True, message=path)
     for warning in loaded.warnings if loaded.path else ():
         yield Finding("config", ok=True, message=f"warning: {warning}")
     for problem in missing_requirements(loaded.settings, os.environ):

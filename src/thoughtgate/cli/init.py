@@ -1,13 +1,13 @@
 """``thoughtgate init``: write the starter policy to a file that you can edit."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from thoughtgate.cli.options import command_app, examples
+from thoughtgate.cli.output import create_file
 from thoughtgate.config.locate import FILE_NAME
 from thoughtgate.errors import Conflict
 from thoughtgate.policy.starter import STARTER_TEXT
@@ -15,17 +15,14 @@ from thoughtgate.policy.starter import STARTER_TEXT
 app = command_app()
 
 
-_EXAMPLES = examples(
-    "thoughtgate init",
-    "thoughtgate init ~/.config/thoughtgate/thoughtgate.yaml",
-)
+_EXAMPLES = examples("thoughtgate init", "thoughtgate init ~/.config/thoughtgate/thoughtgate.yaml")
 
 
 @app.command(epilog=_EXAMPLES)
 def init(
     path: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE", help="File to write. Default: thoughtgate.yaml.", show_default=False
         ),
     ] = Path(FILE_NAME),
@@ -37,16 +34,13 @@ def init(
     target = path / FILE_NAME if path.is_dir() else path
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # O_EXCL also refuses to follow a symlink, so the target of a link is never overwritten.
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        create_file(target, STARTER_TEXT)
     except FileExistsError:
         raise Conflict(
             f"{target} already exists and was not changed; choose another file, or move it away"
         ) from None
     except OSError as error:
         raise Conflict(f"cannot write {target}: {error.strerror}") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(STARTER_TEXT)
     sys.stderr.write(
         f"Wrote {target}. After you edit it, run: thoughtgate validate-config -c {target}\n"
     )

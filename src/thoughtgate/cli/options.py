@@ -3,9 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer import Option
 
 from thoughtgate.errors import UsageError
 
@@ -14,39 +15,30 @@ if TYPE_CHECKING:
 
 HELP_NAMES: Final = ["-h", "--help"]
 
-ConfigOption: TypeAlias = Annotated[
+ConfigOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "-c",
         "--config",
         metavar="FILE",
         help="Config file. Default: $THOUGHTGATE_CONFIG, the working directory, the user's config directory, /etc/thoughtgate.",
-        show_default=False,
     ),
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-ProfileOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--profile", metavar="NAME", help="production or development; overrides the config."
-    ),
+JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
+ProfileOption = Annotated[
+    str, Option(metavar="NAME", help="production or development; overrides the config.")
 ]
-RecordOption: TypeAlias = Annotated[
+RecordOption = Annotated[
     Path | None,
-    typer.Option(
-        "--record",
+    Option(
         metavar="FILE",
         help="Record to read. Default: the one that the config names, or the one in the state directory.",
-        show_default=False,
     ),
 ]
-SinceOption: TypeAlias = Annotated[
-    str,
-    typer.Option("--since", metavar="TIME", help="Start: 2h or 3d (ago), or 2026-01-31T12:00Z."),
+SinceOption = Annotated[
+    str, Option(metavar="TIME", help="Start: 2h or 3d (ago), or 2026-01-31T12:00Z.")
 ]
-UntilOption: TypeAlias = Annotated[
-    str, typer.Option("--until", metavar="TIME", help="End, in the same format as --since.")
-]
+UntilOption = Annotated[str, Option(metavar="TIME", help="End, in the same format as --since.")]
 
 
 def read_config(config: str | None, *, profile: str = "") -> "Loaded":

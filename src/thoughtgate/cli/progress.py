@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 SHOWN_AFTER_S: Final = 1.0
@@ -36,12 +35,7 @@ class Progress:
         """Start the work."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Clear the line, even if the work failed."""
         self.clear()
 

@@ -4,15 +4,9 @@ import contextlib
 import os
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
-from thoughtgate.cli.options import (
-    ConfigOption,
-    ProfileOption,
-    command_app,
-    examples,
-    read_config,
-)
+from thoughtgate.cli.options import ConfigOption, ProfileOption, command_app, examples, read_config
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
@@ -31,25 +25,16 @@ _EXAMPLES = examples(
 def proxy(
     config: ConfigOption = None,
     server: Annotated[
-        str,
-        typer.Option(
-            "--server", metavar="ID", help="Server in the config; needed if there are several."
-        ),
+        str, Option(metavar="ID", help="Server in the config; needed if there are several.")
     ] = "",
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve one agent on stdin and stdout.")
-    ] = False,
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Serve agents over HTTP.")
-    ] = "",
+    stdio: Annotated[bool, Option("--stdio", help="Serve one agent on stdin and stdout.")] = False,
+    listen: Annotated[str, Option(metavar="HOST:PORT", help="Serve agents over HTTP.")] = "",
     upstream: Annotated[
-        str,
-        typer.Option("--upstream", metavar="URL", help="URL of the server, if there is no config."),
+        str, Option(metavar="URL", help="URL of the server, if there is no config.")
     ] = "",
     workers: Annotated[
         int,
-        typer.Option(
-            "--workers",
+        Option(
             metavar="N",
             min=0,
             max=256,
@@ -58,8 +43,7 @@ def proxy(
     ] = 0,
     profile: ProfileOption = "",
     audit: Annotated[
-        str,
-        typer.Option("--audit", metavar="stderr|stdout|FILE", help="Where to write the record."),
+        str, Option(metavar="stderr|stdout|FILE", help="Where to write the record.")
     ] = "",
 ) -> None:
     """Put one MCP server behind the gate.
@@ -92,4 +76,4 @@ def proxy(
     has_console = plan.listen.transport == "http" and WORKER not in environ
     with console if has_console else contextlib.nullcontext():
         code = run_proxy(plan, say)
-    raise typer.Exit(code)
+    raise Exit(code)

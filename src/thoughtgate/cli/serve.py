@@ -4,7 +4,7 @@ import contextlib
 import os
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from thoughtgate.cli.options import (
     ConfigOption,
@@ -35,28 +35,20 @@ def serve(
     *,
     config: ConfigOption = None,
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve one client on stdin and stdout (the default).")
+        bool, Option("--stdio", help="Serve one client on stdin and stdout (the default).")
     ] = False,
     http: Annotated[
-        str,
-        typer.Option("--http", metavar="HOST:PORT", help="Serve any number of clients over HTTP."),
+        str, Option(metavar="HOST:PORT", help="Serve any number of clients over HTTP.")
     ] = "",
-    namespace: Annotated[
-        str, typer.Option("--namespace", metavar="ID", help="Namespace to serve.")
-    ] = "",
+    namespace: Annotated[str, Option(metavar="ID", help="Namespace to serve.")] = "",
     eager: Annotated[
-        bool, typer.Option("--eager", help="Start all servers now instead of at their first call.")
+        bool, Option("--eager", help="Start all servers now instead of at their first call.")
     ] = False,
     log_level: Annotated[
-        str,
-        typer.Option(
-            "--log-level", metavar="LEVEL", help="debug, info, warning (or warn) or error."
-        ),
+        str, Option(metavar="LEVEL", help="debug, info, warning (or warn) or error.")
     ] = "",
     profile: ProfileOption = "",
-    audit: Annotated[
-        str, typer.Option("--audit", metavar="stderr|FILE", help="Where to write the record.")
-    ] = "",
+    audit: Annotated[str, Option(metavar="stderr|FILE", help="Where to write the record.")] = "",
 ) -> None:
     """Combine many MCP servers into one, with their tools named SERVER.TOOL.
 
@@ -89,7 +81,7 @@ def serve(
     console = console_in_thread(loaded, environ, plan.state, say, record=audit)
     with console if http else contextlib.nullcontext():
         code = run_serve(plan)
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def _address(text: str) -> tuple[str, int]:

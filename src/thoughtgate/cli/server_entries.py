@@ -6,11 +6,10 @@ invalid is never written.
 
 import io
 import json
-import os
 import re
 import secrets
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
+from thoughtgate.agents.atomic import replace_file
 from thoughtgate.config.load import load_settings
 from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
@@ -98,20 +98,17 @@ class ServerFile:
         self.path = path
         self._environ = environ
         if path.suffix not in {".yaml", ".yml"}:
-            problem = Problem(
-                "", "this command can only edit YAML files; edit this file by hand", str(path)
-            )
-            raise ConfigError([problem])
+            problem = "this command can only edit YAML files; edit this file by hand"
+            raise ConfigError([Problem("", problem, str(path))])
         self._yaml = YAML()
         self._yaml.preserve_quotes = True
         self._yaml.width = 4096
         try:
-            self._text = path.read_text("utf-8")
-            self._data = self._yaml.load(self._text)
-        except (OSError, UnicodeError) as error:
-            raise ConfigError([Problem("", f"cannot be read: {error}", str(path))]) from None
-        except YAMLError as error:
-            raise ConfigError([Problem("", f"is not YAML: {error}", str(path))]) from None
+            self._content = path.read_bytes()
+            self._data = self._yaml.load(self._content.decode().replace("\r\n", "\n"))
+        except (OSError, UnicodeError, YAMLError) as error:
+            fault = "is not YAML" if isinstance(error, YAMLError) else "cannot be read"
+            raise ConfigError([Problem("", f"{fault}: {error}", str(path))]) from None
         if not isinstance(self._data, CommentedMap):
             raise ConfigError([Problem("", "is not a mapping", str(path))])
 
@@ -165,6 +162,7 @@ class ServerFile:
 
         Raises:
             ConfigError: the edit would make the config invalid; the file is unchanged.
+            Conflict: the file cannot be written, or was changed since it was read.
         """
         stream = io.StringIO()
         self._yaml.dump(self._data, stream)
@@ -173,28 +171,12 @@ class ServerFile:
             text,
             file=str(self.path),
             env=self._environ,
-            read_text=_reader(self.path.parent),
+            read_text=lambda name: (self.path.parent / name).read_text("utf-8"),
             channels=installed_channels,
         )
-        _replace(self.path, text)
-
-
-def _reader(parent: Path) -> Callable[[str], str]:
-    return lambda name: (parent / name).read_text("utf-8")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically, keeping its mode."""
-    mode = path.stat().st_mode & 0o777
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    try:
-        with os.fdopen(os.open(temporary, flags, mode), "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise Conflict(f"cannot write {path}: {error.strerror}") from None
+        try:
+            # The file that a link points to is replaced, not the link.
+            if not replace_file(self.path.resolve(), text.encode(), expected=self._content):
+                raise Conflict(f"{self.path} was changed by another program; run the command again")
+        except OSError as error:
+            raise Conflict(f"cannot write {self.path}: {error.strerror or error}") from None

@@ -1,13 +1,12 @@
 """``thoughtgate servers``: list, add and remove servers in a config."""
 
-import json
 import os
 import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 
 from thoughtgate.cli.options import (
     HELP_NAMES,
@@ -17,13 +16,8 @@ from thoughtgate.cli.options import (
     examples,
     read_config,
 )
-from thoughtgate.cli.output import write_json
-from thoughtgate.cli.server_entries import (
-    MAX_PASTED,
-    ServerFile,
-    known_fields,
-    parse_pasted,
-)
+from thoughtgate.cli.output import write_report
+from thoughtgate.cli.server_entries import MAX_PASTED, ServerFile, known_fields, parse_pasted
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.config_files import find_config
 
@@ -33,11 +27,6 @@ app = command_app(
     "List, add and remove servers in a config.",
     examples("thoughtgate servers list", "thoughtgate servers add --id git -- uvx mcp-server-git"),
 )
-
-
-@app.callback()
-def servers() -> None:
-    """List, add and remove servers in a config."""
 
 
 @app.command("list", epilog=examples("thoughtgate servers list", "thoughtgate servers list --json"))
@@ -57,15 +46,15 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
         for ident, server in settings.servers.items()
         if ident != "*"
     ]
-    if json_:
-        write_json(found)
-        return
-    if not found:
+    if not found and not json_:
         sys.stderr.write("No servers are configured; add one with: thoughtgate servers add\n")
     width = max((len(one["id"]) for one in found), default=0)
-    for one in found:
-        state = "" if one["enabled"] else "  (disabled)"
-        sys.stdout.write(f"{one['id']:<{width}}  {one['kind']:<5}  {one['target']}{state}\n")
+    lines = (
+        f"{one['id']:<{width}}  {one['kind']:<5}  {one['target']}"
+        + ("" if one["enabled"] else "  (disabled)")
+        for one in found
+    )
+    write_report(found, lines, as_json=json_)
 
 
 @app.command(
@@ -85,33 +74,27 @@ def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
 )
 def add_command(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND", help="Command of a stdio server.")
+        list[str] | None, Argument(metavar="COMMAND", help="Command of a stdio server.")
     ] = None,
     *,
     config: ConfigOption = None,
     ident: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Id of the server. Default: a generated one.")
+        str, Option("--id", metavar="ID", help="Id of the server. Default: a generated one.")
     ] = "",
-    name: Annotated[
-        str, typer.Option("--name", metavar="TEXT", help="Display name of the server.")
-    ] = "",
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="URL of an HTTP server.")] = "",
+    name: Annotated[str, Option(metavar="TEXT", help="Display name of the server.")] = "",
+    url: Annotated[str, Option(metavar="URL", help="URL of an HTTP server.")] = "",
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            "--env",
-            metavar="NAME=VALUE",
-            help="Environment variable for the server; can be repeated.",
-        ),
+        Option(metavar="NAME=VALUE", help="Environment variable for the server; can be repeated."),
     ] = None,
     source: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from", metavar="FILE|-", help="File with an mcpServers block to import; - for stdin."
         ),
     ] = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace existing entries with the same id.")
+        bool, Option("--replace", help="Replace existing entries with the same id.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -130,15 +113,13 @@ def add_command(
     else:
         added = [file.add(ident, _entry(command or [], name, url, env or []), replace=replace)]
     file.save()
-    if json_:
-        sys.stdout.write(json.dumps({"file": str(file.path), "added": added}) + "\n")
-    else:
-        sys.stdout.write("".join(f"Added {one} to {file.path}\n" for one in added))
+    report = {"file": str(file.path), "added": added}
+    write_report(report, (f"Added {one} to {file.path}" for one in added), as_json=json_)
 
 
 @app.command("remove", epilog=examples("thoughtgate servers remove git"))
 def remove_command(
-    ident: Annotated[str, typer.Argument(metavar="ID", help="Id of the server.")],
+    ident: Annotated[str, Argument(metavar="ID", help="Id of the server.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -147,20 +128,16 @@ def remove_command(
     file = _open(config)
     spaces = file.remove(ident)
     file.save()
-    if json_:
-        report = {"file": str(file.path), "removed": ident, "namespaces": spaces}
-        sys.stdout.write(json.dumps(report) + "\n")
-        return
+    report = {"file": str(file.path), "removed": ident, "namespaces": spaces}
     left = f" and from the namespaces {', '.join(spaces)}" if spaces else ""
-    sys.stdout.write(f"Removed {ident} from {file.path}{left}\n")
+    write_report(report, [f"Removed {ident} from {file.path}{left}"], as_json=json_)
 
 
 def _open(config: str | None) -> ServerFile:
     path = find_config(config, os.environ, str(Path.cwd()))
     if path is None:
-        raise ConfigError(
-            [Problem("", "no config file found; run 'thoughtgate init', or name a file with -c")]
-        )
+        message = "no config file found; run 'thoughtgate init', or name a file with -c"
+        raise ConfigError([Problem("", message)])
     return ServerFile(Path(path), os.environ)
 
 
@@ -196,6 +173,5 @@ def _read(source: str) -> str:
         with Path(source).expanduser().open(encoding="utf-8") as file:
             return file.read(MAX_PASTED)
     except (OSError, UnicodeError) as error:
-        raise UsageError(
-            f"cannot read {source}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {source}: {reason}") from None

@@ -1,12 +1,13 @@
 """``thoughtgate status``: running gates, pending approvals and the latest calls."""
 
 import os
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import printable, write_json
@@ -14,18 +15,17 @@ from thoughtgate.status.overview import gather_status
 
 app = command_app()
 
-_STYLES = {
-    "running": "green",
-    "starting": "yellow",
-    "waiting": "yellow",
-    "failed": "red",
-    "OK": "green",
-    "ERROR": "red",
-    "TIMEOUT": "red",
-    "BLOCK": "red",
-    "THROTTLE": "yellow",
-    "HOLD": "yellow",
+STYLES: Final = {
+    **dict.fromkeys(("running", "OK"), "green"),
+    **dict.fromkeys(("starting", "waiting", "stopping", "HOLD", "THROTTLE"), "yellow"),
+    **dict.fromkeys(("failed", "ERROR", "TIMEOUT", "BLOCK"), "red"),
+    "OPEN": "cyan",
+    "halted": "grey50",
 }
+"""The colours of states, decisions and results."""
+
+TITLES: Final = {"ts": "when", "latency_ms": "ms", "expires_at": "expires"}
+"""The titles of columns that are not called like their member."""
 
 
 @app.command(epilog=examples("thoughtgate status", "thoughtgate status --json --calls 50"))
@@ -33,7 +33,7 @@ def status(
     *,
     json_: JsonOption = False,
     calls: Annotated[
-        int, typer.Option("--calls", metavar="N", min=0, max=1000, help="Number of calls to show.")
+        int, Option(metavar="N", min=0, max=1000, help="Number of calls to show.")
     ] = 10,
 ) -> None:
     """Show running gates, their servers, pending approvals and the latest calls."""
@@ -61,19 +61,8 @@ def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
             if problem:
                 console.print(Text(f"  problem: {problem}", style="red"))
         if gate.get("servers"):
-            table = _table("server", "status", "tools", "calls", "pid", "note")
-            for server in gate["servers"]:
-                note = server.get("reason") or "; ".join(server.get("warnings", ())[:2])
-                _row(
-                    table,
-                    server["id"],
-                    server["status"],
-                    server["tools"],
-                    server["calls"],
-                    server.get("pid"),
-                    note,
-                )
-            console.print(table)
+            rows = [describe_server(server) for server in gate["servers"]]
+            console.print(_table(("server", "status", "tools", "calls", "pid", "note"), rows))
 
 
 def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:
@@ -81,43 +70,36 @@ def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:
     if not approvals:
         console.print("There are no pending approval requests.")
         return
-    table = _table("approval", "server", "tool", "principal", "expires")
-    for one in approvals:
-        _row(table, one["id"], one["server"], one["tool"], one["principal"], one["expires_at"])
-    console.print(table)
+    rows = [{**one, "approval": one["id"]} for one in approvals]
+    console.print(_table(("approval", "server", "tool", "principal", "expires_at"), rows))
     console.print("Answer with: thoughtgate approvals approve ID, or thoughtgate approvals deny ID")
 
 
 def _show_calls(console: Console, calls: list[dict[str, Any]]) -> None:
     console.print()
-    if not calls:
+    if calls:
+        columns = ("ts", "server", "tool", "decision", "status", "latency_ms")
+        console.print(_table(columns, calls))
+    else:
         console.print("There are no calls in the record.")
-        return
-    table = _table("when", "server", "tool", "decision", "status", "ms")
-    for call in calls:
-        _row(
-            table,
-            call["ts"],
-            call["server"],
-            call["tool"],
-            call["decision"],
-            call["status"],
-            call["latency_ms"],
-        )
-    console.print(table)
 
 
-def _table(*columns: str) -> Table:
+def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for name in columns:
+        table.add_column(TITLES.get(name, name), overflow="fold")
+    for row in rows:
+        table.add_row(*(render_cell(row.get(name), "-") for name in columns))
     return table
 
 
-def _row(table: Table, *values: Any) -> None:
-    """Add a row; agents and servers choose names, so control characters are replaced."""
-    cells = []
-    for value in values:
-        text = "-" if value is None else str(value)
-        cells.append(Text(printable(text), style=_STYLES.get(text, "")))
-    table.add_row(*cells)
+def render_cell(value: Any, nothing: str = "") -> Text:
+    """Return a value as text; agents and servers choose names, so control characters are replaced."""
+    text = nothing if value is None else str(value)
+    return Text(printable(text), style=STYLES.get(text, ""))
+
+
+def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a server with a note that says why it does not run, or else its first warnings."""
+    note = server.get("reason") or "; ".join(server.get("warnings", ())[:2])
+    return {**server, "server": server["id"], "note": note}

@@ -3,37 +3,24 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Header, Input, Label, RichLog, TabbedContent, TabPane
 
-from thoughtgate.cli.output import counted, printable
+from thoughtgate.cli.output import counted
+from thoughtgate.cli.status import TITLES, describe_server, render_cell
 from thoughtgate.errors import ThoughtGateError
 from thoughtgate.status.tui_data import ServerKey, TuiSource
 
 REFRESH_S: Final = 1.0
 
-_COLOURS: Final = {
-    "running": "green",
-    "starting": "yellow",
-    "waiting": "yellow",
-    "stopping": "yellow",
-    "failed": "red",
-    "halted": "grey50",
-    "OK": "green",
-    "ERROR": "red",
-    "TIMEOUT": "red",
-    "OPEN": "cyan",
-    "BLOCK": "red",
-    "THROTTLE": "yellow",
-    "HOLD": "yellow",
+_COLUMNS: Final = {
+    "servers": ("server", "status", "tools", "calls", "gate", "note"),
+    "calls": ("ts", "server", "tool", "decision", "status", "latency_ms", "error"),
+    "approvals": ("id", "server", "tool", "arguments", "principal", "expires_at"),
 }
-_SERVERS: Final = ("server", "status", "tools", "calls", "gate", "note")
-_CALLS: Final = ("when", "server", "tool", "decision", "status", "ms", "error")
-_APPROVALS: Final = ("id", "server", "tool", "arguments", "principal", "expires")
 
 
 class ReasonScreen(ModalScreen[str | None]):
@@ -98,7 +85,7 @@ class GateApp(App[None]):
         """Create the tables and the log."""
         yield Header(show_clock=False)
         with TabbedContent(initial="servers"):
-            for name in ("servers", "calls", "approvals"):
+            for name in _COLUMNS:
                 with TabPane(name.capitalize(), id=name):
                     yield DataTable(id=f"{name}-table", cursor_type="row", zebra_stripes=True)
         yield RichLog(id="log", wrap=True, max_lines=1000)
@@ -106,9 +93,8 @@ class GateApp(App[None]):
 
     def on_mount(self) -> None:
         """Add the columns and start refreshing."""
-        columns = {"servers": _SERVERS, "calls": _CALLS, "approvals": _APPROVALS}
-        for name, titles in columns.items():
-            self._table(name).add_columns(*titles)
+        for name, columns in _COLUMNS.items():
+            self._table(name).add_columns(*(TITLES.get(column, column) for column in columns))
         self.refresh_status()
         self.set_interval(REFRESH_S, self.refresh_status)
 
@@ -128,26 +114,25 @@ class GateApp(App[None]):
         """Fill the tables."""
         servers = [(gate, server) for gate in status["gates"] for server in gate.get("servers", ())]
         self._servers = [ServerKey(gate["pid"], server["id"]) for gate, server in servers]
-        self._fill("servers", [_server_row(gate, server) for gate, server in servers])
-        self._fill("calls", [_call_row(call) for call in status["calls"]])
         self._approvals = [one["id"] for one in status["approvals"]]
-        self._fill("approvals", [_approval_row(one) for one in status["approvals"]])
-        gates, waiting = len(status["gates"]), len(self._approvals)
-        self.sub_title = ", ".join(
-            (
-                counted(gates, "gate"),
-                counted(len(servers), "server"),
-                f"{counted(waiting, 'approval')} pending",
-            )
-        )
+        rows = [
+            {**describe_server(server), "gate": f"{gate['kind']} {gate['pid']}"}
+            for gate, server in servers
+        ]
+        self._fill("servers", rows)
+        self._fill("calls", status["calls"])
+        rows = [{**one, "arguments": _brief(one["arguments"])} for one in status["approvals"]]
+        self._fill("approvals", rows)
+        gates, shown = counted(len(status["gates"]), "gate"), counted(len(servers), "server")
+        self.sub_title = f"{gates}, {shown}, {counted(len(self._approvals), 'approval')} pending"
 
-    def _fill(self, name: str, rows: list[tuple[Any, ...]]) -> None:
+    def _fill(self, name: str, rows: list[dict[str, Any]]) -> None:
         """Replace the rows of a table and keep the cursor where it was."""
         table = self._table(name)
         at = table.cursor_row
         table.clear()
         for row in rows:
-            table.add_row(*(_cell(value) for value in row))
+            table.add_row(*(render_cell(row.get(column)) for column in _COLUMNS[name]))
         if rows:
             table.move_cursor(row=min(at, len(rows) - 1))
 
@@ -216,46 +201,8 @@ class GateApp(App[None]):
         """Add one or more lines to the log."""
         log = self.query_one("#log", RichLog)
         for line in text.splitlines():
-            log.write(_cell(line))
+            log.write(render_cell(line))
 
 
-def _server_row(gate: dict[str, Any], server: dict[str, Any]) -> tuple[Any, ...]:
-    note = server.get("reason") or "; ".join(server.get("warnings", ())[:2])
-    return (
-        server["id"],
-        server["status"],
-        server["tools"],
-        server["calls"],
-        f"{gate['kind']} {gate['pid']}",
-        note,
-    )
-
-
-def _call_row(call: dict[str, Any]) -> tuple[Any, ...]:
-    return (
-        call["ts"],
-        call["server"],
-        call["tool"],
-        call["decision"],
-        call["status"],
-        call["latency_ms"],
-        call.get("error"),
-    )
-
-
-def _approval_row(approval: dict[str, Any]) -> tuple[Any, ...]:
-    arguments = ", ".join(f"{key}={value!r}" for key, value in approval["arguments"].items())
-    return (
-        approval["id"],
-        approval["server"],
-        approval["tool"],
-        arguments[:80],
-        approval["principal"],
-        approval["expires_at"],
-    )
-
-
-def _cell(value: Any) -> Text:
-    """Return a value as text; agents and servers choose names, so control characters are replaced."""
-    text = "" if value is None else str(value)
-    return Text(printable(text), style=_COLOURS.get(text, ""))
+def _brief(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in arguments.items())[:80]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.restoration import RestoreOutcome
@@ -20,22 +20,18 @@ from thoughtgate.wrap.rewritten_entry import shim_command
 
 app = command_app()
 
-_EXAMPLES = examples(
-    "thoughtgate unwrap",
-    "thoughtgate unwrap --config-path ~/.cursor/mcp.json",
-)
+_EXAMPLES = examples("thoughtgate unwrap", "thoughtgate unwrap --config-path ~/.cursor/mcp.json")
 
 
 @app.command(epilog=_EXAMPLES)
 def unwrap(
     *,
     config_path: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Restore only this config file of an agent."),
+        Path | None, Option(metavar="FILE", help="Restore only this config file of an agent.")
     ] = None,
-    key: Annotated[str | None, typer.Option(hidden=True)] = None,
+    key: Annotated[str | None, Option(hidden=True)] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing if there is nothing to restore.")
+        bool, Option("--quiet", help="Print nothing if there is nothing to restore.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -62,7 +58,7 @@ def unwrap(
         write_json(report)
     _print_report(report, quiet=quiet or json_)
     if report["problems"]:
-        raise typer.Exit(EXIT_FAILURE)
+        raise Exit(EXIT_FAILURE)
 
 
 def _is_selected(journal: Journal, config_path: Path | None, key: str | None) -> bool:

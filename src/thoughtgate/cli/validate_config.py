@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import write_json
@@ -29,7 +29,7 @@ def validate_config(
     config: ConfigOption = None,
     json_: JsonOption = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of the config, for editors.")
+        bool, Option("--schema", help="Print the JSON Schema of the config, for editors.")
     ] = False,
 ) -> None:
     """Check a config file and the files it names, and list every problem.
@@ -57,7 +57,7 @@ def validate_config(
         }
         write_json(report)
     if problems:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
     sys.stderr.write("The config is valid.\n")
 
 
@@ -66,11 +66,8 @@ def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[s
     try:
         path = find_config(config, os.environ, str(Path.cwd()))
         if path is None:
-            return (
-                None,
-                (Problem("", "no config file found; name one with -c, or run 'thoughtgate init'"),),
-                (),
-            )
+            message = "no config file found; name one with -c, or run 'thoughtgate init'"
+            return None, (Problem("", message),), ()
         loaded = read_config(path)
     except ConfigError as error:
         return config, error.problems, ()

@@ -2,11 +2,13 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
+from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.detection import detect_agent
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.discovery import Plan, discover
@@ -26,14 +28,9 @@ from thoughtgate.transports.asgi import App
 from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.remote_servers import Remotes
 from thoughtgate.wrap.rewritten_entry import make_rewrite, shim_command
-from thoughtgate.wrap.run import (
-    ACTIVE,
-    Surroundings,
-    Wrap,
-    WrapOptions,
-    WrapReport,
-    ungoverned,
-)
+from thoughtgate.wrap.run import ACTIVE, Surroundings, Wrap, WrapOptions, WrapReport, ungoverned
+
+Say = Callable[[str], None]
 
 app = command_app()
 
@@ -44,9 +41,9 @@ _EXAMPLES = examples(
     "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
 )
 
-_OwnConfig: TypeAlias = Annotated[
+_OwnConfig = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--thoughtgate-config",
         "--config",
         "-c",
@@ -64,20 +61,20 @@ _OwnConfig: TypeAlias = Annotated[
 def wrap(
     *,
     command: Annotated[
-        list[str], typer.Argument(metavar="AGENT", help="Command of the agent, with its arguments.")
+        list[str], Argument(metavar="AGENT", help="Command of the agent, with its arguments.")
     ],
     agent_type: Annotated[
         str | None,
-        typer.Option(metavar="TYPE", help="Type of the agent, if the command does not reveal it."),
+        Option(metavar="TYPE", help="Type of the agent, if the command does not reveal it."),
     ] = None,
     config_path: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Govern only this config file of the agent.")
+        Path | None, Option(metavar="FILE", help="Govern only this config file of the agent.")
     ] = None,
     config: _OwnConfig = None,
     profile: ProfileOption = "",
     governance_port: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="PORT",
             min=0,
             max=65535,
@@ -86,25 +83,20 @@ def wrap(
     ] = 0,
     restore: Annotated[
         bool,
-        typer.Option(
-            "--restore/--no-restore", help="Restore the agent's config when the agent exits."
-        ),
+        Option("--restore/--no-restore", help="Restore the agent's config when the agent exits."),
     ] = True,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print what would change in the agent's config, and exit."),
+        bool, Option("--dry-run", help="Print what would change in the agent's config, and exit.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse to start if any server would not be governed.")
+        bool, Option("--strict", help="Refuse to start if any server would not be governed.")
     ] = False,
     remote: Annotated[
         bool,
-        typer.Option(
-            "--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."
-        ),
+        Option("--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."),
     ] = True,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Report refused and held calls on stderr.")
+        bool, Option("--verbose", help="Report refused and held calls on stderr.")
     ] = False,
 ) -> None:
     """Run an agent with all its MCP servers behind the gate.
@@ -121,11 +113,12 @@ def wrap(
         _show(plan, environ, remote=remote)
         return
     _refuse_nesting(environ)
-    _print_start(loaded, plan, command)
+    say = operator_messages("wrap", loaded, say_on_stderr)
+    _print_start(say, loaded, plan, command)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, verbose)).run()
-    _print_end(report, loaded, environ, restore=restore)
-    raise typer.Exit(report.exit_code)
+    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
+    _print_end(say, report, loaded, environ, restore=restore)
+    raise Exit(report.exit_code)
 
 
 def _refuse_nesting(environ: dict[str, str]) -> None:
@@ -139,20 +132,20 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
 def _plan(
     command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
 ) -> Plan:
-    return discover(
+    search = Search(
         detect_agent(command, agent_type),
         env=environ,
         cwd=Path.cwd(),
         home=Path.home(),
         config_path=config_path.absolute() if config_path is not None else None,
-        argv=command,
-        own=shim_command()[:1],
+        argv=tuple(command),
         platform=sys.platform,
     )
+    return discover(search, tuple(shim_command()[:1]))
 
 
 def _surroundings(
-    config: str | None, loaded: Loaded, environ: dict[str, str], verbose: bool
+    config: str | None, loaded: Loaded, environ: dict[str, str], say: Say, verbose: bool
 ) -> Surroundings:
     cwd, metrics = str(Path.cwd()), Metrics()
 
@@ -166,7 +159,7 @@ def _surroundings(
 
     return Surroundings(
         environ,
-        operator_messages("wrap", loaded, say_on_stderr),
+        say,
         read_again,
         console=console if loaded.settings.console.enabled else None,
         observe=both(
@@ -185,8 +178,7 @@ def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
     sys.stdout.write(unified_diff(done.files))
 
 
-def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
-    say = operator_messages("wrap", loaded, say_on_stderr)
+def _print_start(say: Say, loaded: Loaded, plan: Plan, command: list[str]) -> None:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
@@ -194,7 +186,7 @@ def _print_start(loaded: Loaded, plan: Plan, command: list[str]) -> None:
 
 
 def _print_end(
-    report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool
+    say: Say, report: WrapReport, loaded: Loaded, environ: dict[str, str], *, restore: bool
 ) -> None:
     counts = report.counts
     totals = [
@@ -204,7 +196,6 @@ def _print_end(
     ]
     if counts["calls_would_block"]:
         totals.append(f"{counts['calls_would_block']} would have been refused in production")
-    say = operator_messages("wrap", loaded, say_on_stderr)
     say(", ".join(totals))
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
@@ -213,15 +204,11 @@ def _print_end(
 
 def _report_refusal(record: Record) -> None:
     """Print a call or frame that was refused or held."""
-    if record.type == CALL_DECISION:
-        decision, call = record.body["decision"], record.body["call"]
-        if decision["action"] != "ALLOW":
-            word = decision.get("outcome", decision["action"])
-            say_on_stderr(
-                f"{word}: {record.server}: {call['tool_name']!r}, {decision['gate']} gate"
-            )
+    if record.type == CALL_DECISION and record.body["decision"]["action"] != "ALLOW":
+        decision, tool = record.body["decision"], record.body["call"]["tool_name"]
+        word = decision.get("outcome", decision["action"])
+        say_on_stderr(f"{word}: {record.server}: {tool!r}, {decision['gate']} gate")
     elif record.type == FRAME_REFUSED:
         frame = record.body["frame"]
-        say_on_stderr(
-            f"{frame.get('outcome', 'REJECT')}: {record.server}: a frame, {frame['check']}"
-        )
+        word = frame.get("outcome", "REJECT")
+        say_on_stderr(f"{word}: {record.server}: a frame, {frame['check']}")

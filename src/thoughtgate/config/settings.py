@@ -384,11 +384,11 @@ class ListenSettings(Section):
     max_body: Size = MIB
     """Largest request body."""
     max_concurrent: Count = 10_000
-    """Maximum number of concurrent requests; further requests get 503."""
+    """Maximum number of concurrent requests, and of open streams; further ones get 503."""
     max_batch: Count = 100
     """Maximum number of messages in a batch."""
     max_sessions: Count = 10_000
-    """Maximum number of open sessions."""
+    """Maximum number of open sessions; the longest idle one makes room for another."""
     session_idle_s: Duration = 1800.0
     """How long an idle session is kept."""
     drain_s: Duration = 25.0

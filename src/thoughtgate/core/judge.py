@@ -21,9 +21,10 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
+from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
 from thoughtgate.policy.evaluation import evaluate, is_visible
-from thoughtgate.policy.limits import LimitState
+from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.fast_frame import canonical_quickly
@@ -53,8 +54,6 @@ MAX_SESSIONS: Final = 10_000
 
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
-
-THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
 
@@ -115,6 +114,11 @@ class Decision(NamedTuple):
     """The id of the approval request, if there was one."""
 
 
+def refusal(kind: str, reason: str, votes: tuple[Vote, ...] = ()) -> Decision:
+    """Return the outcome for a call that may not run, although no person rejected it."""
+    return Decision(approved=False, kind=kind, reason=reason, votes=votes)
+
+
 class OpenCall(NamedTuple):
     """A call that has a first verdict and has not ended."""
 
@@ -150,11 +154,10 @@ class Judge:
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
-        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
-        counted = self._limits.export()
         self.policy = policy
-        self._limits = LimitState(policy.limits)
-        self._limits.restore(counted)
+        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
+        before, self._limits = self._limits, LimitState(policy.limits)
+        self._limits.continue_from(before)
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """Return a call that has not ended, or None."""
@@ -238,8 +241,7 @@ class Judge:
         is_error = record.body.get("is_error") is True
         failed = None if blocked else has_failed(record.body["status"], is_error=is_error)
         if failed is not None:
-            told = self._limits.failed if failed else self._limits.succeeded
-            told(held.call, record.at)
+            self._limits.ended(held.call, record.at, failed=failed)
         return record
 
     def screen(
@@ -440,11 +442,7 @@ class Judge:
                 "summary": verdict.reason,
                 "reason_code": (verdict.kind or verdict.action).upper(),
             },
-            "policy": {
-                "policy_id": "starter" if self.policy.starter else "config",
-                "policy_version": self.policy.version,
-                "policy_hash": self.policy.version,
-            },
+            "policy": policy_reference(self.policy),
             "enforced": enforced,
         }
         if verdict.workflow:

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.front.post import STREAM, UNBUFFERED
+from thoughtgate.front.post import STREAM, UNBUFFERED, pass_on
 from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
@@ -30,11 +30,8 @@ class PassedStream:
         self.exchange.start(status, headers + UNBUFFERED)
 
     def stream_wrote(self, data: bytes) -> None:
-        """Pass a chunk on to the agent, and stop reading the server while the agent is slow."""
-        self.exchange.write(data)
-        if self.exchange.is_stalled and self.leg is not None:
-            self.leg.pause()
-            self.exchange.on_writable = self.leg.resume
+        """Pass a chunk on to the agent."""
+        pass_on(self.exchange, self.leg, data)
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
         """Pass on a response; on a GET stream it belongs to a request that the agent resumes."""

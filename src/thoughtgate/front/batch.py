@@ -15,7 +15,8 @@ from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.clock import now
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.batch import join_replies
-from thoughtgate.wire.message import REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.message import REQUEST, RESPONSE, Fault, Message, RequestId
+from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.sse import render_event
 
 
@@ -55,6 +56,8 @@ class Batch:
         self._legs: list[Leg] = []
         self._spoke_at = 0.0
         self._is_refused = False
+        self._is_wanted = False
+        """Whether the batch holds anything else than responses that nobody expects."""
         self._is_fed = False
         self._is_closed = False
         exchange.on_gone = self.gone
@@ -69,12 +72,19 @@ class Batch:
                     self._expected.add(ident)
                     self.peer.callers[ident] = self
             raw = message.raw if isinstance(message, Message) else b"{}"
-            self.peer.feed(AgentSent(raw, at, message), self)
+            self._feed_one(AgentSent(raw, at, message))
         for ident in self._expected - self._taken:
             if not self.peer.is_open(ident):
                 # It was refused as a malformed frame: that reply carries no id to match it by.
                 self.peer.outbox.later(self._forget, ident)
         self.peer.outbox.later(self._fed)
+
+    def _feed_one(self, event: AgentSent) -> None:
+        message = event.message
+        is_response = isinstance(message, Message) and message.shape == RESPONSE
+        # Ask before feeding: the session forgets its prompt once it has the answer.
+        self._is_wanted |= not is_response or self.peer.is_answered_by(event)
+        self.peer.feed(event, self)
 
     def _fed(self) -> None:
         self._is_fed = True
@@ -96,6 +106,7 @@ class Batch:
         """Keep an allowed message until every message of the batch is decided."""
         if frame.key is not None:
             self._held.discard(frame.key)
+        self._is_wanted = True
         self._ready.append(frame)
         if self._is_fed:
             self._go_on()
@@ -189,7 +200,9 @@ class Batch:
             self._finish()
 
     def _finish(self) -> None:
-        if not self._replies:
+        if not self._replies and not self._is_wanted:
+            self.exchange.respond(400, JSON, render_error(None, "invalid_request"))
+        elif not self._replies:
             self.exchange.respond(202)
         elif self.exchange.is_streaming:
             self.exchange.write(render_event(join_replies(self._replies)))

@@ -17,6 +17,7 @@ from thoughtgate.core.record_events import (
     AGENT_CONNECTED,
     AGENT_TO_SERVER,
     SERVER_TO_AGENT,
+    UNREAD_HTTP,
     Record,
     frame_refused,
 )
@@ -27,13 +28,14 @@ from thoughtgate.front.post import Leg, Post
 from thoughtgate.front.request_head import (
     JSON,
     REMOVED,
+    RETRY_AFTER,
     accepts_stream,
     facts_of,
     header_mismatch,
     refuse,
     render_mismatch,
 )
-from thoughtgate.front.sessions import HttpSession, SessionTable
+from thoughtgate.front.sessions import SESSION_ENDED, HttpSession, SessionTable
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
@@ -53,6 +55,7 @@ EXPIRE_EVERY: Final = 30
 """Ticks between two checks for idle sessions."""
 
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
+TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
 
 # Batches were part of 2025-03-26 and earlier; revision 2025-06-18 removed them.
@@ -179,6 +182,12 @@ class Endpoint:
         """Number of open sessions."""
         return len(self._sessions)
 
+    @property
+    def stream_count(self) -> int:
+        """Number of open GET streams."""
+        self._drop_ended_streams()
+        return len(self._streams)
+
     def receive(self, exchange: Exchange, who: Identity) -> None:
         """Handle a complete request of an authenticated client."""
         if exchange.method == b"POST":
@@ -186,7 +195,8 @@ class Endpoint:
         elif exchange.method in {b"GET", b"DELETE"}:
             self._stream(exchange, who)
         else:
-            refuse(exchange, 405, ALLOW)
+            self.note_refusal(UNREAD_HTTP, "invalid_request", len(exchange.body), now())
+            self._outbox.later(refuse, exchange, 405, ALLOW)
 
     # POST.
 
@@ -230,6 +240,12 @@ class Endpoint:
         error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
         self._outbox.later(exchange.respond, 400, JSON, error)
 
+    def _too_many_sessions(self, exchange: Exchange, message: Message, at: float) -> None:
+        kind = "service_unavailable"
+        self.note_refusal("too_many_sessions", kind, len(exchange.body), at)
+        error = render_error(message.id, kind, message=TOO_MANY_SESSIONS)
+        self._outbox.later(exchange.respond, 503, JSON + RETRY_AFTER, error)
+
     def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
         """Refuse a message that contradicts its own headers or its own revision."""
         mismatch = self._mismatch(exchange, message)
@@ -258,7 +274,11 @@ class Endpoint:
         if entry is not None:
             peer = entry.peer
         elif message.method == "initialize" and not is_modern:
+            if not self._sessions.limit.make_room():
+                self._too_many_sessions(exchange, message, at)
+                return
             peer = self._session_peer(who)
+            self._sessions.limit.reserve(peer)
         else:
             peer = self._passing(who, is_modern=is_modern)
         key = message.id if message.shape == REQUEST else None
@@ -397,7 +417,7 @@ class Endpoint:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.peer, None)
         self._end_streams(entry)
-        self._authority.held.withdraw_all("the session has ended", entry.peer)
+        self._authority.held.withdraw_all(SESSION_ENDED, entry.peer)
 
     def _session_peer(self, who: Identity) -> Peer:
         self._opened += 1
@@ -443,6 +463,7 @@ class Endpoint:
         self._peers.pop(peer, None)
         if peer in self._entries:
             return
+        self._sessions.limit.release(peer)
         is_spent = peer.is_spent
         if not is_spent and peer.is_busy:
             self._orphans.add(peer)
@@ -510,6 +531,7 @@ class Endpoint:
     def close(self, reason: str) -> None:
         """Stop, and answer every request that is still open."""
         self._timer.cancel()
+        self._sessions.limit.remove(self._sessions)
         at = now()
         for peer in {*self._peers, *self._orphans, *self._entries}:
             peer.stop(reason, at)

@@ -17,7 +17,7 @@ from thoughtgate.front.endpoint import Backend, Endpoint, EndpointOptions
 from thoughtgate.front.listener import Listener
 from thoughtgate.front.pages import AdminPort, Pages
 from thoughtgate.front.request_head import expected_names
-from thoughtgate.front.sessions import SessionTable
+from thoughtgate.front.sessions import SessionLimit, SessionTable
 from thoughtgate.gate.keys import load_key
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
@@ -69,6 +69,7 @@ class HttpFront:
         self._state = state
         self._authority = authority
         self._pages = pages
+        self._session_limit = SessionLimit(listen.max_sessions)
         resource = _public_url(listen)
         authenticator, self._keys = open_authenticator(
             listen.auth,
@@ -104,7 +105,7 @@ class HttpFront:
         )
         # One key per server, so that a session id issued for one server is not valid at another.
         key = hmac.digest(load_key(self._state), backend.server.encode(), hashlib.sha256)
-        sessions = SessionTable(key, limit=listen.max_sessions, idle_s=listen.session_idle_s)
+        sessions = SessionTable(key, self._session_limit, idle_s=listen.session_idle_s)
         endpoint = Endpoint(options, backend, sessions, on_batch=self._pages.batch_came)
         self.listener.include(endpoint)
         for path in paths:

@@ -17,7 +17,18 @@ from thoughtgate.front.authentication import (
 )
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.pages import Page
-from thoughtgate.front.request_head import JSON, Expected, admit_page, facts_of, read_head, refuse
+from thoughtgate.front.request_head import (
+    JSON,
+    RETRY_AFTER,
+    SERVERS,
+    Expected,
+    admit_page,
+    facts_of,
+    is_ambiguous,
+    read_head,
+    refusal_kind,
+    refuse,
+)
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -25,8 +36,6 @@ from thoughtgate.gate.outbox import Outbox
 from thoughtgate.transports.http_server import Exchange
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
-
-RETRY_AFTER: Final = b"retry-after: 1\r\n"
 
 
 class Listener:
@@ -63,6 +72,11 @@ class Listener:
     def _is_full(self) -> bool:
         return sum(endpoint.active for endpoint in self._served) >= self._max_concurrent
 
+    @property
+    def _has_all_streams(self) -> bool:
+        """Whether no more GET streams may be opened; they do not count as calls in progress."""
+        return sum(endpoint.stream_count for endpoint in self._served) >= self._max_concurrent
+
     def add(self, path: bytes, endpoint: Endpoint) -> None:
         """Serve an endpoint at a path; an endpoint may have several paths."""
         self._endpoints[path] = endpoint
@@ -98,9 +112,13 @@ class Listener:
         exchange.facts = who
         if exchange.method == b"POST":
             if facts.post:
-                refuse(exchange, facts.post)
+                self._refuse(exchange, facts.post, UNREAD_HTTP)
             elif self.is_draining or self._is_full:
-                refuse(exchange, 503, RETRY_AFTER)
+                self._refuse(exchange, 503, UNREAD_HTTP, RETRY_AFTER)
+        elif is_ambiguous(exchange):
+            self._refuse(exchange, 400, UNREAD_HTTP)
+        elif exchange.method == b"GET" and (self.is_draining or self._has_all_streams):
+            self._refuse(exchange, 503, UNREAD_HTTP, RETRY_AFTER)
 
     def completed(self, exchange: Exchange) -> None:
         """Handle a request that has arrived completely."""
@@ -114,10 +132,7 @@ class Listener:
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """Record and refuse a request that cannot be parsed."""
-        size = len(exchange.body)
-        # No endpoint is known for an unreadable request, so the first one records it.
-        self._served[0].note_refusal(UNREAD_HTTP, "invalid_request", size, now())
-        refuse(exchange, status)
+        self._refuse(exchange, status, UNREAD_HTTP)
 
     async def _identify_late(self, exchange: Exchange) -> None:
         """Fetch the issuer's keys and check again: the token's key is unknown and may be new."""
@@ -137,12 +152,23 @@ class Listener:
         elif endpoint is not None:
             endpoint.receive(exchange, who)
         else:
-            refuse(exchange, 404)
+            self._note_refusal(exchange, 404, "unknown_path")
+            self._outbox.later(refuse, exchange, 404)
 
     def _endpoint(self, path: bytes) -> Endpoint | None:
         return self._endpoints.get(path) or self.find_endpoint(path)
 
     # Responses of the gate itself.
+
+    def _refuse(self, exchange: Exchange, status: int, check: str, headers: bytes = b"") -> None:
+        """Refuse a request at once, before the rest of it is read."""
+        self._note_refusal(exchange, status, check)
+        refuse(exchange, status, headers)
+
+    def _note_refusal(self, exchange: Exchange, status: int, check: str) -> None:
+        # No endpoint is responsible for the request, so the first one records its refusal.
+        size = len(exchange.body)
+        self._served[0].note_refusal(check, refusal_kind(status), size, now())
 
     def _page(self, exchange: Exchange, path: bytes) -> None:
         page = self._pages.get(path)
@@ -152,6 +178,9 @@ class Listener:
             refuse(exchange, 405, b"allow: GET\r\n")
         elif self._metadata is not None and path.startswith(METADATA):
             exchange.respond(200, JSON, self._metadata)
+        elif path.startswith(SERVERS) or exchange.method == b"POST":
+            # Not for other requests: browsers and clients look for pages that the gate lacks.
+            self._refuse(exchange, 404, UNREAD_HTTP)
         else:
             refuse(exchange, 404)
 

@@ -8,8 +8,8 @@ from collections.abc import MutableMapping
 from typing import Any, Protocol
 
 from thoughtgate.core.events import AgentSent, Event
-from thoughtgate.gate.outbox import Outbox
-from thoughtgate.gate.session_driver import Caller, Sink
+from thoughtgate.gate.outbox import Outbox, Sink
+from thoughtgate.gate.session_driver import Caller
 from thoughtgate.wire.message import RequestId
 
 

@@ -66,6 +66,14 @@ class Leg(Protocol):
         """Continue reading."""
 
 
+def pass_on(exchange: Exchange, leg: Leg | None, data: bytes) -> None:
+    """Pass a chunk on to the agent, and stop reading the server while the agent is slow."""
+    exchange.write(data)
+    if leg is not None and exchange.is_stalled:
+        leg.pause()
+        exchange.on_writable = leg.resume
+
+
 class Home(Protocol):
     """The part of the endpoint that a post needs."""
 
@@ -205,11 +213,8 @@ class Post:
             self.exchange.start(status, headers + UNBUFFERED)
 
     def stream_wrote(self, data: bytes) -> None:
-        """Pass a chunk on to the agent, and stop reading the server while the agent is slow."""
-        self.exchange.write(data)
-        if self.exchange.is_stalled and self.leg is not None:
-            self.leg.pause()
-            self.exchange.on_writable = self.leg.resume
+        """Pass a chunk on to the agent."""
+        pass_on(self.exchange, self.leg, data)
 
     def stream_answered(self, data: bytes, key: RequestId | None) -> None:
         """Pass the response on like any other event; the agent recognises it by its id."""

@@ -22,10 +22,12 @@ from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import LEGACY, is_traceparent, version_in
 
 PATHS: Final = (b"/mcp", b"/mcp/v1")
-SERVER_PATH: Final = re.compile(rb"/servers/([^/]+)/mcp")
+SERVERS: Final = b"/servers/"
+SERVER_PATH: Final = re.compile(SERVERS + rb"([^/]+)/mcp")
 """The paths at which ``serve`` offers a single server."""
 
 JSON: Final = b"content-type: application/json\r\n"
+RETRY_AFTER: Final = b"retry-after: 1\r\n"
 
 HEADER_MISMATCH: Final = -32020
 """The error code for headers that contradict the body (2026-07-28, transports)."""
@@ -231,15 +233,20 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
 def wrong_post(exchange: Exchange) -> int:
     """Return the status for a POST that cannot carry MCP; 0 if it can."""
     headers = exchange.headers
-    # Two copies of such a header could let the gate and the server read different values.
-    if exchange.repeated and (
-        not exchange.repeated.isdisjoint(SINGLE) or any(map(mirror.is_mirrored, exchange.repeated))
-    ):
+    if is_ambiguous(exchange):
         return 400
     # A browser sends "simple" content types without a preflight; requiring JSON prevents that.
     if b"content-encoding" in headers or not _is_json(headers.get(b"content-type", b"")):
         return 415
     return 0 if accepts_stream(headers) or accepts_json(headers) else 406
+
+
+def is_ambiguous(exchange: Exchange) -> bool:
+    """Whether two copies of a header could let the gate and the server read different values."""
+    repeated = exchange.repeated
+    return bool(repeated) and (
+        not repeated.isdisjoint(SINGLE) or any(map(mirror.is_mirrored, repeated))
+    )
 
 
 def accepts_stream(headers: Mapping[bytes, bytes]) -> bool:
@@ -306,9 +313,13 @@ def refuse(exchange: Exchange, status: int, headers: bytes = b"") -> None:
 
 def render_refusal(status: int) -> bytes:
     """Render the body for a status of the gate itself."""
+    return render_error(None, refusal_kind(status), message=_TEXTS[status])
+
+
+def refusal_kind(status: int) -> str:
+    """Return the kind of error for a status of the gate itself."""
     unavailable = status == HTTPStatus.SERVICE_UNAVAILABLE
-    kind = "service_unavailable" if unavailable else "invalid_request"
-    return render_error(None, kind, message=_TEXTS[status])
+    return "service_unavailable" if unavailable else "invalid_request"
 
 
 def upstream_headers(exchange: Exchange, session: str = "") -> Headers:

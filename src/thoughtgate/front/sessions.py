@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_ID: Final = 1024
 """Maximum length of a session id, the agent's or the server's, in characters."""
 
+SESSION_ENDED: Final = "the session has ended"
+"""Why the requests of a session that ends are not answered by the server."""
+
 MAX_ENDED: Final = 10_000
 """Number of ended sessions that are remembered, so that their ids stay invalid."""
 
@@ -44,17 +47,59 @@ class HttpSession:
         self.last_used = monotonic()
 
 
-class SessionTable:
-    """The sessions that this process knows."""
+class SessionLimit:
+    """Limits the sessions of all endpoints of a listener together."""
 
-    def __init__(self, key: bytes, *, limit: int, idle_s: float) -> None:
-        self._key = key
+    def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._tables: list[SessionTable] = []
+        self._opening: set[Peer] = set()
+        """Peers for which a place is reserved: their ``initialize`` has no response yet."""
+
+    def add(self, table: "SessionTable") -> None:
+        """Count the sessions of a table."""
+        self._tables.append(table)
+
+    def remove(self, table: "SessionTable") -> None:
+        """Stop counting the sessions of a table that is no longer used."""
+        if table in self._tables:
+            self._tables.remove(table)
+
+    def make_room(self) -> bool:
+        """Return whether a session can be opened; if need be, drop the longest idle one."""
+        if sum(map(len, self._tables)) + len(self._opening) < self._limit:
+            return True
+        idle = [(entry, table) for table in self._tables if (entry := table.longest_idle())]
+        if not idle:
+            return False
+        entry, table = min(idle, key=lambda one: one[0].last_used)
+        table.drop(entry)
+        return True
+
+    def reserve(self, peer: "Peer") -> None:
+        """Keep a place for a session that is being opened; ``make_room`` found one."""
+        self._opening.add(peer)
+
+    def release(self, peer: "Peer") -> bool:
+        """Give up the place of a peer; return whether it had one."""
+        if peer not in self._opening:
+            return False
+        self._opening.discard(peer)
+        return True
+
+
+class SessionTable:
+    """The sessions of one endpoint that this process knows."""
+
+    def __init__(self, key: bytes, limit: SessionLimit, *, idle_s: float) -> None:
+        self._key = key
+        self.limit = limit
         self._idle_s = idle_s
         self._entries: OrderedDict[str, HttpSession] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self.on_dropped: Callable[[HttpSession], None] = lambda _entry: None
         """Called with every session that was dropped rather than ended."""
+        limit.add(self)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -72,7 +117,8 @@ class SessionTable:
     ) -> HttpSession | None:
         """Return the session with this id; None if it is unknown or belongs to another principal.
 
-        With ``make_peer``, a session that another process opened is continued here.
+        With ``make_peer``, a session that another process opened is continued here, if there is
+        room for it.
         """
         entry = self._entries.get(ident)
         if entry is None:
@@ -82,6 +128,8 @@ class SessionTable:
             if not upstream or len(ident) > MAX_ID:
                 return None
             if not hmac.compare_digest(shown.encode(), self._mac(upstream, principal).encode()):
+                return None
+            if not self.limit.make_room():
                 return None
             entry = self.open(upstream, principal, make_peer())
         elif entry.principal != principal:
@@ -97,13 +145,13 @@ class SessionTable:
             self._entries.move_to_end(ident)
 
     def open(self, upstream: str, principal: str, peer: "Peer") -> HttpSession:
-        """Add a session that a server opened; if the table is full, drop the longest idle one."""
+        """Add a session that a server opened, in the place that was reserved for its peer."""
         entry = HttpSession(self.seal(upstream, principal), upstream, principal, peer)
         before = self._entries.pop(entry.ident, None)
         if before is not None:
             self.on_dropped(before)
-        if len(self._entries) >= self._limit:
-            self._make_room()
+        if not self.limit.release(peer):
+            self.limit.make_room()
         self._entries[entry.ident] = entry
         return entry
 
@@ -124,16 +172,17 @@ class SessionTable:
             if not entry.peer.is_busy:
                 gone.append(entry)
         for entry in gone:
-            del self._entries[entry.ident]
-            self.on_dropped(entry)
+            self.drop(entry)
         return gone
 
-    def _make_room(self) -> None:
-        for entry in self._entries.values():
-            if not entry.peer.is_busy:
-                del self._entries[entry.ident]
-                self.on_dropped(entry)
-                return
+    def longest_idle(self) -> HttpSession | None:
+        """Return the least recently used session without an open request."""
+        return next((one for one in self._entries.values() if not one.peer.is_busy), None)
+
+    def drop(self, entry: HttpSession) -> None:
+        """Remove a session that did not end by itself."""
+        del self._entries[entry.ident]
+        self.on_dropped(entry)
 
     def _mac(self, upstream: str, principal: str) -> str:
         # The length prefix keeps two different pairs from producing the same text.

@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,11 @@ from thoughtgate.policy.starter import STARTER_TEXT
 
 STARTER_FILE: Final = "built-in starter policy"
 TEXT_FILE: Final = "config text"
+
+_NO_CONFIG: Final = (
+    "no config file found: the built-in starter policy applies"
+    " (thoughtgate init writes it as a file)"
+)
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
 
@@ -70,45 +75,11 @@ def load_configuration(
     _check_profile(profile)
     path = find_config(flag, environ, cwd)
     if path is None:
-        settings = load_settings(STARTER_TEXT, file=STARTER_FILE, env=environ, read_text=_no_files)
-        warnings = [
-            "no config file found: the built-in starter policy applies (thoughtgate init writes it as a file)"
-        ]
-    else:
-        text, warnings = _read_config(path)
-        parent = Path(path).parent
-        settings = load_settings(
-            text,
-            file=path,
-            env=environ,
-            read_text=lambda name: _read(parent / name),
-            channels=installed_channels,
-        )
-    return _build(settings, environ, path, warnings, profile=profile, starter=path is None)
-
-
-def _check_profile(profile: str | None) -> None:
-    if profile and profile not in PROFILES:
-        raise UsageError(f"--profile {profile!r}: it is production or development")
-
-
-def _build(
-    settings: Settings,
-    environ: Mapping[str, str],
-    path: str | None,
-    warnings: Sequence[str],
-    *,
-    profile: str | None,
-    starter: bool = False,
-) -> Loaded:
-    if settings.store != "sqlite":
-        # With SQLite instead, each replica would have its own limits and approvals.
-        message = "a store that several gates share is not there yet; use sqlite"
-        raise ConfigError([Problem("store", message, path or "")])
-    if profile:
-        settings = replace(settings, profile=profile)
-    policy = build_policy(settings, starter=starter, secrets=secret_values(settings, environ))
-    return Loaded(settings, policy, path, tuple(warnings))
+        loaded = _load(STARTER_TEXT, STARTER_FILE, environ, cwd, profile)
+        return replace(loaded, warnings=(_NO_CONFIG,))
+    text, warnings = _read_config(path)
+    loaded = _load(text, path, environ, str(Path(path).parent), profile)
+    return replace(loaded, path=path, warnings=tuple(warnings))
 
 
 def load_text(
@@ -121,14 +92,33 @@ def load_text(
         ConfigError: the text is invalid.
     """
     _check_profile(profile)
+    return _load(text, TEXT_FILE, environ, directory, profile)
+
+
+def _check_profile(profile: str | None) -> None:
+    if profile and profile not in PROFILES:
+        raise UsageError(f"--profile {profile!r}: it is production or development")
+
+
+def _load(
+    text: str, file: str, environ: Mapping[str, str], directory: str, profile: str | None
+) -> Loaded:
     settings = load_settings(
         text,
-        file=TEXT_FILE,
+        file=file,
         env=environ,
         read_text=lambda name: _read(Path(directory, name)),
         channels=installed_channels,
     )
-    return _build(settings, environ, None, (), profile=profile)
+    if settings.store != "sqlite":
+        # With SQLite instead, each replica would have its own limits and approvals.
+        message = "a store that several gates share is not there yet; use sqlite"
+        raise ConfigError([Problem("store", message, "" if file == TEXT_FILE else file)])
+    if profile:
+        settings = replace(settings, profile=profile)
+    secrets = secret_values(settings, environ)
+    policy = build_policy(settings, starter=file == STARTER_FILE, secrets=secrets)
+    return Loaded(settings, policy, None)
 
 
 def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
@@ -231,7 +221,3 @@ def _read(path: Path) -> str:
     if len(data) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", str(path))
     return data.decode("utf-8-sig")
-
-
-def _no_files(path: str) -> str:
-    raise FileNotFoundError(2, "No such file or directory", path)

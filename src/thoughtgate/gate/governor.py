@@ -8,14 +8,15 @@ about to send.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.commands import AskPeople, PersonAnswered
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, Ruling
+from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, Ruling, refusal
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     APPROVAL_DECIDED,
@@ -33,9 +34,11 @@ from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_table import TaskLimits, TaskTable
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
+from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 
@@ -83,63 +86,19 @@ class Approvals(Protocol):
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw an approval request; return the votes that it had by then."""
 
-    def close(self, at: float) -> None:
-        """Withdraw every approval request of this process."""
-
-
-@runtime_checkable
-class Prompter(Protocol):
-    """An approval queue that can also ask through a prompt in the agent (elicitation)."""
-
     def prompt(self, call_id: str) -> str:
-        """Return the prompt's text if the workflow allows prompts in the agent, else ""."""
+        """Return the text of a prompt in the agent (elicitation); empty if there may be none."""
 
     def answer(self, command: PersonAnswered) -> None:
         """Store the answer to a prompt as a vote."""
 
-
-class NoApprovals:
-    """The approval queue of a gate without reviewers: every call that needs a person is denied."""
-
-    def ask(
-        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
-    ) -> Decision | None:
-        """Deny at once."""
-        del call_id, open_call, workflow, at, owner
-        return Decision(approved=False, kind="approval_timeout", reason="nobody can be asked here")
-
-    def facts(self, call_id: str) -> dict[str, Any]:
-        """Return nothing: there is no approval request."""
-        del call_id
-        return {}
-
-    def poll(self, at: float) -> list[tuple[str, Decision]]:
-        """Return nothing: no decision ever arrives."""
-        del at
-        return []
-
-    def use(self, call_id: str) -> bool:
-        """Return False: there is no approval to use."""
-        del call_id
-        return False
-
-    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Return no votes: there is no approval request."""
-        del call_id, reason, at
-        return ()
+    def reload(
+        self, workflows: Mapping[str, WorkflowSettings], redactor: Redactor, policy_version: str
+    ) -> None:
+        """Use these settings for approval requests from now on."""
 
     def close(self, at: float) -> None:
-        """Do nothing: no approval request is open."""
-
-
-class Announcer(Protocol):
-    """Announces that this gate is running, for ``thoughtgate status`` and the console."""
-
-    def begin(self, kind: str, server: str) -> None:
-        """Announce the run; ``kind`` is the command."""
-
-    def end(self) -> None:
-        """Remove the announcement."""
+        """Withdraw every approval request of this process."""
 
 
 class Governor:
@@ -151,19 +110,19 @@ class Governor:
         writer: Writer,
         run: Run,
         *,
-        approvals: Approvals | None = None,
+        approvals: Approvals,
         tasks: Keeper | None = None,
         task_limits: TaskLimits | None = None,
         task_ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
         observe: Callable[[Record], None] | None = None,
         reports: Callable[[], Sequence[Record]] = tuple,
         on_failure: str = "refuse",
-        announcer: Announcer | None = None,
+        announcer: GateAnnouncer | None = None,
     ) -> None:
         """Judge with ``judge``, record with ``writer``; ``task_ttl_s`` is default and maximum."""
         self.judge = judge
         self.run = run
-        self.approvals: Approvals = approvals if approvals is not None else NoApprovals()
+        self.approvals = approvals
         self.tasks = TaskRunner(
             TaskTable(limits=task_limits),
             tasks if tasks is not None else NoKeeper(),
@@ -311,9 +270,7 @@ class Governor:
         try:
             decision = self.approvals.ask(call_id, held, workflow, at, owner=owner)
         except StoreError:
-            decision = Decision(
-                approved=False, kind="service_unavailable", reason="the approvals cannot be stored"
-            )
+            decision = refusal("service_unavailable", "the approvals cannot be stored")
         facts = self.approvals.facts(call_id)
         record = self.judge.asked(call_id, workflow, facts, at) if facts else None
         if record is not None:
@@ -322,7 +279,7 @@ class Governor:
 
     def prompt(self, call_id: str) -> str:
         """Return the text of the agent's own prompt about a held call; empty for no prompt."""
-        return self.approvals.prompt(call_id) if isinstance(self.approvals, Prompter) else ""
+        return self.approvals.prompt(call_id)
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the sealed request states of a principal; None leaves them to the session."""
@@ -330,8 +287,7 @@ class Governor:
 
     def person_answered(self, command: PersonAnswered) -> None:
         """Store the answer that a person gave to the agent's own prompt."""
-        if isinstance(self.approvals, Prompter):
-            self.approvals.answer(command)
+        self.approvals.answer(command)
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that were decided since the last poll."""
@@ -345,7 +301,7 @@ class Governor:
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
         """Withdraw the approval request of a held call and record the withdrawal."""
         votes = self.approvals.withdraw(call_id, reason, at)
-        decision = Decision(approved=False, kind="approval_withdrawn", reason=reason, votes=votes)
+        decision = refusal("approval_withdrawn", reason, votes)
         for record in self.judge.settle(call_id, decision, at).records:
             self._put(record)
 
@@ -445,19 +401,13 @@ class Governor:
         # Three checks before an approved call runs: it is on the record, its approval was not
         # used before, and its task, if it has one, was not cancelled in the meantime.
         if call_id in self._unrecorded:
-            decision = Decision(
-                approved=False, kind="service_unavailable", reason="the call is not on the record"
-            )
+            decision = refusal("service_unavailable", "the call is not on the record")
             self.approvals.withdraw(call_id, decision.reason, at)
         # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
         if decision.approved and not self.approvals.use(call_id):
-            decision = Decision(
-                approved=False, kind="approval_withdrawn", reason="the approval was already used"
-            )
+            decision = refusal("approval_withdrawn", "the approval was already used")
         if decision.approved and not self.tasks.started(call_id, at):
-            decision = Decision(
-                approved=False, kind="approval_withdrawn", reason="the task waits no more"
-            )
+            decision = refusal("approval_withdrawn", "the task waits no more")
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))
 
     def _put(self, record: Record) -> None:

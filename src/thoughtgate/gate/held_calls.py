@@ -1,24 +1,28 @@
 """Table of the calls that wait for a person's decision, across all sessions and transports."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from thoughtgate.core.events import CallJudged
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.call import DENY, FORWARD, Verdict
 from thoughtgate.wire.message import RequestId
 
-if TYPE_CHECKING:
-    from thoughtgate.gate.governor import Governor
-    from thoughtgate.gate.session_driver import SessionDriver
+Holder = TypeVar("Holder")
+"""The session of a held call: a driver in this process, or a shim of a governance service."""
 
 
-class HeldCalls:
+class HeldCalls(Generic[Holder]):
     """Keeps the held calls of a gate and polls for decisions about them."""
 
-    def __init__(self, governor: "Governor") -> None:
+    def __init__(
+        self, governor: Governor, on_verdict: Callable[[Holder, CallJudged], None]
+    ) -> None:
+        """Give every verdict on a held call to ``on_verdict``, with the session of the call."""
         self._governor = governor
-        self._held: dict[str, tuple[SessionDriver, RequestId]] = {}
+        self._on_verdict = on_verdict
+        self._held: dict[str, tuple[Holder, RequestId]] = {}
         self.prevented = 0
         """Approved or held calls that were not made because their caller had left."""
         self.on_held: Callable[[], None] = lambda: None
@@ -27,14 +31,21 @@ class HeldCalls:
     def __len__(self) -> int:
         return len(self._held)
 
-    def hold(self, call_id: str, driver: "SessionDriver", key: RequestId) -> None:
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._held
+
+    def hold(self, call_id: str, holder: Holder, key: RequestId) -> None:
         """Hold a call until a person has decided."""
-        self._held[call_id] = (driver, key)
+        self._held[call_id] = (holder, key)
         self.on_held()
 
-    def drop(self, call_id: str) -> None:
-        """Forget a call that no longer waits."""
-        self._held.pop(call_id, None)
+    def drop(self, call_id: str) -> bool:
+        """Forget a call that no longer waits; return whether it was held."""
+        return self._held.pop(call_id, None) is not None
+
+    def is_of(self, call_id: str, holder: Holder) -> bool:
+        """Tell whether a call is held for this session."""
+        return call_id in self._held and self._held[call_id][0] is holder
 
     def poll(self, at: float) -> None:
         """Fetch new decisions and continue the calls that they are about."""
@@ -43,9 +54,8 @@ class HeldCalls:
         for ruling in self._governor.settled(at):
             held = self._held.pop(ruling.call_id, None)
             if held is not None:
-                driver, key = held
-                driver.feed(CallJudged(key, ruling.verdict, ruling.call_id, at), None)
-                driver.outbox.schedule()
+                holder, key = held
+                self._on_verdict(holder, CallJudged(key, ruling.verdict, ruling.call_id, at))
             elif ruling.verdict.action == FORWARD:
                 # The approval came after its caller had left, so the call must not run.
                 self.prevented += 1
@@ -59,8 +69,8 @@ class HeldCalls:
         at = now()
         governor = self._governor
         verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
-        for call_id, (driver, key) in list(self._held.items()):
-            if ended is not None and (driver is not ended or governor.tasks.is_task(call_id)):
+        for call_id, (holder, key) in list(self._held.items()):
+            if ended is not None and (holder is not ended or governor.tasks.is_task(call_id)):
                 continue
             self.drop(call_id)
             if governor.tasks.survives(call_id):
@@ -69,4 +79,4 @@ class HeldCalls:
                 governor.suspend(call_id, at)
                 continue
             governor.withdraw(call_id, reason, at)
-            driver.feed(CallJudged(key, verdict, call_id, at), None)
+            self._on_verdict(holder, CallJudged(key, verdict, call_id, at))

@@ -52,7 +52,7 @@ class LocalAuthority:
     def __init__(self, governor: Governor, *, is_authenticated: bool = False) -> None:
         """Judge with ``governor``; ``is_authenticated`` says that principals are verified."""
         self.governor = governor
-        self.held = HeldCalls(governor)
+        self.held = HeldCalls(governor, _deliver)
         self._is_authenticated = is_authenticated
         # Weak references: a session that has ended must not be kept alive by its tasks.
         self._drivers: WeakValueDictionary[str, SessionDriver] = WeakValueDictionary()
@@ -187,8 +187,7 @@ class LocalAuthority:
         for name, event in told:
             driver = self._drivers.get(name)
             if driver is not None:
-                driver.feed(event, None)
-                driver.outbox.schedule()
+                _deliver(driver, event)
 
     # The record.
 
@@ -238,3 +237,9 @@ class LocalAuthority:
     def finish(self, status: str, at: float) -> None:
         """Finish the run on the record."""
         self.governor.finish(status, at)
+
+
+def _deliver(driver: SessionDriver, event: Event) -> None:
+    """Feed an event to a session, and have written what it records."""
+    driver.feed(event, None)
+    driver.outbox.schedule()

@@ -43,7 +43,6 @@ def open_governor(
     state: str,
     *,
     audit: str = "",
-    approvals: bool = True,
     tasks: Keeper | None = None,
     channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
@@ -59,22 +58,19 @@ def open_governor(
     settings, policy = loaded.settings, loaded.policy
     reports = Reports()
     # The development profile holds no call, so it must not notify anyone.
-    if approvals and policy.profile == PRODUCTION:
+    if policy.profile == PRODUCTION:
         made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
     writer = _open_record(loaded, environ, record_place(loaded, state, audit), run)
-    asks = None
-    if approvals:
-        held = Limits(settings.holds.principal, settings.holds.total)
-        asks = open_approvals(state, settings.approval, policy, channels=channels, limits=held)
+    held = Limits(settings.holds.principal, settings.holds.total)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
         run,
-        approvals=asks,
+        approvals=open_approvals(state, settings.approval, policy, channels=channels, limits=held),
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),

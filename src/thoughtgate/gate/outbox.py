@@ -6,20 +6,34 @@ the end of each iteration.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
-from thoughtgate.core.events import NotSent
+from thoughtgate.core.commands import ToAgent, ToServer
+from thoughtgate.core.events import Event, NotSent
 from thoughtgate.gate.clock import now
-
-if TYPE_CHECKING:
-    from thoughtgate.core.commands import ToServer
-    from thoughtgate.gate.session_driver import SessionDriver, Sink
 
 _FRAME: Final = 3
 """Length of the tuple of a waiting frame (sink, frame, driver); an action's tuple has two."""
 
 Schedule = Callable[[Callable[[], None]], object]
 """Schedules a function: ``asyncio``'s ``call_soon``, or a no-op for a loop that calls ``flush``."""
+
+
+class Sink(Protocol):
+    """Writes frames to the agent and sends frames to the server."""
+
+    def take(self, frame: ToAgent) -> None:
+        """Write a frame to the agent."""
+
+    def forward(self, frame: ToServer) -> None:
+        """Send a frame to the server; called only after its record has been written."""
+
+
+class Sender(Protocol):
+    """The session that a frame belongs to."""
+
+    def feed(self, event: Event, sink: Sink | None) -> int:
+        """Feed an event to the session."""
 
 
 class Outbox:
@@ -38,7 +52,7 @@ class Outbox:
         """Whether the queue is empty."""
         return not self._waiting
 
-    def send(self, driver: "SessionDriver", sink: "Sink", frame: "ToServer") -> None:
+    def send(self, driver: Sender, sink: Sink, frame: ToServer) -> None:
         """Queue a frame for the server; it is sent only if the record can be written."""
         self._waiting.append((sink, frame, driver))
         if not self._scheduled:
@@ -53,7 +67,7 @@ class Outbox:
         if not self._scheduled:
             self.schedule()
 
-    def carries(self, sink: "Sink") -> bool:
+    def carries(self, sink: Sink) -> bool:
         """Tell whether a frame from this sink is queued for the server."""
         return any(len(item) == _FRAME and item[0] is sink for item in self._waiting)
 

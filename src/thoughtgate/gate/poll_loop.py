@@ -139,10 +139,7 @@ class PollLoop:
             # A tick visits every open request; on every iteration that would be quadratic.
             self._ticked_at = monotonic()
             self._feed(Ticked(at))
-        # Held calls are answered at once: the agent may kill the shim before a person decides.
-        if self._signals and not self._has_told_stop:
-            self._has_told_stop = True
-            self._feed(GateStopping(at))
+        self._tell_stop(at)
         self._flush()
         # After the flush, so that handing events to the service delays no frame.
         self._authority.rest()
@@ -157,7 +154,7 @@ class PollLoop:
         if descriptor == 0:
             self._read_agent()
         elif descriptor == self._bell:
-            self._hear_signal()
+            os.read(self._bell, 64)
         elif server is not None and descriptor == server.stdout:
             self._read_server(server)
         elif descriptor == self._to_agent.watched:
@@ -303,6 +300,8 @@ class PollLoop:
             return
         self._drain_server(server)
         at = now()
+        # A signal that arrived in this turn has ended the server, not the other way round.
+        self._tell_stop(at)
         if not self._stopping or self._stopping.startswith(BY_SERVER):
             self._exit_code = code
             complain(describe_exit(code))
@@ -344,6 +343,12 @@ class PollLoop:
         self._step = "eof"
         self._deadline = monotonic() + EOF_GRACE_S
 
+    def _tell_stop(self, at: float) -> None:
+        """After a signal, have held calls answered: the agent may kill the shim before a decision."""
+        if self._signals and not self._has_told_stop:
+            self._has_told_stop = True
+            self._feed(GateStopping(at))
+
     def _advance_stop(self) -> None:
         """Stop the server as MCP's stdio shutdown says: close stdin, then SIGTERM, then SIGKILL.
 
@@ -364,13 +369,9 @@ class PollLoop:
             self._deadline = monotonic() + EOF_GRACE_S
         if monotonic() < self._deadline:
             return
-        if self._step == "eof":
-            server.signal(signal.SIGTERM)
-            self._step = "term"
-            self._deadline = monotonic() + TERM_GRACE_S
-        else:
-            server.signal(signal.SIGKILL)
-            self._deadline = monotonic() + TERM_GRACE_S
+        server.signal(signal.SIGTERM if self._step == "eof" else signal.SIGKILL)
+        self._step = "term"
+        self._deadline = monotonic() + TERM_GRACE_S
 
     def _has_come_closer(self) -> bool:
         """Tell whether the server has made progress on its open requests since the agent left.
@@ -384,9 +385,6 @@ class PollLoop:
         waiting = len(self._to_server.waiting) if self._to_server is not None else 0
         before, self._left = self._left, (waiting, self._session.open_requests)
         return self._left < before
-
-    def _hear_signal(self) -> None:
-        os.read(self._bell, 64)
 
     def _on_signal(self, number: int, frame: object) -> None:
         del frame
@@ -433,9 +431,9 @@ class PollLoop:
     def _finish(self, status: str) -> None:
         server = self._server
         # After an exception in the loop too, no server process may be left behind.
-        if server is not None and server.poll() is None:
-            server.signal(signal.SIGKILL)
         if server is not None:
+            if server.poll() is None:
+                server.signal(signal.SIGKILL)
             server.sweep()
         signal.set_wakeup_fd(-1)
         self._authority.finish(status, now())

@@ -8,29 +8,17 @@ connect.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
-from thoughtgate.config.settings import Settings, WorkflowSettings
+from thoughtgate.config.settings import Settings
 from thoughtgate.core.record_events import POLICY_CHANGED, Record
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.errors import ConfigError
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.redaction import Redactor
 
 Stamp = tuple[int, int, int]
 """Identifies a version of a file: inode, size, modification time."""
-
-
-@runtime_checkable
-class ReloadableApprovals(Protocol):
-    """An approval queue whose settings can change during a run."""
-
-    def reload(
-        self, workflows: dict[str, WorkflowSettings], redactor: Redactor, policy_version: str
-    ) -> None:
-        """Use these settings for approval requests from now on."""
 
 
 class Reloader:
@@ -84,9 +72,7 @@ class Reloader:
         self._stamps = self._look_at_files()
         policy = self.transform(loaded.policy)
         self._governor.judge.replace_policy(policy)
-        approvals = self._governor.approvals
-        if isinstance(approvals, ReloadableApprovals):
-            approvals.reload(dict(loaded.settings.approval), policy.redactor, policy.version)
+        self._governor.approvals.reload(loaded.settings.approval, policy.redactor, policy.version)
         if self.adopt is not None:
             self.adopt(loaded.settings)
         self._note(at, loaded=True)

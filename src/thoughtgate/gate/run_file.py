@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.gate.state_directory import state_directory, write_private_file
 
 DIRECTORY: Final = "runs"
 MAX_BYTES: Final = 65536
@@ -77,14 +77,8 @@ def read_run_file(path: str) -> RunFile:
 
 
 def write_run_file(path: str, run: RunFile) -> None:
-    """Write a run file atomically, readable by its owner only."""
-    directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(run._asdict(), file)
-    os.replace(temporary, path)
+    """Write a run file."""
+    write_private_file(path, json.dumps(run._asdict()))
 
 
 def remove_run_file(path: str, run: RunFile) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from thoughtgate.core.envelope import render_time
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.state_directory import write_private_file
 from thoughtgate.stores.process_owner import is_alive, own_name
 
 DIRECTORY: Final = "gates"
@@ -23,9 +24,7 @@ class Presence:
 
     def __init__(self, state: str, kind: str, **facts: Any) -> None:
         """Announce this process as a gate; ``kind`` is the command it runs."""
-        directory = Path(state, DIRECTORY)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path = directory / f"{os.getpid()}.json"
+        self.path = Path(state, DIRECTORY, f"{os.getpid()}.json")
         told = {
             "pid": os.getpid(),
             "kind": kind,
@@ -33,11 +32,7 @@ class Presence:
             "started_at": render_time(now()),
             **facts,
         }
-        temporary = self.path.with_suffix(".tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(told, file)
-        temporary.replace(self.path)
+        write_private_file(str(self.path), json.dumps(told))
 
     def withdraw(self) -> None:
         """Remove the file."""

@@ -22,27 +22,26 @@ from thoughtgate.core.commands import (
     Withdraw,
     WriteRecord,
 )
-from thoughtgate.core.events import AgentSent, CallJudged, Event, ServerGone, Ticked
+from thoughtgate.core.elicitation import Promises
+from thoughtgate.core.events import (
+    AgentSent,
+    AnswerMasked,
+    CallJudged,
+    Event,
+    ListScreened,
+    ServerGone,
+    Ticked,
+)
+from thoughtgate.core.record_events import Record
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.gate.authority import Authority
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.outbox import Outbox
+from thoughtgate.gate.outbox import Outbox, Sink
 from thoughtgate.wire.message import Json, Message, RequestId
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
 """The agent's transport, as it is named in rules and in the record."""
-
-
-class Sink(Protocol):
-    """Writes frames to the agent and sends frames to the server."""
-
-    def take(self, frame: ToAgent) -> None:
-        """Write a frame to the agent."""
-
-    def forward(self, frame: ToServer) -> None:
-        """Send a frame to the server; called only after its record has been written."""
 
 
 class Caller(Sink, Protocol):
@@ -59,6 +58,49 @@ class Caller(Sink, Protocol):
 
     def keep_alive(self, at: float) -> None:
         """Keep the caller's connection open while the call is held."""
+
+
+class Authority(Protocol):
+    """Judges the requests of sessions and keeps the record.
+
+    A reply that is not available at once is fed to the driver later, as an event.
+    """
+
+    def judge(self, driver: "SessionDriver", command: JudgeCall) -> CallJudged | None:
+        """Judge a request; None means that the verdict arrives later."""
+
+    def resume(self, driver: "SessionDriver", command: JudgeCall) -> None:
+        """Judge the call of a task from an earlier run of this gate again."""
+
+    def screen(self, driver: "SessionDriver", command: ScreenList) -> ListScreened | None:
+        """Return which entries of a list are hidden; None means that the reply arrives later."""
+
+    def mask(self, driver: "SessionDriver", command: MaskAnswer) -> AnswerMasked | None:
+        """Mask the secrets in an answer; None means that the reply arrives later."""
+
+    def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
+        """Request approval for a held call; return the events that its session receives at once."""
+
+    def person_answered(self, driver: "SessionDriver", command: PersonAnswered) -> None:
+        """Store the answer that a person gave to the agent's own prompt."""
+
+    def ask_task(self, driver: "SessionDriver", command: AskTask) -> list[Event]:
+        """Answer a request about ThoughtGate's own tasks; the answer may arrive later."""
+
+    def end_task(self, driver: "SessionDriver", command: EndTask) -> None:
+        """Store the result of a task's call."""
+
+    def withdraw(self, driver: "SessionDriver", command: Withdraw, at: float) -> None:
+        """Withdraw the approval request of a call that its caller no longer waits for."""
+
+    def promises(self, server: str, principal: str) -> Promises | None:
+        """Return the request states of a principal's calls; None leaves them to the session."""
+
+    def note(self, record: Record) -> None:
+        """Queue an event for the record."""
+
+    def flush(self) -> bool:
+        """Make sure that queued events are recorded; False means that nothing may be forwarded."""
 
 
 class Engine:

@@ -52,6 +52,16 @@ def ensure_directory(path: str) -> str:
     return path
 
 
+def write_private_file(path: str, text: str) -> None:
+    """Write a file that only its owner can read, atomically; its directory is created too."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
 def server_environment(environ: Mapping[str, str], secret: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment for a server: that of this process without ThoughtGate's variables."""
     withheld = frozenset(secret)

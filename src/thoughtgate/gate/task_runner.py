@@ -6,6 +6,7 @@ tasks are stored: another process of the same gate can answer for them, and take
 this process dies.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -41,7 +42,7 @@ from thoughtgate.wire.replies import render_cancelled
 
 
 class Keeper(Protocol):
-    """Stores tasks."""
+    """Stores tasks. The bodies here are those of a keeper that stores nothing."""
 
     @property
     def is_durable(self) -> bool:
@@ -49,57 +50,42 @@ class Keeper(Protocol):
 
     def save(self, task: Task) -> bool:
         """Store a task's current state; return False if another process has changed it."""
+        del task
+        return True
 
     def forget(self, task_id: str) -> None:
         """Delete a task."""
 
     def take_over(self, now: float) -> list[Task]:
         """Return tasks whose process has died, and make this process their owner."""
+        del now
+        return []
 
     def changed(self) -> bool:
         """Tell whether anything changed since the last call."""
+        return False
 
     def find(self, task_id: str) -> Task | None:
         """Return a task, whichever process owns it."""
+        del task_id
+        return None
 
     def of_principal(self, principal: str) -> list[Task]:
         """Return a principal's tasks, whichever process owns them."""
+        del principal
+        return []
 
     def close(self) -> None:
         """Close the store."""
 
 
-class NoKeeper:
-    """Stores nothing: tasks end with the process."""
+class NoKeeper(Keeper):
+    """Stores nothing: tasks exist in the table only, and end with the process."""
 
     is_durable = False
 
-    def save(self, task: Task) -> bool:
-        """Store nothing."""
-        del task
-        return True
-
     def forget(self, task_id: str) -> None:
         """Do nothing: nothing is stored."""
-
-    def take_over(self, now: float) -> list[Task]:
-        """Return nothing: there is no earlier process's task."""
-        del now
-        return []
-
-    def changed(self) -> bool:
-        """Return False: nothing changes."""
-        return False
-
-    def find(self, task_id: str) -> Task | None:
-        """Return None: tasks exist in the table only."""
-        del task_id
-        return None
-
-    def of_principal(self, principal: str) -> list[Task]:
-        """Return nothing: tasks exist in the table only."""
-        del principal
-        return []
 
     def close(self) -> None:
         """Do nothing."""
@@ -175,7 +161,7 @@ class TaskRunner:
         )
         steps = self._book.create(Line(session, command.key), task, at)
         if any(isinstance(step, SaveTask) and not self._save(step.task) for step in steps):
-            self._book.drop(task.id)
+            self._book.forget(task.id)
             body = codec.refused("service_unavailable", modern=task.modern, task=task)
             return [(session, TaskMade(command.key, body, at))]
         if self._book.by_call(command.call_id) is not None:
@@ -229,7 +215,6 @@ class TaskRunner:
         self._sessions.pop(call_id, None)
         if task is None:
             return []
-        steps: list[TaskStep] = []
         if task.phase == HELD and "error" in body:
             kind = ((body.get("error") or {}).get("data") or {}).get("kind", "approval_rejected")
             steps = self._book.failed(task.id, kind, at)
@@ -299,21 +284,21 @@ class TaskRunner:
 
     def _show_all(self, caller: Caller) -> None:
         if caller.authenticated:
-            try:
-                found = self._keeper.of_principal(caller.principal)
-            except StoreError:
-                return
-            for task in found:
-                if task.id not in self._carried:
-                    self._book.mirror(task)
+            with contextlib.suppress(StoreError):
+                for task in self._keeper.of_principal(caller.principal):
+                    if task.id not in self._carried:
+                        self._book.mirror(task)
 
     def _refresh(self, task_id: str) -> list[TaskStep]:
-        """Update the copy of a stored task; return nothing if it is not stored or cannot be read."""
-        try:
-            found = self._keeper.find(task_id)
-        except StoreError:
-            return []
+        """Update the copy of a stored task."""
+        found = self._find(task_id)
         return self._book.mirror(found) if found is not None else []
+
+    def _find(self, task_id: str) -> Task | None:
+        """Return a stored task; None if it is not stored or cannot be read."""
+        with contextlib.suppress(StoreError):
+            return self._keeper.find(task_id)
+        return None
 
     def _news(self, at: float) -> list[TaskStep]:
         steps: list[TaskStep] = []
@@ -325,41 +310,33 @@ class TaskRunner:
         return steps
 
     def _cancelled_elsewhere(self, task: Task, at: float) -> list[TaskStep]:
-        try:
-            kept = self._keeper.find(task.id)
-        except StoreError:
-            return []
+        kept = self._find(task.id)
         if kept is None or kept.phase != CANCELLED:
             return []
         return [StopTask(task, "the caller cancelled", at), *self._book.mirror(kept)]
 
     def _has_changed(self) -> bool:
-        try:
+        with contextlib.suppress(StoreError):
             return self._keeper.changed()
-        except StoreError:
-            return False
+        return False
 
     # Steps.
 
     def _save(self, task: Task) -> bool:
-        try:
+        with contextlib.suppress(StoreError):
             return self._keeper.save(task)
-        except StoreError:
-            return False
+        return False
 
     def _forget(self, task_id: str) -> None:
         self._carried.discard(task_id)
-        try:
+        # If this fails, the next reader of the store deletes the task: it has expired.
+        with contextlib.suppress(StoreError):
             self._keeper.forget(task_id)
-        except StoreError:
-            # The task has expired: the next reader of the store deletes it.
-            return
 
     def _tell(self, steps: list[TaskStep], at: float) -> list[Told]:
         told: list[Told] = []
-        for line, body in self._answers(steps, told):
-            told.append((line.session, TaskAnswered(line.key, body, at)))
-        return told
+        answers = self._answers(steps, told)
+        return told + [(line.session, TaskAnswered(line.key, body, at)) for line, body in answers]
 
     def _answers(
         self, steps: Sequence[TaskStep], told: list[Told]

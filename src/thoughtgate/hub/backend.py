@@ -15,10 +15,10 @@ from thoughtgate.front.batch_item import BatchItem
 from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import STREAM, Leg, Post
-from thoughtgate.front.sessions import HttpSession
+from thoughtgate.front.sessions import SESSION_ENDED, HttpSession
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
-from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.session_driver import HTTP, STDIO
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.hub import Hub
@@ -192,11 +192,7 @@ class HubBackend:
         if frame.key is not None:
             session = client.routes.get(frame.key)
             return session.carry(frame, caller) if session is not None else None
-        message = frame.message
-        if message is not None and message.id is not None:
-            asking = client.questions.get(message.id)
-            if asking is not None:
-                asking.notified(frame)
+        _answer_server(client, frame)
         caller.passed(202, b"", b"")
         return None
 
@@ -207,7 +203,10 @@ class HubBackend:
     def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
         """Send one message of a batch."""
         client = cast("Client", batch.peer)
-        session = client.routes.get(frame.key) if frame.key is not None else None
+        if frame.key is None:
+            _answer_server(client, frame)
+            return None
+        session = client.routes.get(frame.key)
         return session.carry(frame, BatchItem(batch, frame.key)) if session is not None else None
 
     # Streams and sessions.
@@ -223,9 +222,14 @@ class HubBackend:
     def end_session(
         self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
     ) -> None:
-        """End a session."""
+        """End a session, and answer its requests that are still open."""
+        client = cast("Client", entry.peer)
         ended(entry)
-        self.forget(entry.peer)
+        for session in list(client.sessions.values()):
+            self.authority.held.withdraw_all(SESSION_ENDED, session)
+        client.stop(SESSION_ENDED, now())
+        self.outbox.schedule()
+        self.forget(client)
         exchange.respond(204)
 
     def tick(self, at: float) -> None:
@@ -237,6 +241,15 @@ class HubBackend:
     def stop(self, reason: str) -> None:
         """Do nothing: the endpoint has already stopped the clients."""
         del reason
+
+
+def _answer_server(client: Client, frame: ToServer) -> None:
+    """Pass a client's answer on to the server that asked, if one did."""
+    message = frame.message
+    if message is not None and message.id is not None:
+        asking = client.questions.get(message.id)
+        if asking is not None:
+            asking.notified(frame)
 
 
 def with_companions(message: Message, exchange: Exchange) -> Message:

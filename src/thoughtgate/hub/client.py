@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent
 from thoughtgate.core.events import AgentSent, CallerGone, Event, GateStopping, NotSent
-from thoughtgate.gate.outbox import Outbox
-from thoughtgate.gate.session_driver import HTTP, Caller, Sink
+from thoughtgate.gate.outbox import Outbox, Sink
+from thoughtgate.gate.session_driver import HTTP, Caller
 from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.replies import render_error
 
 if TYPE_CHECKING:
     from thoughtgate.hub.server_session import ServerSession
@@ -146,9 +147,15 @@ class Client:
             session.agent_left()
 
     def stop(self, reason: str, at: float) -> None:
-        """Answer every request that is still open, because the gate stops."""
+        """Answer every request that is still open, because the gate or the session ends."""
         for session in list(self.sessions.values()):
             session.stop(reason, at)
+        for ident, task in list(self.work.items()):
+            task.cancel()
+            kind = "upstream_connection_failed"
+            details = {"reason": reason}
+            error = render_error(ident, kind, modern=self.is_modern, details=details)
+            self.reply(error, ident, kind)
 
     # For the hub.
 

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
-from thoughtgate import __version__
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import AskPeople, AskTask, JudgeCall, ToServer
 from thoughtgate.core.events import CallJudged, Event, PersonAsked, TaskAnswered, TaskMade
@@ -207,7 +206,7 @@ class HubEngine:
             waiters.pop((name, key), None)
             tasks.left(name, key)
         if modern and "result" in body:
-            return {**body, "result": completed(method, body["result"], __version__)}
+            return {**body, "result": completed(method, body["result"])}
         return body
 
     def _knows(self, client: Client) -> bool:

@@ -8,7 +8,6 @@ answers the server in the form of the server's.
 import asyncio
 from typing import Any, Final
 
-from thoughtgate import __version__
 from thoughtgate.core.message_ids import with_id, with_result
 from thoughtgate.core.negotiation import (
     LOG_LEVEL_KEY,
@@ -235,7 +234,7 @@ def _for_client(call: Carried, reply: Message, upstream: ServerConnection) -> Me
     if call.modern == upstream.modern:
         return with_id(reply, call.key)
     if type(result) is dict:
-        shown = completed(call.method, result, __version__) if call.modern else plain(result)
+        shown = completed(call.method, result) if call.modern else plain(result)
         return with_result(reply, call.key, shown)
     if type(error) is dict and call.modern and error.get("code") == _NOT_FOUND:
         # 2026-07-28 reports an unknown resource as invalid params.

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from thoughtgate import __version__
 from thoughtgate.core.commands import ANSWER, ToAgent
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.namespace import NoSelection
@@ -28,7 +27,7 @@ from thoughtgate.front.post import Post
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Sink
+from thoughtgate.gate.outbox import Sink
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
@@ -73,9 +72,9 @@ class HubRequests:
     def receive(self, client: Client, event: AgentSent, sink: Sink | None) -> int:
         """Handle one frame of a client; return how many frames answer it at once."""
         line, _, message, _ = event
-        if not line.strip():
-            return 0
         if message is None:
+            if not line.strip():
+                return 0
             message = read_frame(line)
         if isinstance(message, Fault):
             return self.refuse(client, message, len(line), sink)
@@ -197,7 +196,7 @@ class HubRequests:
             caller.session_named(uuid.uuid4().hex)
         asked = params.get("protocolVersion")
         capabilities = self._capabilities(client)
-        return initialize_result(asked, capabilities, __version__, self._hub.instructions())
+        return initialize_result(asked, capabilities, self._hub.instructions())
 
     def _discover(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
         if version_in(params) is None:
@@ -206,7 +205,7 @@ class HubRequests:
             reply = render({"jsonrpc": "2.0", "id": message.id, "error": error})
             client.reply(reply, message.id, "invalid_request")
             return None
-        return discover_result(self._capabilities(client), __version__, self._hub.instructions())
+        return discover_result(self._capabilities(client), self._hub.instructions())
 
     def _capabilities(self, client: Client) -> dict[str, Any]:
         known = [one.capabilities for one in self._hub.supervisors if one.settings.enabled]
@@ -257,7 +256,7 @@ class HubRequests:
             return
         rest: dict[str, Any] = {"nextCursor": page.cursor} if page.cursor else {}
         if modern:
-            rest = completed(method, rest, __version__)
+            rest = completed(method, rest)
         client.reply(
             _rendered_list(ident, LISTINGS[method].member, entries[page.start : page.stop], rest),
             ident,
@@ -445,7 +444,7 @@ class HubRequests:
         self, client: Client, ident: RequestId, method: str, result: dict[str, Any], *, modern: bool
     ) -> None:
         if modern:
-            result = completed(method, result, __version__)
+            result = completed(method, result)
         client.reply(render({"jsonrpc": "2.0", "id": ident, "result": result}), ident)
 
     def _error(

@@ -24,7 +24,8 @@ from thoughtgate.core.session_replies import CALLER_GONE, SessionSettings
 from thoughtgate.core.task import without_task
 from thoughtgate.errors import PeerError, PeerGone, ServerExited
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import Caller, Engine, SessionDriver, Sink
+from thoughtgate.gate.outbox import Sink
+from thoughtgate.gate.session_driver import Caller, Engine, SessionDriver
 from thoughtgate.hub.client import Client
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS

@@ -47,13 +47,13 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
 
 def is_visible(visibility: Visibility, server: str, kind: str, name: str) -> bool:
     """Tell whether a tool, resource or prompt is visible to the agent in every reading."""
-    if not visibility.allows(server, kind, name):
+    if not visibility.allows(server, name):
         return False
     if kind != RESOURCE:
         return True
     others = uri_readings(name)
     return others is not None and all(
-        visibility.allows(server, kind, other, name) for other in others
+        visibility.allows(server, other, spelled=name) for other in others
     )
 
 

@@ -79,7 +79,7 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
-    if policy.visibility.allows(call.server, call.kind, call.name, call.spelled):
+    if policy.visibility.allows(call.server, call.name, spelled=call.spelled):
         return None
     return Verdict(DENY, "visibility", "not_exposed", f"{call.kind} is not exposed")
 
@@ -117,11 +117,10 @@ def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     decision = policy.cedar.decide(call, now)
     if not decision.permitted:
         return Verdict(DENY, "cedar", "policy_denied", decision.reason, decision.policy)
+    verdict = Verdict(FORWARD, "cedar", "", decision.reason, decision.policy)
     if decision.workflow is None:
-        return Verdict(FORWARD, "cedar", "", decision.reason, decision.policy)
-    return _ask(
-        policy, Verdict(APPROVE, "cedar", "", decision.reason, decision.policy), decision.workflow
-    )
+        return verdict
+    return _ask(policy, verdict._replace(action=APPROVE), decision.workflow)
 
 
 GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)

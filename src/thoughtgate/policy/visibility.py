@@ -42,7 +42,7 @@ class Exposure:
             enabled=enabled,
         )
 
-    def shows(self, name: str, spelled: str = "") -> bool:
+    def shows(self, name: str, *, spelled: str = "") -> bool:
         """Tell whether a name is visible; ``spelled`` is how the caller wrote it, if otherwise."""
         if not self.enabled:
             return False
@@ -70,16 +70,12 @@ class Visibility:
         own = self.servers.get(server)
         return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
 
-    def allows(self, server: str, kind: str, name: str, spelled: str = "") -> bool:
+    def allows(self, server: str, name: str, *, spelled: str = "") -> bool:
         """Tell whether a tool, resource or prompt is visible to the agent.
 
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
         This judges one reading of a URI; ``evaluation.is_visible`` judges all.
         """
-        if not self.exposure(server).shows(name, spelled):
+        if not self.exposure(server).shows(name, spelled=spelled):
             return False
-        return all(other.allows(server, kind, name, spelled) for other in self.narrowed_by)
-
-    def hidden(self, server: str, kind: str, names: Iterable[str]) -> list[str]:
-        """Return those names that the agent must not see, in order."""
-        return [name for name in names if not self.allows(server, kind, name)]
+        return all(other.allows(server, name, spelled=spelled) for other in self.narrowed_by)

@@ -19,10 +19,10 @@ from typing import Final
 _LAST_DESCRIPTOR: Final = 4096
 """The guardian closes all inherited descriptors up to this number."""
 
-_MAX_SAID: Final = 1_000_000
+_MAX_MESSAGE_BYTES: Final = 1_000_000
 """Bytes of messages after which they are compacted, because a gate may run for months."""
 
-_PATIENCE: Final = 40
+_WAIT_STEPS: Final = 40
 _STEP_S: Final = 0.025
 """Together one second from SIGTERM to SIGKILL; without the gate, no answer can be delivered."""
 
@@ -44,38 +44,38 @@ class Guardian:
 
     def watch(self, pid: int, *, group: bool = True) -> None:
         """Add a process or process group to end; a process may add itself."""
-        self._say(b"+%d" % (-pid if group else pid))
+        self._send(b"+%d" % (-pid if group else pid))
 
     def forget(self, pid: int, *, group: bool = True) -> None:
         """Remove a process that has ended and was waited for: its id may be reused."""
-        self._say(b"~%d" % (-pid if group else pid))
+        self._send(b"~%d" % (-pid if group else pid))
 
     def dismiss(self) -> None:
         """End the guardian, because the gate stops normally. A second call does nothing."""
         if self.pid:
-            self._say(_BYE)
+            self._send(_BYE)
             os.close(self._pipe)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)
             self.pid = 0
 
-    def _say(self, word: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         if self.pid:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._pipe, word + b"\n")
+                os.write(self._pipe, message + b"\n")
 
 
-def targets_left(said: bytes) -> list[int] | None:
+def targets_left(messages: bytes) -> list[int] | None:
     """Return the targets that were added and not removed; groups are negative numbers.
 
     None after a normal stop, when the guardian has nothing to do.
     """
     targets: dict[int, None] = {}
-    for word in said.split():
-        if word == _BYE:
+    for message in messages.split():
+        if message == _BYE:
             return None
-        target = int(word[1:])
-        if word[:1] == b"+":
+        target = int(message[1:])
+        if message[:1] == b"+":
             targets[target] = None
         else:
             targets.pop(target, None)
@@ -89,14 +89,14 @@ def end_all(targets: Sequence[int]) -> None:
 
     descendants = [one for target in targets if target > 0 for one in descendants_of(target)]
     left = [target for target in targets if _signal(target, signal.SIGTERM)]
-    for _ in range(_PATIENCE):
+    for _ in range(_WAIT_STEPS):
         left = [target for target in left if _signal(target, 0)]
         if not left:
             break
         time.sleep(_STEP_S)
     for target in left:
         _signal(target, signal.SIGKILL)
-    end_processes(descendants, _PATIENCE * _STEP_S)
+    end_processes(descendants, _WAIT_STEPS * _STEP_S)
 
 
 def _fork_ignoring_signals() -> int:
@@ -133,13 +133,13 @@ def _guard(watched: int, afterwards: list[str]) -> None:
 
 def _read_until_closed(pipe: int) -> bytes:
     """Return all messages, once the gate and its children have closed the pipe."""
-    said = b""
+    messages = b""
     while chunk := os.read(pipe, 4096):
-        said += chunk
-        if len(said) > _MAX_SAID and said.endswith(b"\n"):
-            targets = targets_left(said)
-            said = b"".join(b"+%d\n" % one for one in targets) if targets is not None else _BYE
-    return said
+        messages += chunk
+        if len(messages) > _MAX_MESSAGE_BYTES and messages.endswith(b"\n"):
+            targets = targets_left(messages)
+            messages = b"".join(b"+%d\n" % one for one in targets) if targets is not None else _BYE
+    return messages
 
 
 def _signal(target: int, number: int) -> bool:

@@ -10,13 +10,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-_RESET: Final = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGXFSZ,
-    signal.SIGCHLD,
-)
+_RESET: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ, signal.SIGCHLD)
 """Signals that Python or the gate ignores or handles; the program starts with the defaults.
 
 SIGPIPE is reset later, after the child has registered: the guardian may already be gone."""
@@ -27,7 +21,7 @@ _NOT_STARTED: Final = 127
 def launch(
     command: Sequence[str],
     environ: Mapping[str, str],
-    born: Callable[[], None],
+    before_exec: Callable[[], None],
     *,
     stdin: int = 0,
     stdout: int = 1,
@@ -37,7 +31,7 @@ def launch(
     Args:
         command: the program, looked up in the PATH of ``environ``, and its arguments.
         environ: its whole environment.
-        born: called in the child before the program runs.
+        before_exec: called in the child before the program runs.
         stdin: the descriptor that becomes the program's standard input.
         stdout: the descriptor that becomes its standard output.
 
@@ -52,7 +46,7 @@ def launch(
         for target, descriptor in ((0, stdin), (1, stdout)):
             if descriptor != target:
                 os.dup2(descriptor, target)
-        born()
+        before_exec()
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - no shell, ever

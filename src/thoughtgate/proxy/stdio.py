@@ -18,10 +18,11 @@ from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import operator_log, operator_messages
+from thoughtgate.gate.outbox import Sink
 from thoughtgate.gate.poll_loop import PollLoop
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver, Sink
+from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.proxy.http import ProxyPlan, run_on_loop, server_command

@@ -64,7 +64,7 @@ class SharedNumbers:
 
     def render(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""
-        families = list(self._own.families())
+        families = list(self._own.collect())
         self._tell(families)
         return render_merged(families, self._others())
 
@@ -77,12 +77,12 @@ class SharedNumbers:
         finally:
             await finish(task)
             refresh()
-            self._tell(list(self._own.families()))
+            self._tell(list(self._own.collect()))
 
     async def _keep_telling(self, refresh: Callable[[], None]) -> None:
         while True:
             refresh()
-            self._tell(list(self._own.families()))
+            self._tell(list(self._own.collect()))
             await asyncio.sleep(TELL_S)
 
     def _tell(self, families: list[Family]) -> None:

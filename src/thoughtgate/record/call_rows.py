@@ -1,4 +1,4 @@
-"""Conversion of recorded events to ledger rows: one per call, one per run, and totals.
+"""Conversion of recorded events to ledger rows: one per call, and totals of other traffic.
 
 The order of events does not matter, and repeated events do no harm: each event fills its own
 columns, and rows are later merged column by column. Events are read from files, so no member
@@ -6,9 +6,10 @@ is trusted to have the right type.
 """
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
@@ -18,75 +19,112 @@ from thoughtgate.core.record_events import (
     CALL_START,
     FRAME_REFUSED,
     MESSAGE,
-    RUN_END,
-    RUN_START,
-    TOOLS_LIST,
 )
 
-CALL_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
-    ("call_id", "TEXT NOT NULL"), ("writer", "TEXT NOT NULL"), ("run_id", "TEXT"),
-    ("session", "TEXT"), ("server", "TEXT"), ("kind", "TEXT"), ("tool", "TEXT"),
-    ("method", "TEXT"), ("transport", "TEXT"), ("principal", "TEXT"), ("profile", "TEXT"),
-    ("args_hash", "TEXT"), ("preview", "TEXT"), ("truncated", "INTEGER"), ("bytes_in", "INTEGER"),
-    ("number", "INTEGER"), ("started_at", "REAL"), ("decision", "TEXT"), ("gate", "TEXT"),
-    ("rule", "TEXT"), ("reason_code", "TEXT"), ("reason", "TEXT"), ("enforced", "INTEGER"),
-    ("workflow", "TEXT"), ("policy", "TEXT"), ("decided_at", "REAL"), ("asked_at", "REAL"),
-    ("approval_id", "TEXT"), ("approval", "TEXT"), ("approved_by", "TEXT"),
-    ("approval_channel", "TEXT"), ("approval_reason", "TEXT"), ("approval_at", "REAL"),
-    ("executes", "INTEGER"), ("votes", "TEXT"), ("status", "TEXT"), ("latency_ms", "INTEGER"),
-    ("bytes_out", "INTEGER"), ("error_class", "TEXT"), ("error_kind", "TEXT"),
-    ("error_code", "INTEGER"), ("error_message", "TEXT"), ("is_error", "INTEGER"),
-    ("result_preview", "TEXT"), ("ended_at", "REAL"), ("start_event", "INTEGER"),
-    ("approval_event", "INTEGER"), ("end_event", "INTEGER"),
-)  # fmt: skip
-"""The columns of a call's row, with their SQLite types."""
 
-RUN_COLUMNS: Final[tuple[tuple[str, str], ...]] = (
-    ("run_id", "TEXT NOT NULL"), ("writer", "TEXT NOT NULL"), ("agent_id", "TEXT"),
-    ("client", "TEXT"), ("env", "TEXT"), ("principal", "TEXT"), ("profile", "TEXT"),
-    ("mode", "TEXT"), ("policy_id", "TEXT"), ("policy", "TEXT"), ("started_at", "REAL"),
-    ("ended_at", "REAL"), ("status", "TEXT"), ("calls_total", "INTEGER"),
-    ("calls_allowed", "INTEGER"), ("calls_blocked", "INTEGER"), ("calls_throttled", "INTEGER"),
-    ("errors_total", "INTEGER"), ("duration_ms", "INTEGER"),
-)  # fmt: skip
-"""The columns of a run's row."""
+class CallColumn(NamedTuple):
+    """One column of a call's row, which is also a member of its JSON object."""
 
-_SUMS: Final = (
-    "calls_total",
-    "calls_allowed",
-    "calls_blocked",
-    "calls_throttled",
-    "errors_total",
-    "duration_ms",
-)
+    name: str
+    type: str
+    """``string``, ``integer``, ``boolean``, ``time`` or ``list of object``."""
+    event: str
+    """The type of event that fills it; empty if every event of the call does."""
+    source: str
+    """The dotted path of the member that it comes from."""
+    meaning: str = ""
+    """For the reference page; empty if the path says it all."""
+
+
+CALL_COLUMNS: Final = (
+    CallColumn("call_id", "string", "", "call.call_id", "the call"),
+    CallColumn("writer", "string", "", "source.shim_id"),
+    CallColumn("run_id", "string", "", "run_id", "the run"),
+    CallColumn("session", "string", "", "session_id", "the agent's session"),
+    CallColumn("server", "string", "", "call.server_name", "the server"),
+    CallColumn("kind", "string", CALL_START, "call.kind", "`tool`, `resource` or `prompt`"),
+    CallColumn("tool", "string", "", "call.tool_name", "the tool, prompt or resource URI"),
+    CallColumn("method", "string", CALL_START, "call.method", "the MCP method"),
+    CallColumn("transport", "string", CALL_START, "call.transport", "`mcp_stdio` or `mcp_http`"),
+    CallColumn("principal", "string", CALL_START, "call.principal", "who calls"),
+    CallColumn("profile", "string", "", "profile", "`production` or `development`"),
+    CallColumn("args_hash", "string", "", "call.args_hash", "SHA-256 over the canonical arguments"),
+    CallColumn("preview", "string", CALL_START, "call.preview.args_preview", "the arguments, secrets masked"),
+    CallColumn("truncated", "boolean", CALL_START, "call.preview.truncated", "whether they are shortened or missing"),
+    CallColumn("bytes_in", "integer", CALL_START, "call.bytes_in", "size of the request"),
+    CallColumn("number", "integer", CALL_START, "call.seq", "1, 2, 3… the calls of the run"),
+    CallColumn("started_at", "time", CALL_START, "ts", "`ts` of `tool_call_start`"),
+    CallColumn("decision", "string", CALL_DECISION, "decision.action"),
+    CallColumn("gate", "string", CALL_DECISION, "decision.gate"),
+    CallColumn("rule", "string", CALL_DECISION, "decision.rule_id"),
+    CallColumn("reason_code", "string", CALL_DECISION, "decision.explain.reason_code"),
+    CallColumn("reason", "string", CALL_DECISION, "decision.explain.summary"),
+    CallColumn("enforced", "boolean", CALL_DECISION, "decision.enforced"),
+    CallColumn("workflow", "string", CALL_DECISION, "decision.workflow", "the approval workflow"),
+    CallColumn("policy", "string", CALL_DECISION, "decision.policy.policy_version"),
+    CallColumn("decided_at", "time", CALL_DECISION, "ts", "`ts` of `tool_call_decision`"),
+    CallColumn("asked_at", "time", APPROVAL_REQUESTED, "ts", "`ts` of `approval_requested`"),
+    CallColumn("approval_id", "string", APPROVAL_REQUESTED, "approval.approval_id", "the approval request"),
+    CallColumn("approval", "string", APPROVAL_DECIDED, "approval.outcome"),
+    CallColumn("approved_by", "string", APPROVAL_DECIDED, "approval.decided_by"),
+    CallColumn("approval_channel", "string", APPROVAL_DECIDED, "approval.channel"),
+    CallColumn("approval_reason", "string", APPROVAL_DECIDED, "approval.reason"),
+    CallColumn("approval_at", "time", APPROVAL_DECIDED, "ts", "`ts` of `approval_decided`"),
+    CallColumn("executes", "boolean", APPROVAL_DECIDED, "approval.executes"),
+    CallColumn("votes", "list of object", APPROVAL_DECIDED, "approval.votes", "`approval.votes`; empty when there are none"),
+    CallColumn("status", "string", CALL_END, "status", "`status` of `tool_call_end`"),
+    CallColumn("latency_ms", "integer", CALL_END, "latency_ms", "from the request to its end"),
+    CallColumn("bytes_out", "integer", CALL_END, "bytes_out", "size of the answer"),
+    CallColumn("error_class", "string", CALL_END, "error.class"),
+    CallColumn("error_kind", "string", CALL_END, "error.kind"),
+    CallColumn("error_code", "integer", CALL_END, "error.code"),
+    CallColumn("error_message", "string", CALL_END, "error.message"),
+    CallColumn("is_error", "boolean", CALL_END, "is_error", "the tool's result says `isError`"),
+    CallColumn("result_preview", "string", CALL_END, "preview.result_preview", "only in records of an earlier version"),
+    CallColumn("ended_at", "time", CALL_END, "ts", "`ts` of `tool_call_end`"),
+    CallColumn("start_event", "integer", CALL_START, "seq", "`seq` of `tool_call_start`"),
+    CallColumn("approval_event", "integer", APPROVAL_DECIDED, "seq", "`seq` of `approval_decided`"),
+    CallColumn("end_event", "integer", CALL_END, "seq", "`seq` of `tool_call_end`"),
+)  # fmt: skip
+"""All columns of a call's row, in order; all except the first two may be null."""
 
 MAX_INTEGER: Final = 2**63 - 1
 """The largest integer in SQLite; the gate never writes a larger one."""
 
 Row = dict[str, Any]
-Key = tuple[str, str]
+Read = Callable[[Row, str], Any]
+"""Returns a member of an object as the value of a column."""
 
 
 class RecordRows:
     """The rows of a batch of events."""
 
     def __init__(self) -> None:
-        self.calls: dict[Key, Row] = {}
-        self.runs: dict[Key, Row] = {}
+        self.calls: dict[tuple[str, str], Row] = {}
+        """Rows by call and writer: several writers of one run may use the same id."""
         self.traffic: dict[tuple[str, str, int, str, str, str], list[int]] = {}
         """Count and bytes by run, server, minute, type, direction and detail."""
         self.events = 0
 
-    def add(self, event: dict[str, Any]) -> None:
+    def add(self, event: Row) -> None:
         """Add one event."""
         self.events += 1
-        handler = _HANDLERS.get(event.get("type", ""))
-        if handler is not None:
-            handler(self, event)
+        kind = event.get("type", "")
+        if kind in _FILLED:
+            row = self._call(event)
+            for parents, columns in _FILLED[kind]:
+                said = event
+                for parent in parents:
+                    said = member(said, parent)
+                for name, key, read in columns:
+                    row[name] = read(said, key)
+        elif kind in _COUNTED:
+            self._count(event, *_COUNTED[kind])
 
-    def call(self, event: dict[str, Any]) -> Row:
+    def _call(self, event: Row) -> Row:
         """Return the row of the call that an event belongs to."""
-        call, writer = member(event, "call"), _writer(event)
+        call = member(event, "call")
+        writer = (text(member(event, "source"), "shim_id") or "")[:512]
         key = (str(call.get("call_id"))[:512], writer)
         row = self.calls.get(key)
         if row is None:
@@ -104,68 +142,28 @@ class RecordRows:
             row["args_hash"] = digest
         return row
 
-    def run(self, event: dict[str, Any]) -> Row:
-        """Return the row of the run that an event belongs to."""
-        key = (str(event.get("run_id"))[:512], _writer(event))
-        row = self.runs.get(key)
-        if row is None:
-            row = self.runs[key] = {"run_id": key[0], "writer": key[1]}
-            for name in ("agent_id", "client", "env", "principal", "profile"):
-                row[name] = text(event, name)
-        return row
+    def _count(self, event: Row, name: str, detail: str) -> None:
+        said = member(event, name)
+        key = (
+            text(event, "run_id") or "",
+            text(event, "server_name") or "",
+            int(event_time(event) // 60),
+            str(event["type"]),
+            text(said, "direction") or "",
+            (text(said, detail) or "")[:128],
+        )
+        sums = self.traffic.setdefault(key, [0, 0])
+        sums[0] += number(said, "repeated") or 1
+        sums[1] += number(said, "bytes") or 0
 
 
-def _start(rows: RecordRows, event: dict[str, Any]) -> None:
-    call, row = member(event, "call"), rows.call(event)
-    preview = member(call, "preview")
-    row["kind"] = text(call, "kind")
-    row["method"] = text(call, "method")
-    row["transport"] = text(call, "transport")
-    row["principal"] = text(call, "principal")
-    row["preview"] = text(preview, "args_preview") or ""
-    row["truncated"] = int(preview.get("truncated") is True)
-    row["bytes_in"] = number(call, "bytes_in")
-    row["number"] = number(call, "seq")
-    row["started_at"] = event_time(event)
-    row["start_event"] = number(event, "seq")
+_COUNTED: Final = {MESSAGE: ("message", "method"), FRAME_REFUSED: ("frame", "check")}
+"""Events of which only totals are kept: their object, and its member that is the detail."""
 
 
-def _decision(rows: RecordRows, event: dict[str, Any]) -> None:
-    said, row = member(event, "decision"), rows.call(event)
-    explain = member(said, "explain")
-    row["decision"] = text(said, "action")
-    row["gate"] = text(said, "gate")
-    row["rule"] = text(said, "rule_id")
-    row["reason_code"] = text(explain, "reason_code")
-    row["reason"] = text(explain, "summary")
-    row["enforced"] = int(said.get("enforced") is not False)
-    row["workflow"] = text(said, "workflow")
-    row["policy"] = text(member(said, "policy"), "policy_version")
-    row["decided_at"] = event_time(event)
-
-
-def _asked(rows: RecordRows, event: dict[str, Any]) -> None:
-    said, row = member(event, "approval"), rows.call(event)
-    row["asked_at"] = event_time(event)
-    row["approval_id"] = text(said, "approval_id") or text(said, "id")
-    row["workflow"] = text(said, "workflow")
-
-
-def _answered(rows: RecordRows, event: dict[str, Any]) -> None:
-    said, row = member(event, "approval"), rows.call(event)
-    row["approval"] = text(said, "outcome")
-    row["approved_by"] = text(said, "decided_by")
-    row["approval_channel"] = text(said, "channel")
-    row["approval_reason"] = text(said, "reason")
-    row["approval_at"] = event_time(event)
-    row["approval_event"] = number(event, "seq")
-    row["executes"] = int(said.get("executes") is True)
-    row["votes"] = _votes(said)
-
-
-def _votes(said: Row) -> str | None:
+def _votes(said: Row, name: str) -> str | None:
     """Return the votes as JSON text, or None when the event has none."""
-    given = said.get("votes")
+    given = said.get(name)
     if type(given) is not list or not given:
         return None
     votes = [
@@ -175,83 +173,6 @@ def _votes(said: Row) -> str | None:
         if type(vote) is dict
     ]
     return json.dumps(votes, ensure_ascii=False)
-
-
-def _end(rows: RecordRows, event: dict[str, Any]) -> None:
-    row, error = rows.call(event), member(event, "error")
-    row["status"] = text(event, "status")
-    row["latency_ms"] = number(event, "latency_ms")
-    row["bytes_out"] = number(event, "bytes_out")
-    row["is_error"] = int(event.get("is_error") is True)
-    row["result_preview"] = text(member(event, "preview"), "result_preview")
-    row["ended_at"] = event_time(event)
-    row["end_event"] = number(event, "seq")
-    if error:
-        row["error_class"] = text(error, "class")
-        row["error_kind"] = text(error, "kind")
-        row["error_code"] = number(error, "code")
-        row["error_message"] = text(error, "message")
-
-
-def _run_start(rows: RecordRows, event: dict[str, Any]) -> None:
-    said, row = member(event, "run"), rows.run(event)
-    policy = member(said, "policy")
-    row["started_at"] = event_time(event)
-    row["mode"] = text(said, "mode")
-    row["policy_id"] = text(policy, "policy_id")
-    row["policy"] = text(policy, "policy_version")
-
-
-def _run_end(rows: RecordRows, event: dict[str, Any]) -> None:
-    said, row = member(event, "run"), rows.run(event)
-    row["ended_at"] = event_time(event)
-    row["status"] = text(said, "status")
-    summary = member(said, "summary")
-    for name in _SUMS:
-        row[name] = number(summary, name)
-
-
-def _message(rows: RecordRows, event: dict[str, Any]) -> None:
-    said = member(event, "message")
-    _count(rows, event, said, text(said, "method") or "")
-
-
-def _frame(rows: RecordRows, event: dict[str, Any]) -> None:
-    said = member(event, "frame")
-    _count(rows, event, said, text(said, "check") or "")
-
-
-def _list(rows: RecordRows, event: dict[str, Any]) -> None:
-    said = member(event, "list")
-    _count(rows, event, {"direction": "server_to_agent"}, text(said, "method") or "")
-
-
-def _count(rows: RecordRows, event: dict[str, Any], said: Row, detail: str) -> None:
-    key = (
-        text(event, "run_id") or "",
-        text(event, "server_name") or "",
-        int(event_time(event) // 60),
-        str(event["type"]),
-        text(said, "direction") or "",
-        detail[:128],
-    )
-    sums = rows.traffic.setdefault(key, [0, 0])
-    sums[0] += number(said, "repeated") or 1
-    sums[1] += number(said, "bytes") or 0
-
-
-_HANDLERS: Final = {
-    CALL_START: _start,
-    CALL_DECISION: _decision,
-    APPROVAL_REQUESTED: _asked,
-    APPROVAL_DECIDED: _answered,
-    CALL_END: _end,
-    RUN_START: _run_start,
-    RUN_END: _run_end,
-    MESSAGE: _message,
-    FRAME_REFUSED: _frame,
-    TOOLS_LIST: _list,
-}
 
 
 def member(said: dict[str, Any], name: str) -> dict[str, Any]:
@@ -274,9 +195,9 @@ def number(said: dict[str, Any], name: str) -> int | None:
     return found if type(found) is int and abs(found) <= MAX_INTEGER else None
 
 
-def event_time(event: dict[str, Any]) -> float:
+def event_time(event: dict[str, Any], name: str = "ts") -> float:
     """Return an event's time in seconds since the epoch; 0 if it has none."""
-    stamp = event.get("ts")
+    stamp = event.get(name)
     return parse_time(stamp) or 0.0 if type(stamp) is str else 0.0
 
 
@@ -297,5 +218,35 @@ def _second(stamp: str) -> float | None:
     return None if when.tzinfo is None else when.timestamp()
 
 
-def _writer(event: dict[str, Any]) -> str:
-    return (text(member(event, "source"), "shim_id") or "")[:512]
+_READ_BY_TYPE: Final[dict[str, Read]] = {
+    "string": text,
+    "integer": number,
+    "boolean": lambda said, name: int(said.get(name) is True),
+    "time": event_time,
+}
+
+_READ_BY_NAME: Final[dict[str, Read]] = {
+    # Never null after a start event: the ledger then indexes the call for the search by words.
+    "preview": lambda said, name: text(said, name) or "",
+    # A verdict counts as enforced unless it says otherwise.
+    "enforced": lambda said, name: int(said.get(name) is not False),
+    # Earlier versions named it ``id``.
+    "approval_id": lambda said, name: text(said, name) or text(said, "id"),
+    "votes": _votes,
+}
+"""Columns that need more than a value of their type."""
+
+
+def _filled_by(event: str) -> list[tuple[list[str], list[tuple[str, str, Read]]]]:
+    """Return the columns that a type of event fills, by the object that holds their values."""
+    found: dict[str, list[tuple[str, str, Read]]] = {}
+    for column in CALL_COLUMNS:
+        if column.event == event:
+            holder, _, key = column.source.rpartition(".")
+            read = _READ_BY_NAME.get(column.name) or _READ_BY_TYPE[column.type]
+            found.setdefault(holder, []).append((column.name, key, read))
+    return [(holder.split(".") if holder else [], columns) for holder, columns in found.items()]
+
+
+_FILLED: Final = {event: _filled_by(event) for event in {one.event for one in CALL_COLUMNS} - {""}}
+_FILLED[APPROVAL_REQUESTED].append((["approval"], [("workflow", "workflow", text)]))

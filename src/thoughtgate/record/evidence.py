@@ -41,45 +41,41 @@ def torn_bytes(data: bytes) -> Torn:
 
 def record_opened(at: float, *, number: int, previous_file: str, previous_chain: str) -> Record:
     """Return the first line of a file that continues another."""
-    body = {
-        "record": {
-            "file": number,
-            "previous_file": previous_file,
-            "previous_chain": previous_chain,
-        }
-    }
-    return Record(RECORD_OPENED, at, "", "0", body)
+    body = {"file": number, "previous_file": previous_file, "previous_chain": previous_chain}
+    return _line(RECORD_OPENED, at, "record", body)
 
 
 def record_repaired(at: float, torn: Torn) -> Record:
     """Return the line that excludes the bytes before it from the record and its chain."""
-    body = {"record": {"torn_bytes": torn.size, "torn_sha256": torn.digest}}
-    return Record(RECORD_REPAIRED, at, "", "0", body)
+    body = {"torn_bytes": torn.size, "torn_sha256": torn.digest}
+    return _line(RECORD_REPAIRED, at, "record", body)
 
 
 def record_gap(at: float, lost: int, reason: str) -> Record:
     """Return the line that states how many events could not be written."""
-    return Record(RECORD_GAP, at, "", "0", {"record": {"lost": lost, "reason": reason}})
+    return _line(RECORD_GAP, at, "record", {"lost": lost, "reason": reason})
 
 
 def record_cut(at: float, size: int) -> Record:
     """Return the line that states that bytes were removed after the writer appended them."""
-    body = {"lost": 0, "reason": CUT_OFF, "cut_bytes": size}
-    return Record(RECORD_GAP, at, "", "0", {"record": body})
+    return _line(RECORD_GAP, at, "record", {"lost": 0, "reason": CUT_OFF, "cut_bytes": size})
 
 
 def checkpoint(at: float, key: bytes, chain: str, *, closing: bool) -> Record:
     """Return a checkpoint that signs every line up to the one with ``chain``."""
     body = {
-        "checkpoint": {
-            "algorithm": ALGORITHM,
-            "key_id": key_id(key),
-            "covers": chain,
-            "closing": closing,
-            "signature": sign(key, chain, closing=closing),
-        }
+        "algorithm": ALGORITHM,
+        "key_id": key_id(key),
+        "covers": chain,
+        "closing": closing,
+        "signature": sign(key, chain, closing=closing),
     }
-    return Record(CHECKPOINT, at, "", "0", body)
+    return _line(CHECKPOINT, at, "checkpoint", body)
+
+
+def _line(kind: str, at: float, name: str, body: dict[str, Any]) -> Record:
+    # Such a line belongs to no server and no session.
+    return Record(kind, at, "", "0", {name: body})
 
 
 def key_id(key: bytes) -> str:

@@ -6,7 +6,7 @@ a call as ``audit query`` and ``audit show`` print it.
 """
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import (
@@ -16,7 +16,7 @@ from thoughtgate.core.record_events import (
     CALL_DECISION,
     TOOLS_LIST,
 )
-from thoughtgate.record.call_rows import member, number, text
+from thoughtgate.record.call_rows import CALL_COLUMNS, member, number, text
 
 FLAT_VERSION: Final = 1
 """Version of the flat contract."""
@@ -27,67 +27,6 @@ CSV_CALLS: Final = (
     "bytes_out", "principal", "args_hash", "call_id",
 )  # fmt: skip
 """Columns of the CSV export, in order."""
-
-
-class CallMember(NamedTuple):
-    """One member of a call's object, for the reference page."""
-
-    name: str
-    type: str
-    meaning: str
-
-
-CALL_MEMBERS: Final[tuple[CallMember, ...]] = (
-    CallMember("call_id", "string", "the call"),
-    CallMember("writer", "string", "`source.shim_id`"),
-    CallMember("run_id", "string", "the run"),
-    CallMember("session", "string", "the agent's session"),
-    CallMember("server", "string", "the server"),
-    CallMember("kind", "string", "`tool`, `resource` or `prompt`"),
-    CallMember("tool", "string", "the tool, prompt or resource URI"),
-    CallMember("method", "string", "the MCP method"),
-    CallMember("transport", "string", "`mcp_stdio` or `mcp_http`"),
-    CallMember("principal", "string", "who calls"),
-    CallMember("profile", "string", "`production` or `development`"),
-    CallMember("args_hash", "string", "SHA-256 over the canonical arguments"),
-    CallMember("preview", "string", "the arguments, secrets masked"),
-    CallMember("truncated", "boolean", "whether they are shortened or missing"),
-    CallMember("bytes_in", "integer", "size of the request"),
-    CallMember("number", "integer", "1, 2, 3… the calls of the run"),
-    CallMember("started_at", "time", "`ts` of `tool_call_start`"),
-    CallMember("decision", "string", "`decision.action`"),
-    CallMember("gate", "string", "`decision.gate`"),
-    CallMember("rule", "string", "`decision.rule_id`"),
-    CallMember("reason_code", "string", "`decision.explain.reason_code`"),
-    CallMember("reason", "string", "`decision.explain.summary`"),
-    CallMember("enforced", "boolean", "`decision.enforced`"),
-    CallMember("workflow", "string", "the approval workflow"),
-    CallMember("policy", "string", "`decision.policy.policy_version`"),
-    CallMember("decided_at", "time", "`ts` of `tool_call_decision`"),
-    CallMember("asked_at", "time", "`ts` of `approval_requested`"),
-    CallMember("approval_id", "string", "the approval request"),
-    CallMember("approval", "string", "`approval.outcome`"),
-    CallMember("approved_by", "string", "`approval.decided_by`"),
-    CallMember("approval_channel", "string", "`approval.channel`"),
-    CallMember("approval_reason", "string", "`approval.reason`"),
-    CallMember("approval_at", "time", "`ts` of `approval_decided`"),
-    CallMember("executes", "boolean", "`approval.executes`"),
-    CallMember("votes", "list of object", "`approval.votes`; empty when there are none"),
-    CallMember("status", "string", "`status` of `tool_call_end`"),
-    CallMember("latency_ms", "integer", "from the request to its end"),
-    CallMember("bytes_out", "integer", "size of the answer"),
-    CallMember("error_class", "string", "`error.class`"),
-    CallMember("error_kind", "string", "`error.kind`"),
-    CallMember("error_code", "integer", "`error.code`"),
-    CallMember("error_message", "string", "`error.message`"),
-    CallMember("is_error", "boolean", "the tool's result says `isError`"),
-    CallMember("result_preview", "string", "only in records of an earlier version"),
-    CallMember("ended_at", "time", "`ts` of `tool_call_end`"),
-    CallMember("start_event", "integer", "`seq` of `tool_call_start`"),
-    CallMember("approval_event", "integer", "`seq` of `approval_decided`"),
-    CallMember("end_event", "integer", "`seq` of `tool_call_end`"),
-)
-"""All members of a call's object, in order; all except the first two may be null."""
 
 CallKey: TypeAlias = tuple[str | None, str | None]
 """A call's id and its writer: several writers of one run may use the same id."""
@@ -103,18 +42,13 @@ def written_time(at: float | None) -> str | None:
 
 def call_object(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call of the ledger with times and booleans in the record's format."""
-    return {name: _VALUES.get(kind, _as_it_is)(call[name]) for name, kind, _ in CALL_MEMBERS}
+    return {column.name: _value(column.type, call[column.name]) for column in CALL_COLUMNS}
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _boolean(value: Any) -> bool | None:
-    return None if value is None else bool(value)
-
-
-_VALUES: Final[dict[str, Callable[[Any], Any]]] = {"time": written_time, "boolean": _boolean}
+def _value(kind: str, value: Any) -> Any:
+    if kind == "time":
+        return written_time(value)
+    return bool(value) if kind == "boolean" and value is not None else value
 
 
 def approved_call(event: dict[str, Any]) -> CallKey | None:

@@ -9,18 +9,17 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
-from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS, RecordRows
+from thoughtgate.record.call_rows import CALL_COLUMNS, RecordRows
 from thoughtgate.record.reader import Watch, read_entry, read_lines, record_files, unwatched
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import keep_log
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -40,16 +39,19 @@ class Ingested(NamedTuple):
     """File, line and description of each fault, found in this or an earlier ingest."""
 
 
-def _columns(columns: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(f"{name} {kind}" for name, kind in columns)
+_SQL_TYPES: Final = {"integer": "INTEGER", "boolean": "INTEGER", "time": "REAL"}
+"""Of the columns' types; all others are TEXT."""
 
+_NAMES: Final = tuple(column.name for column in CALL_COLUMNS)
+_COLUMNS: Final = ", ".join(
+    f"{one.name} {_SQL_TYPES.get(one.type, 'TEXT')}" for one in CALL_COLUMNS
+)
 
 _SCHEMA: Final = f"""
 CREATE TABLE files (head TEXT PRIMARY KEY, name TEXT, offset INTEGER, lines INTEGER, chain TEXT);
 CREATE TABLE faults (head TEXT, line INTEGER, fault TEXT, PRIMARY KEY (head, line)) WITHOUT ROWID;
-CREATE TABLE runs ({_columns(RUN_COLUMNS)}, head TEXT, PRIMARY KEY (run_id, writer)) WITHOUT ROWID;
 CREATE TABLE calls (id INTEGER PRIMARY KEY, indexed INTEGER NOT NULL DEFAULT 0,
-  {_columns(CALL_COLUMNS)}, head TEXT, UNIQUE (call_id, writer));
+  {_COLUMNS}, head TEXT, UNIQUE (call_id, writer));
 CREATE INDEX calls_time ON calls (started_at);
 CREATE INDEX calls_run ON calls (run_id, started_at);
 CREATE INDEX calls_tool ON calls (tool, started_at);
@@ -65,20 +67,14 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61');
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
-
-def _upsert(table: str, columns: tuple[tuple[str, str], ...], key: str) -> str:
-    names = [*(name for name, _ in columns), "head"]
-    # An event fills only its own columns: a missing value must not erase an earlier one.
-    merged = ", ".join(f"{name}=coalesce(excluded.{name}, {table}.{name})" for name in names[2:])
-    marks = ", ".join("?" * len(names))
-    return (
-        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks}) "  # noqa: S608 - our own names
-        f"ON CONFLICT ({key}) DO UPDATE SET {merged}"
-    )
-
-
-_PUT_CALL: Final = _upsert("calls", CALL_COLUMNS, "call_id, writer")
-_PUT_RUN: Final = _upsert("runs", RUN_COLUMNS, "run_id, writer")
+# An event fills only its own columns: a missing value must not erase an earlier one.
+_MERGED: Final = ", ".join(
+    f"{name}=coalesce(excluded.{name}, calls.{name})" for name in (*_NAMES[2:], "head")
+)
+_PUT_CALL: Final = (
+    f"INSERT INTO calls ({', '.join(_NAMES)}, head) VALUES (?{', ?' * len(_NAMES)}) "  # noqa: S608 - our own names
+    f"ON CONFLICT (call_id, writer) DO UPDATE SET {_MERGED}"
+)
 _PUT_TRAFFIC: Final = (
     "INSERT INTO traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
@@ -86,7 +82,7 @@ _PUT_TRAFFIC: Final = (
 _PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
 _PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
 _KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
-_TABLES_BY_FILE: Final = ("files", "faults", "calls", "runs", "traffic")
+_TABLES_BY_FILE: Final = ("files", "faults", "calls", "traffic")
 """Tables whose rows belong to a file: the last one that contains events for them."""
 
 _INDEX_WORDS: Final = (
@@ -176,14 +172,13 @@ class Ledger:
     def _create(self, connection: sqlite3.Connection, version: int) -> None:
         if version:
             raise sqlite3.DatabaseError(f"unknown ledger version {version}")
-        connection.execute("BEGIN IMMEDIATE")
-        (now,) = connection.execute("PRAGMA user_version").fetchone()
-        if now == SCHEMA_VERSION:
-            connection.execute("ROLLBACK")
-            return
-        for statement in _SCHEMA.split(";\n"):
-            connection.execute(statement)
-        connection.execute("COMMIT")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            # Another process may have created the tables since.
+            (now,) = connection.execute("PRAGMA user_version").fetchone()
+            if now != SCHEMA_VERSION:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
 
     def _remove(self) -> None:
         for suffix in ("", "-wal", "-shm"):
@@ -194,20 +189,18 @@ class Ledger:
     ) -> int:
         events = 0
         while True:
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
+            with self.connection:
+                self.connection.execute("BEGIN IMMEDIATE")
                 offset, lines, chain = self._reached(head)
                 _check_unchanged(file, offset, lines, chain, faults)
                 batch = _Batch(offset, lines, chain)
-                for line in _whole_lines(file, offset, lines, watch):
-                    batch.take(line)
+                for line in read_lines(file, offset, lines, watch):
+                    # A line that is still being written is left for the next ingest.
+                    if line.ended:
+                        batch.take(line)
                     if batch.count >= BATCH_LINES:
                         break
                 self._put(batch, head, file)
-                self.connection.execute("COMMIT")
-            except BaseException:
-                self.connection.execute("ROLLBACK")
-                raise
             events += batch.rows.events
             if batch.count < BATCH_LINES:
                 return events
@@ -227,8 +220,8 @@ class Ledger:
         gone = [row for row in known if row[0] not in heads]
         if not gone:
             return
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
             for table in _TABLES_BY_FILE:
                 self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
             # The full-text index stores no text to delete by, so it is rebuilt.
@@ -236,10 +229,6 @@ class Ledger:
             self.connection.execute("UPDATE calls SET indexed = 0")
             self.connection.execute(_INDEX_WORDS)
             self.connection.execute(_MARK_INDEXED)
-            self.connection.execute("COMMIT")
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
 
     def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
         rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))
@@ -255,8 +244,7 @@ class Ledger:
         if not batch.count:
             return
         put, rows = self.connection.executemany, batch.rows
-        put(_PUT_RUN, _rows(rows.runs.values(), RUN_COLUMNS, head))
-        put(_PUT_CALL, _rows(rows.calls.values(), CALL_COLUMNS, head))
+        put(_PUT_CALL, ((*map(row.get, _NAMES), head) for row in rows.calls.values()))
         put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in rows.traffic.items()))
         put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
         self.connection.execute(_INDEX_WORDS)
@@ -294,18 +282,6 @@ class _Batch:
         self.rows.add(entry.event)
 
 
-def _rows(rows: Any, columns: tuple[tuple[str, str], ...], head: str) -> Iterator[list[Any]]:
-    names = [name for name, _ in columns]
-    for row in rows:
-        get = row.get
-        yield [*(get(name) for name in names), head]
-
-
-def _whole_lines(file: Path, offset: int, lines: int, watch: Watch) -> Iterator[RecordLine]:
-    """Yield complete lines; a line that is still being written is left for the next ingest."""
-    return (line for line in read_lines(file, offset, lines, watch) if line.ended)
-
-
 def _head(file: Path) -> str:
     """Return the digest of a file's first line, which identifies it under any name."""
     for line in read_lines(file):
@@ -324,10 +300,5 @@ def _check_unchanged(
         stream.seek(max(0, offset - len(tail)))
         found = stream.read(len(tail))
     if found != tail:
-        faults.append(
-            (
-                str(file),
-                lines,
-                "what the ledger has read here is gone or changed: see `thoughtgate audit verify`",
-            )
-        )
+        told = "what the ledger has read here is gone or changed: see `thoughtgate audit verify`"
+        faults.append((str(file), lines, told))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
-from thoughtgate.record.call_rows import CALL_COLUMNS, RUN_COLUMNS
+from thoughtgate.record.call_rows import CALL_COLUMNS
 
 MAX_LATENCIES: Final = 100_000
 """How many of the newest calls the percentiles are computed from."""
@@ -29,10 +29,8 @@ choosing a less useful index.
 _WORD_HITS: Final = (
     "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
 )
-_CALL: Final = ", ".join(f"calls.{name}" for name, _ in CALL_COLUMNS)
-_RUN: Final = ", ".join(name for name, _ in RUN_COLUMNS)
-_CALL_NAMES: Final = tuple(name for name, _ in CALL_COLUMNS)
-_RUN_NAMES: Final = tuple(name for name, _ in RUN_COLUMNS)
+_CALL_NAMES: Final = tuple(column.name for column in CALL_COLUMNS)
+_CALL: Final = ", ".join(f"calls.{name}" for name in _CALL_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,43 +54,31 @@ class CallFilter:
 
     def where(self) -> tuple[str, list[Any]]:
         """Return the condition and its values."""
-        terms, values = list[str](), list[Any]()
-        for column, wanted in (("run_id", self.run), ("server", self.server), ("tool", self.tool)):
-            if wanted:
-                term, value = _named(f"calls.{column}", wanted)
-                terms.append(term)
-                values.append(value)
-        for column, wanted in (("decision", self.decision), ("status", self.status)):
-            if wanted:
-                terms.append(f"calls.{column} = ?")
-                values.append(wanted.upper())
-        if self.since:
-            terms.append("calls.started_at >= ?")
-            values.append(self.since)
-        if self.until:
-            terms.append("calls.started_at < ?")
-            values.append(self.until)
-        if self.text:
-            term, value = _words(self.text)
-            terms.append(term)
-            values.append(value)
-        return " AND ".join(terms) or "1", values
+        return _all(
+            _named("calls.run_id", self.run),
+            _named("calls.server", self.server),
+            _named("calls.tool", self.tool),
+            ("calls.decision = ?", self.decision.upper()),
+            ("calls.status = ?", self.status.upper()),
+            ("calls.started_at >= ?", self.since),
+            ("calls.started_at < ?", self.until),
+            _words(self.text),
+        )
 
     def where_traffic(self) -> tuple[str, list[Any]]:
         """Return the condition for messages and frames: by run, server and time, to the minute."""
-        terms, values = list[str](), list[Any]()
-        for column, wanted in (("run_id", self.run), ("server", self.server)):
-            if wanted:
-                term, value = _named(column, wanted)
-                terms.append(term)
-                values.append(value)
-        if self.since:
-            terms.append("minute >= ?")
-            values.append(self.since // 60)
-        if self.until:
-            terms.append("minute < ?")
-            values.append(-(-self.until // 60))
-        return " AND ".join(terms) or "1", values
+        return _all(
+            _named("run_id", self.run),
+            _named("server", self.server),
+            ("minute >= ?", self.since // 60),
+            ("minute < ?", -(-self.until // 60)),
+        )
+
+
+def _all(*terms: tuple[str, Any]) -> tuple[str, list[Any]]:
+    """Join the conditions whose value is not empty, and return the values with them."""
+    chosen = [(term, value) for term, value in terms if value]
+    return " AND ".join(term for term, _ in chosen) or "1", [value for _, value in chosen]
 
 
 def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[str, Any]]:
@@ -121,13 +107,6 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
     call = dict(zip(_CALL_NAMES, row, strict=True))
     call["votes"] = json.loads(call["votes"]) if call["votes"] else []
     return call
-
-
-def find_runs(connection: sqlite3.Connection, since: float, limit: int) -> list[dict[str, Any]]:
-    """Return runs, newest first."""
-    query = f"SELECT {_RUN} FROM runs WHERE coalesce(started_at, 0) >= ? ORDER BY started_at DESC LIMIT ?"  # noqa: S608 - as above
-    rows = connection.execute(query, (since, limit or -1))
-    return [dict(zip(_RUN_NAMES, row, strict=True)) for row in rows]
 
 
 def count_by(
@@ -223,6 +202,8 @@ def _named(column: str, wanted: str) -> tuple[str, str]:
 
 
 def _words(text: str) -> tuple[str, str]:
+    if not text:
+        return "", ""
     if any(char.isalnum() for char in text):
         phrase = '"' + text.replace('"', " ") + '"*'
         return _WORD_HITS, phrase

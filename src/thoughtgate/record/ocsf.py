@@ -1,8 +1,8 @@
 """Export of the record as OCSF events (Open Cybersecurity Schema Framework).
 
 Every event of the record maps to one OCSF event; members without a counterpart in the class go
-into ``unmapped`` under their own names. ``docs/reference/audit.md`` documents the mapping in
-``CLASSES`` and ``FIELDS``.
+into ``unmapped`` under their own names. ``docs/reference/audit.md`` documents the mapping;
+a test compares its table of fields with what is exported.
 """
 
 import json
@@ -11,27 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from thoughtgate import __version__
-from thoughtgate.core.record_events import (
-    AGENT_AUTH_REJECTED,
-    AGENT_CONNECTED,
-    APPROVAL_DECIDED,
-    APPROVAL_REQUESTED,
-    CALL_DECISION,
-    CALL_END,
-    CALL_START,
-    FRAME_REFUSED,
-    MESSAGE,
-    POLICY_CHANGED,
-    RUN_END,
-    RUN_START,
-    SERVER_EXITED,
-    SERVER_STARTED,
-    TOOLS_LIST,
-)
+from thoughtgate.core import record_events as events
+from thoughtgate.record import evidence
 from thoughtgate.record.call_rows import event_time, member, number, text
-from thoughtgate.record.evidence import CHECKPOINT, RECORD_GAP, RECORD_OPENED, RECORD_REPAIRED
 from thoughtgate.record.export import CallKey, call_key
+from thoughtgate.version import __version__
 
 OCSF_VERSION: Final = "1.3.0"
 
@@ -85,25 +69,25 @@ _FINDING: Final = (2004, "Detection Finding", 2, "Findings")
 _BASE: Final = (0, "Base Event", 0, "Uncategorized")
 
 CLASSES: Final[dict[str, OcsfClass]] = {
-    RUN_START: OcsfClass(*_LIFECYCLE, 3, "Start"),
-    RUN_END: OcsfClass(*_LIFECYCLE, 4, "Stop"),
-    SERVER_STARTED: OcsfClass(*_LIFECYCLE, 3, "Start"),
-    SERVER_EXITED: OcsfClass(*_LIFECYCLE, 4, "Stop"),
-    CALL_START: OcsfClass(*_API, OTHER, "Requested"),
-    CALL_DECISION: OcsfClass(*_API, OTHER, "Judged"),
-    CALL_END: OcsfClass(*_API, OTHER, "Ended"),
-    TOOLS_LIST: OcsfClass(*_API, 2, "Read"),
-    MESSAGE: OcsfClass(*_API, OTHER, "Passed on"),
-    APPROVAL_REQUESTED: OcsfClass(*_AUTHORIZE, OTHER, "Asked"),
-    APPROVAL_DECIDED: OcsfClass(*_AUTHORIZE, OTHER, "Decided"),
-    AGENT_CONNECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
-    AGENT_AUTH_REJECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
-    FRAME_REFUSED: OcsfClass(*_FINDING, 1, "Create"),
-    POLICY_CHANGED: OcsfClass(*_BASE, OTHER, "Policy changed"),
-    RECORD_OPENED: OcsfClass(*_BASE, OTHER, "Record continued"),
-    RECORD_REPAIRED: OcsfClass(*_BASE, OTHER, "Record repaired"),
-    RECORD_GAP: OcsfClass(*_BASE, OTHER, "Events lost"),
-    CHECKPOINT: OcsfClass(*_BASE, OTHER, "Record signed"),
+    events.RUN_START: OcsfClass(*_LIFECYCLE, 3, "Start"),
+    events.RUN_END: OcsfClass(*_LIFECYCLE, 4, "Stop"),
+    events.SERVER_STARTED: OcsfClass(*_LIFECYCLE, 3, "Start"),
+    events.SERVER_EXITED: OcsfClass(*_LIFECYCLE, 4, "Stop"),
+    events.CALL_START: OcsfClass(*_API, OTHER, "Requested"),
+    events.CALL_DECISION: OcsfClass(*_API, OTHER, "Judged"),
+    events.CALL_END: OcsfClass(*_API, OTHER, "Ended"),
+    events.TOOLS_LIST: OcsfClass(*_API, 2, "Read"),
+    events.MESSAGE: OcsfClass(*_API, OTHER, "Passed on"),
+    events.APPROVAL_REQUESTED: OcsfClass(*_AUTHORIZE, OTHER, "Asked"),
+    events.APPROVAL_DECIDED: OcsfClass(*_AUTHORIZE, OTHER, "Decided"),
+    events.AGENT_CONNECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
+    events.AGENT_AUTH_REJECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
+    events.FRAME_REFUSED: OcsfClass(*_FINDING, 1, "Create"),
+    events.POLICY_CHANGED: OcsfClass(*_BASE, OTHER, "Policy changed"),
+    evidence.RECORD_OPENED: OcsfClass(*_BASE, OTHER, "Record continued"),
+    evidence.RECORD_REPAIRED: OcsfClass(*_BASE, OTHER, "Record repaired"),
+    evidence.RECORD_GAP: OcsfClass(*_BASE, OTHER, "Events lost"),
+    evidence.CHECKPOINT: OcsfClass(*_BASE, OTHER, "Record signed"),
 }
 """For each event type its OCSF class and activity."""
 
@@ -118,56 +102,6 @@ def _constants(shape: OcsfClass) -> tuple[dict[str, Any], tuple[str | int, ...]]
 _CONSTANTS: Final = {shape: _constants(shape) for shape in (*CLASSES.values(), _UNKNOWN_TYPE)}
 """The constant members of each class and activity, and all strings and numbers in them."""
 
-FIELDS: Final[tuple[tuple[str, str], ...]] = (
-    ("time", "`ts`, as milliseconds since the epoch; where it cannot be read that of the line before"),
-    ("class_uid, class_name, activity_id, activity_name", "by `type`, see the table of classes"),
-    ("category_uid, category_name", "of the class: its first digit; Application Activity (6), Identity & Access Management (3), Findings (2) or Uncategorized (0)"),
-    ("type_uid", "`class_uid` times 100, and `activity_id`"),
-    ("severity_id", "1; 3 for a refusal that was enforced and for `agent_auth_rejected`; 4 for `frame_refused`, `record_gap` and `record_repaired`"),
-    ("status_id", "1 for `OK`, `SUCCEEDED`, `approved` and `agent_connected`; 2 for the contract's other words of `status` and for `agent_auth_rejected`; else 0"),
-    ("status", "`status`, `run.status` or `approval.outcome`"),
-    ("status_detail", "`error.kind`, else `agent.reason`"),
-    ("count", "`agent.repeated`, `frame.repeated`"),
-    ("action_id, disposition_id", "`decision.action`: ALLOW 1 and 1; BLOCK and THROTTLE 2 and 2; HOLD 0 and 99; what was not enforced 1 and 1"),
-    ("disposition", "`decision.action` that was enforced"),
-    ("duration", "`latency_ms`, `run.summary.duration_ms`"),
-    ("metadata.version", OCSF_VERSION),
-    ("metadata.product.name, .vendor_name, .version", "ThoughtGate, twice, and the version that exports"),
-    ("metadata.uid", "`chain`"),
-    ("metadata.correlation_uid", "`call.call_id`, else `run_id`"),
-    ("metadata.sequence", "`seq`"),
-    ("metadata.original_time", "`ts`"),
-    ("metadata.log_name", "`run_id`"),
-    ("metadata.event_code, .log_version", "`type`, `v`"),
-    ("metadata.labels", f"`{BORROWED_TIME}` when `time` is that of the line before"),
-    ("metadata.profiles", "`security_control` when there is a `decision`"),
-    ("actor.user.name", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`; of `approval_decided` who decided: `approval.decided_by`, else `unknown`"),
-    ("user.name (3002)", "`agent.identity`, else `principal`, else `unknown`"),
-    ("user.name (3003)", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`"),
-    ("privileges (3003)", "`call.tool_name`, else `unknown`"),
-    ("session.uid (3003)", "`session_id`, else 0"),
-    ("service.name (3002)", "ThoughtGate"),
-    ("actor.session.uid", "`session_id`, else 0"),
-    ("actor.app_name", "`agent_id`, else `unknown`"),
-    ("src_endpoint.name, .uid", "`client`, else `unknown`; `source.host_id`"),
-    ("dst_endpoint.svc_name", "`server_name`"),
-    ("api.operation (6003)", "`call.method` of the call's start, `list.method` or `message.method`, else `tools/call`"),
-    ("api.service.name, api.request.uid (6003)", "`server_name`, `call.call_id`"),
-    ("api.response.code, .error, .message (6003)", "`error.code`, `error.kind`, `error.message`"),
-    ("resources[].name, .type (6003)", "`call.tool_name`; `call.kind` of the call's start, else `tool`"),
-    ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
-    ("finding_info.title (2004)", "`frame refused: ` and `frame.check`"),
-    ("finding_info.analytic.name, .type_id (2004)", f"`frame.check`; {RULE}, a rule"),
-    ("finding_info.uid, .types (2004)", "`frame.correlation_id`, else `chain`; `frame.kind`"),
-    ("app.name, .vendor_name (6002)", "of a server's start or exit `server_name` and `unknown`; of a run's ThoughtGate"),
-    ("app.version (6002)", "of a run's start or end: the version that exports"),
-    ("unmapped", "every member of the event whose value stands nowhere above, under its own name"),
-)  # fmt: skip
-"""Each OCSF field and its source; a number restricts the row to that class.
-
-A path that begins with a dot is relative to the parent of the row's first path.
-"""
-
 _PLACED: Final = frozenset({
     "v", "type", "ts", "run_id", "agent_id", "client", "session_id", "seq", "server_name", "chain",
     "principal", "source.host_id", "call.call_id", "call.server_name", "call.tool_name", "call.kind",
@@ -181,47 +115,27 @@ _PLACED: Final = frozenset({
 """Members that are mapped in some class."""
 
 
-class _Level(NamedTuple):
-    """The mapped members of one object."""
-
-    placed: frozenset[str]
-    parents: dict[str, "_Level"]
-    """Members that are objects with mapped members of their own."""
-
-
-def _level(paths: Iterable[str]) -> _Level:
-    known = frozenset(paths)
-    parents = {path[:at] for path in known for at, char in enumerate(path) if char == "."}
-    return _Level(
-        known,
-        {
-            parent: _level(
-                path[len(parent) + 1 :] for path in known if path.startswith(f"{parent}.")
-            )
-            for parent in parents
-        },
-    )
+def _nested(paths: Iterable[str]) -> dict[str, Any]:
+    """Return dotted paths as nested tables; a mapped member is an empty one."""
+    tables: dict[str, Any] = {}
+    for path in paths:
+        table = tables
+        for name in path.split("."):
+            table = table.setdefault(name, {})
+    return tables
 
 
-_TOP: Final = _level(_PLACED)
+_MAPPED: Final = _nested(_PLACED)
 
 _STATUSES: Final = {
-    "OK": SUCCESS,
-    "SUCCEEDED": SUCCESS,
-    "approved": SUCCESS,
-    "ERROR": FAILURE,
-    "TIMEOUT": FAILURE,
-    "CANCELLED": FAILURE,
-    "FAILED": FAILURE,
-    "TERMINATED": FAILURE,
-    "rejected": FAILURE,
-    "timeout": FAILURE,
-    "withdrawn": FAILURE,
+    **dict.fromkeys(("OK", "SUCCEEDED", "approved"), SUCCESS),
+    **dict.fromkeys(("ERROR", "TIMEOUT", "CANCELLED", "FAILED", "TERMINATED"), FAILURE),
+    **dict.fromkeys(("rejected", "timeout", "withdrawn"), FAILURE),
 }
 
 _REFUSALS: Final = frozenset({"BLOCK", "THROTTLE"})
-_GRAVE: Final = frozenset({FRAME_REFUSED, RECORD_GAP, RECORD_REPAIRED})
-_LOGONS: Final = frozenset({AGENT_AUTH_REJECTED, AGENT_CONNECTED})
+_GRAVE: Final = frozenset({events.FRAME_REFUSED, evidence.RECORD_GAP, evidence.RECORD_REPAIRED})
+_LOGONS: Final = {events.AGENT_AUTH_REJECTED: FAILURE, events.AGENT_CONNECTED: SUCCESS}
 
 _ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -239,9 +153,9 @@ class Starts:
         """Return the remembered members for an event; must be called for every event in order."""
         kind = event.get("type")
         key = call_key(event)
-        if kind == CALL_END:
+        if kind == events.CALL_END:
             return self._open.pop(key, {})
-        if kind == CALL_START:
+        if kind == events.CALL_START:
             self._keep(key, member(event, "call"))
         return self._open.get(key, {})
 
@@ -277,16 +191,15 @@ def ocsf_event(
         "severity_id": _severity(kind, decision),
         "metadata": _metadata(event, call, borrowed=at != own, decided=bool(decision)),
         "actor": _actor(kind, event, call),
+        **_endpoints(event),
+        **_status(kind, event),
+        **(_decision(decision) if decision else {}),
     }
-    _add_endpoints(found, event)
-    _add_status(found, kind, event)
-    if decision:
-        _add_decision(found, decision)
     detail = _DETAILS.get(shape.class_uid)
     if detail is not None:
         found.update(detail(event, call))
     placed = _gather(found.values(), {time, *leaves})
-    return {"time": time, **members, **found, "unmapped": _rest(written, _TOP, placed)}
+    return {"time": time, **members, **found, "unmapped": _rest(written, _MAPPED, placed)}
 
 
 def ocsf_line(mapped: dict[str, Any]) -> str:
@@ -331,17 +244,17 @@ def _gather(values: Iterable[Any], leaves: set[str | int]) -> set[str | int]:
     return leaves
 
 
-def _rest(said: dict[str, Any], level: _Level, mapped: set[str | int]) -> dict[str, Any]:
+def _rest(said: dict[str, Any], tables: dict[str, Any], mapped: set[str | int]) -> dict[str, Any]:
     """Return the members whose values were not mapped."""
     rest: dict[str, Any] = {}
-    placed, parents = level
     for name, value in said.items():
         kind = type(value)
-        if kind is dict and name in parents:
-            inner = _rest(value, parents[name], mapped)
+        table = tables.get(name)
+        if kind is dict and table:
+            inner = _rest(value, table, mapped)
             if inner:
                 rest[name] = inner
-        elif name not in placed or not (
+        elif table != {} or not (
             value is None or value == "" or ((kind is str or kind is int) and value in mapped)
         ):
             rest[name] = value
@@ -352,30 +265,30 @@ def _severity(kind: str, decision: dict[str, Any]) -> int:
     if kind in _GRAVE:
         return HIGH
     refused = decision.get("action") in _REFUSALS and decision.get("enforced") is not False
-    return MEDIUM if refused or kind == AGENT_AUTH_REJECTED else INFORMATIONAL
+    return MEDIUM if refused or kind == events.AGENT_AUTH_REJECTED else INFORMATIONAL
 
 
 def _metadata(
     event: dict[str, Any], call: dict[str, Any], *, borrowed: bool, decided: bool
 ) -> dict[str, Any]:
     run = text(event, "run_id")
-    metadata: dict[str, Any] = {"version": OCSF_VERSION, "product": PRODUCT}
-    if decided:
-        metadata["profiles"] = ["security_control"]
-    if borrowed:
-        metadata["labels"] = [BORROWED_TIME]
-    _add(metadata, "uid", text(event, "chain"))
-    _add(metadata, "correlation_uid", text(call, "call_id") or run)
-    _add(metadata, "sequence", number(event, "seq"))
-    _add(metadata, "original_time", text(event, "ts"))
-    _add(metadata, "log_name", run)
-    _add(metadata, "log_version", text(event, "v"))
-    _add(metadata, "event_code", text(event, "type"))
-    return metadata
+    return _known(
+        version=OCSF_VERSION,
+        product=PRODUCT,
+        profiles=["security_control"] if decided else None,
+        labels=[BORROWED_TIME] if borrowed else None,
+        uid=text(event, "chain"),
+        correlation_uid=text(call, "call_id") or run,
+        sequence=number(event, "seq"),
+        original_time=text(event, "ts"),
+        log_name=run,
+        log_version=text(event, "v"),
+        event_code=text(event, "type"),
+    )
 
 
 def _actor(kind: str, event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
-    if kind == APPROVAL_DECIDED:
+    if kind == events.APPROVAL_DECIDED:
         # The caller did not decide: if nobody did, no user is named.
         user = {"name": text(member(event, "approval"), "decided_by") or _UNSAID}
     else:
@@ -395,76 +308,69 @@ def _session(event: dict[str, Any]) -> dict[str, Any]:
     return {"uid": text(event, "session_id") or "0"}
 
 
-def _add_endpoints(found: dict[str, Any], event: dict[str, Any]) -> None:
-    source = {"name": text(event, "client") or _UNSAID}
-    _add(source, "uid", text(member(event, "source"), "host_id"))
-    found["src_endpoint"] = source
+def _endpoints(event: dict[str, Any]) -> dict[str, Any]:
+    host = text(member(event, "source"), "host_id")
     server = text(event, "server_name")
-    if server:
-        found["dst_endpoint"] = {"svc_name": server}
+    return _known(
+        src_endpoint=_known(name=text(event, "client") or _UNSAID, uid=host),
+        dst_endpoint={"svc_name": server} if server else None,
+    )
 
 
-def _add_status(found: dict[str, Any], kind: str, event: dict[str, Any]) -> None:
-    run = member(event, "run")
+def _status(kind: str, event: dict[str, Any]) -> dict[str, Any]:
+    run, agent = member(event, "run"), member(event, "agent")
     said = (
         text(event, "status") or text(run, "status") or text(member(event, "approval"), "outcome")
     )
-    if kind in _LOGONS:
-        found["status_id"] = FAILURE if kind == AGENT_AUTH_REJECTED else SUCCESS
-    else:
-        found["status_id"] = _STATUSES.get(said or "", UNKNOWN)
-    _add(found, "status", said)
-    detail = text(member(event, "error"), "kind") or text(member(event, "agent"), "reason")
-    _add(found, "status_detail", detail)
-    repeated = (number(member(event, name), "repeated") for name in ("agent", "frame"))
-    _add(found, "count", next(filter(None, repeated), None))
+    repeated = number(agent, "repeated") or number(member(event, "frame"), "repeated")
     duration = number(event, "latency_ms")
-    if duration is None and run:
+    if duration is None:
         duration = number(member(run, "summary"), "duration_ms")
-    _add(found, "duration", duration)
+    return _known(
+        status_id=_LOGONS.get(kind, _STATUSES.get(said or "", UNKNOWN)),
+        status=said,
+        status_detail=text(member(event, "error"), "kind") or text(agent, "reason"),
+        count=repeated or None,
+        duration=duration,
+    )
 
 
-def _add_decision(found: dict[str, Any], said: dict[str, Any]) -> None:
+def _decision(said: dict[str, Any]) -> dict[str, Any]:
     word = text(said, "action") or ""
     action, disposition = _ACTIONS.get(word, (UNKNOWN, UNKNOWN))
     if said.get("enforced") is False:
         (action, disposition), word = _ACTIONS["ALLOW"], ""
-    found["action_id"] = action
-    found["disposition_id"] = disposition
-    if word:
-        found["disposition"] = word
     applied = member(said, "policy")
-    policy: dict[str, Any] = {}
-    _add(policy, "name", text(said, "rule_id"))
-    _add(policy, "version", text(applied, "policy_version"))
-    _add(policy, "uid", text(applied, "policy_id"))
-    if policy:
-        found["policy"] = policy
+    policy = _known(
+        name=text(said, "rule_id"),
+        version=text(applied, "policy_version"),
+        uid=text(applied, "policy_id"),
+    )
+    return _known(
+        action_id=action,
+        disposition_id=disposition,
+        disposition=word or None,
+        policy=policy or None,
+    )
 
 
 def _api(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
     error = member(event, "error")
-    operation = (
-        text(call, "method")
-        or text(member(event, "list"), "method")
-        or text(member(event, "message"), "method")
-    )
-    api: dict[str, Any] = {"operation": operation or "tools/call"}
+    parts = (call, member(event, "list"), member(event, "message"))
+    methods = (text(part, "method") for part in parts)
     server, call_id = text(event, "server_name"), text(call, "call_id")
-    if server:
-        api["service"] = {"name": server}
-    if call_id:
-        api["request"] = {"uid": call_id}
-    if error:
-        response: dict[str, Any] = {}
-        _add(response, "code", number(error, "code"))
-        _add(response, "error", text(error, "kind"))
-        _add(response, "message", text(error, "message"))
-        api["response"] = response
+    response = _known(
+        code=number(error, "code"), error=text(error, "kind"), message=text(error, "message")
+    )
+    api = _known(
+        operation=next(filter(None, methods), "tools/call"),
+        service={"name": server} if server else None,
+        request={"uid": call_id} if call_id else None,
+        response=response if error else None,
+    )
     name = text(call, "tool_name")
-    if not name:
-        return {"api": api}
-    return {"api": api, "resources": [{"name": name, "type": text(call, "kind") or "tool"}]}
+    resources = [{"name": name, "type": text(call, "kind") or "tool"}] if name else None
+    return _known(api=api, resources=resources)
 
 
 def _authentication(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
@@ -491,14 +397,14 @@ def _finding(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _app(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:
-    if event.get("type") in {RUN_START, RUN_END}:
+    if event.get("type") in {events.RUN_START, events.RUN_END}:
         return {"app": PRODUCT}
     return {"app": {"name": text(event, "server_name") or _UNSAID, "vendor_name": _UNSAID}}
 
 
-def _add(said: dict[str, Any], name: str, value: str | int | None) -> None:
-    if value is not None:
-        said[name] = value
+def _known(**members: Any) -> dict[str, Any]:
+    """Return the members that have a value."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 _DETAILS: Final = {

@@ -127,15 +127,13 @@ def read_entry(line: RecordLine) -> RecordEntry:
     return RecordEntry(line, event)
 
 
-def read_record(
-    path: Path, *, rotated: bool = True, watch: Watch = unwatched
-) -> Iterator[RecordEntry]:
+def read_record(path: Path, *, watch: Watch = unwatched) -> Iterator[RecordEntry]:
     """Yield every entry of a record, including rotated files.
 
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
-    for file in record_files(path, rotated=rotated):
+    for file in record_files(path):
         for line in read_lines(file, watch=watch):
             if line.data:
                 yield read_entry(line)

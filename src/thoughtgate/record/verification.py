@@ -15,6 +15,7 @@ import orjson
 
 from thoughtgate.core.envelope import CONTRACT, GENESIS, expected_chain, stated_chain
 from thoughtgate.core.record_events import RUN_END, RUN_START
+from thoughtgate.record.call_rows import member
 from thoughtgate.record.evidence import (
     CHECKPOINT,
     RECORD_GAP,
@@ -239,7 +240,7 @@ class Verifier:
                 self._chain, self._instead = GENESIS, ""
                 self._part += 1
             return
-        said = _member(event, "record")
+        said = member(event, "record")
         previous = said.get("previous_chain")
         if type(previous) is not str or not _CHAIN.fullmatch(previous) or previous == self._chain:
             return
@@ -254,7 +255,7 @@ class Verifier:
         self._part += 1
 
     def _account_for_skipped(self, event: dict[str, Any], *, follows: bool) -> None:
-        said = _member(event, "record")
+        said = member(event, "record")
         is_torn = said.get("torn_sha256") == self._skipped_hash.hexdigest()
         is_torn = is_torn and not any(line.left_out for line in self._skipped)
         if event.get("type") == RECORD_REPAIRED and follows and is_torn:
@@ -328,7 +329,7 @@ class Verifier:
         if event.get("type") != CHECKPOINT:
             return
         stream, _ = _place(event)
-        if _member(event, "checkpoint").get("covers") != before:
+        if member(event, "checkpoint").get("covers") != before:
             text = "the checkpoint is for other lines than those before it: they were rewritten"
             self._find(line, SIGNATURE, f"{text}, or it was moved here")
         elif not self._part and stream not in self._sequences:
@@ -345,12 +346,12 @@ class Verifier:
         elif kind == RUN_END:
             self._open_runs.pop(stream[0], None)
         elif kind == RECORD_GAP:
-            self._find(line, *_gap(_member(event, "record")))
+            self._find(line, *_gap(member(event, "record")))
         if str(event.get("v")).partition(".")[0] != CONTRACT.partition(".")[0]:
             self._find(line, VERSION, f"contract {event.get('v')!s:.20} is not known here")
         if kind == CHECKPOINT:
             self._checkpoint, self._checkpoint_at = line, str(event.get("ts"))[:_TIME_LENGTH]
-            self._check_signature(line, _member(event, "checkpoint"))
+            self._check_signature(line, member(event, "checkpoint"))
         elif not (self._closed and kind == RECORD_OPENED and line.number == 1):
             # A closing checkpoint may trigger a rotation; the opening line after it is no gap.
             if not self._after_checkpoint:
@@ -423,8 +424,8 @@ def _parse_oddity(data: bytes) -> tuple[Any, str]:
 
 def _ids(event: dict[str, Any]) -> tuple[Any, ...]:
     """Return the ids in an event; the gate never writes a lone surrogate there."""
-    writer = _member(event, "source").get("shim_id")
-    call = _member(event, "call").get("call_id")
+    writer = member(event, "source").get("shim_id")
+    call = member(event, "call").get("call_id")
     return event.get("v"), event.get("type"), event.get("run_id"), writer, call
 
 
@@ -457,14 +458,9 @@ def _counted(number: Any, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _member(event: dict[str, Any], name: str) -> dict[str, Any]:
-    said = event.get(name)
-    return said if type(said) is dict else {}
-
-
 def _place(event: dict[str, Any]) -> tuple[tuple[str, str], int]:
     """Return the run and writer of a line (a run may have several), and its number there."""
     seq = event.get("seq")
-    writer = _member(event, "source").get("shim_id")
+    writer = member(event, "source").get("shim_id")
     stream = (str(event.get("run_id"))[:200], str(writer)[:200])
     return stream, seq if type(seq) is int else 0

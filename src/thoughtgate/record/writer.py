@@ -52,7 +52,7 @@ class RecordWriter:
         fsync: bool = False,
         sign_key: bytes = b"",
         checkpoint_every: int = CHECKPOINT_EVERY,
-        say: Callable[[str], None] | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Write to a file or a stream; ``say`` reports failures and recovery to the operator."""
         self.envelope = envelope
@@ -99,7 +99,7 @@ class RecordWriter:
             except RecordError as error:
                 if not self.lost:
                     what = "refused" if self.refuses() else "still forwarded"
-                    self._tell(f"{error}; calls are {what}")
+                    self._say(f"{error}; calls are {what}")
                 self.lost += len(records)
                 self._reason = str(error)
                 if self._on_failure == REFUSE:
@@ -135,16 +135,10 @@ class RecordWriter:
             raise
         if self.lost:
             missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
-            self._tell(f"the record goes on; {missing} missing and named as lost in it")
+            self._say(f"the record goes on; {missing} missing and named as lost in it")
         self.lost = 0
         if gone:
-            self._tell(
-                f"{gone} or more bytes were cut off the record's end; it goes on and says so"
-            )
-
-    def _tell(self, text: str) -> None:
-        if self._say is not None:
-            self._say(text)
+            self._say(f"{gone} or more bytes were cut off the record's end; it goes on and says so")
 
     def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
         wrap, dump = self.envelope.wrap, orjson.dumps

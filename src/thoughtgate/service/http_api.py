@@ -9,7 +9,7 @@ its own checks.
 import hmac
 import math
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs
 
 from thoughtgate.errors import PeerError, RecordError
@@ -24,6 +24,9 @@ _TASKS: Final = "/governance/tasks"
 _PRIVATE: Final = b"cache-control: no-store\r\n"
 _JSON: Final = b"content-type: application/json\r\n" + _PRIVATE
 _TEXT: Final = b"content-type: text/plain; version=0.0.4\r\n" + _PRIVATE
+
+Operation: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""Handles the body of a request and returns that of the reply; None for an empty one."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault of the program
@@ -47,6 +50,14 @@ class GovernanceHandler:
     ) -> None:
         self._governance = governance
         self._token = token.encode()
+        self._operations: dict[str, Operation] = {
+            "/governance/evaluate": governance.evaluate,
+            "/governance/heartbeat": governance.heartbeat,
+            "/governance/events": governance.events,
+            "/governance/mask": governance.mask,
+            "/governance/withdraw": governance.withdraw,
+            "/governance/answer": governance.answered,
+        }
         self._console = console
         self._metrics = metrics
         self.port = 0
@@ -99,23 +110,9 @@ class GovernanceHandler:
             _respond(exchange, 200, self._post(path, _read(exchange)))
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        governance = self._governance
-        if path == "/governance/evaluate":
-            return governance.evaluate(body)
-        if path == "/governance/heartbeat":
-            return governance.heartbeat(body)
-        if path == "/governance/events":
-            governance.events(body)
-            return {"shutdown": governance.shutting_down}
-        if path == "/governance/mask":
-            return governance.mask(body)
-        if path == "/governance/withdraw":
-            governance.withdraw(body)
-            return {}
-        if path == "/governance/answer":
-            governance.answered(body)
-            return {}
-        raise Refused(404, "there is nothing here")
+        if path not in self._operations:
+            raise Refused(404, "there is nothing here")
+        return self._operations[path](body) or {}
 
     async def _task(self, exchange: Exchange, call_id: str) -> dict[str, Any]:
         found = await self._governance.task(call_id, _wait_of(exchange))

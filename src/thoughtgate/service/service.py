@@ -13,13 +13,14 @@ from typing import Any, Final
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
 from thoughtgate.core.events import CallJudged
-from thoughtgate.core.judge import CallRequest, Ruling
+from thoughtgate.core.judge import CallRequest
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.gate.clock import monotonic, new_id, now
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.task_messages import as_told, task_command
 from thoughtgate.gate.task_runner import Told
@@ -44,8 +45,8 @@ STOPPED_S: Final = 5.0
 MAX_WAIT_S: Final = 30.0
 """How long a request about a held call may be kept open (long polling)."""
 
-KEEP_RULINGS: Final = 10_000
-"""Outcomes kept for shims that have not fetched them yet."""
+KEEP_VERDICTS: Final = 10_000
+"""Verdicts kept for shims that have not fetched them yet."""
 
 MAX_SESSIONS: Final = 1_000
 """Shims at once; an agent has dozens of servers at most."""
@@ -70,9 +71,9 @@ class Governance:
         self._by_name: dict[str, str] = {}
         """Sessions of callers that opened none, by the name of their server."""
         self._withheld = sorted(withheld)
-        self._held: dict[str, str] = {}
-        """Calls that wait for a person, with the session of each."""
-        self._rulings: dict[str, Ruling] = {}
+        self._held: HeldCalls[ShimSession] = HeldCalls(governor, self._decided)
+        self._verdicts: dict[str, Verdict] = {}
+        """Verdicts on calls that were held, until their shims fetch them."""
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -117,11 +118,11 @@ class Governance:
                     return {"task_id": call_id, "status": "pending", "shutdown": False}
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
-        # Removed when fetched: a ruling is given out once, so that a call cannot run twice.
-        ruling = self._rulings.pop(call_id, None)
-        if ruling is None:
+        # Removed when fetched: a verdict is given out once, so that a call cannot run twice.
+        verdict = self._verdicts.pop(call_id, None)
+        if verdict is None:
             return None
-        return {"task_id": call_id, "status": "decided", **self._answer(ruling)}
+        return {"task_id": call_id, "status": "decided", **self._answer(verdict, call_id)}
 
     async def tasks(self, body: dict[str, Any], wait_s: float) -> dict[str, Any]:
         """Carry out a shim's command about tasks, and return the events for its session."""
@@ -136,7 +137,7 @@ class Governance:
         self.governor.flush_quietly()
         return {"told": [as_told(event) for event in news], "shutdown": self.shutting_down}
 
-    def events(self, body: dict[str, Any]) -> None:
+    def events(self, body: dict[str, Any]) -> dict[str, Any]:
         """Record the events that a shim reports.
 
         Raises:
@@ -145,28 +146,29 @@ class Governance:
         session = self._session_of(body)
         told = body.get("records")
         if not isinstance(told, list) or len(told) > MAX_BATCH:
-            raise PeerError("invalid_params", "records must be a list, and not too long")
+            wrong("records must be a list, and not too long")
         at = now()
         # Validate all of them first: a batch is recorded as a whole or not at all.
         records = [read_record(item, session.server, session.id, at) for item in told]
         for record in records:
             self._note(session, record)
         self.governor.flush()
+        return {"shutdown": self.shutting_down}
 
     def mask(self, body: dict[str, Any]) -> dict[str, Any]:
         """Mask the secrets in a server's answer."""
         self._session_of(body)  # refuses a session that is unknown or lost
         said = body.get("body")
         if not isinstance(said, dict):
-            raise PeerError("invalid_params", "body must be an object")
+            wrong("body must be an object")
         return {"body": self.governor.mask(said)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
         """Withdraw the approval request of a held call that its caller no longer waits for."""
         session = self._session_of(body)
         call_id = string_of(body, "task_id")
-        if self._held.get(call_id) == session.id:
-            del self._held[call_id]
+        if self._held.is_of(call_id, session):
+            self._held.drop(call_id)
             self.governor.withdraw(call_id, string_of(body, "reason")[:MAX_REASON], now())
             self.governor.flush_quietly()
 
@@ -174,25 +176,24 @@ class Governance:
         """Store the answer that a person gave to the agent's own prompt about a held call."""
         session = self._session_of(body)
         call_id, approve = string_of(body, "task_id"), body.get("approve")
-        if self._held.get(call_id) == session.id and isinstance(approve, bool):
+        if self._held.is_of(call_id, session) and isinstance(approve, bool):
             reason = string_of(body, "reason")[:MAX_REASON]
             self.governor.person_answered(PersonAnswered(call_id, approve, reason, now()))
 
     async def settle(self) -> None:
         """Poll once for new decisions, and wake the requests that wait for them."""
         self._tell(self.governor.tasks.tick(now()))
-        if not self._held:
+        before = len(self._verdicts)
+        self._held.poll(now())
+        decided = list(self._verdicts)[before:]
+        if not decided:
             return
-        rulings = self.governor.settled(now())
-        if not rulings:
-            return
-        for ruling in rulings:
-            if self._held.pop(ruling.call_id, None) is not None:
-                self._rulings[ruling.call_id] = self._recorded(ruling)
-        while len(self._rulings) > KEEP_RULINGS:
-            del self._rulings[next(iter(self._rulings))]
-        async with self._news:
-            self._news.notify_all()
+        # One flush writes the decisions on all these calls; if it fails, none of them may run.
+        if not self._is_recorded():
+            self._verdicts |= dict.fromkeys(decided, _UNRECORDED)
+        while len(self._verdicts) > KEEP_VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
+        await self._wake_waiting()
 
     async def watch(self) -> None:
         """Poll for decisions and detect lost shims, until cancelled."""
@@ -215,15 +216,9 @@ class Governance:
     async def shut_down(self) -> None:
         """Withdraw all approval requests, and tell every shim to stop when it next sends a request."""
         self.shutting_down = True
-        reason = STOPPING
-        for call_id in self._held:
-            self.governor.withdraw(call_id, reason, now())
-            verdict = Verdict(DENY, "approval", "approval_withdrawn", reason)
-            self._rulings[call_id] = Ruling(verdict, call_id, ())
-        self._held.clear()
+        self._held.withdraw_all(STOPPING)
         self.governor.flush_quietly()
-        async with self._news:
-            self._news.notify_all()
+        await self._wake_waiting()
 
     async def all_gone(self) -> None:
         """Return when no shim is connected."""
@@ -252,7 +247,7 @@ class Governance:
         for ident, event in told:
             session = self.sessions.get(ident)
             if isinstance(event, CallJudged):
-                self._held.pop(event.call_id, None)
+                self._held.drop(event.call_id)
             if session is not None:
                 session.told.append(event)
 
@@ -304,8 +299,8 @@ class Governance:
             self._empty.set()
         at = now()
         for call_id, opened in session.open_calls.items():
-            unsent = self._rulings.pop(call_id, None) is not None
-            if self._held.pop(call_id, None) is not None:
+            unsent = self._verdicts.pop(call_id, None) is not None
+            if self._held.drop(call_id):
                 unsent = True
                 self.governor.withdraw(call_id, "the caller is gone", at)
             self.governor.note(opened.end(call_id, session, at, unsent=unsent))
@@ -335,42 +330,48 @@ class Governance:
             at,
             params,
         )
-        ruling = self.governor.rule(question)
-        if ruling.verdict.action == APPROVE:
-            workflow = ruling.verdict.workflow
-            settled = self.governor.ask(ruling.call_id, workflow, at, owner=session.owner)
+        verdict, call_id, _ = self.governor.rule(question)
+        if verdict.action == APPROVE:
+            settled = self.governor.ask(call_id, verdict.workflow, at, owner=session.owner)
             if settled is None:
-                self._held[ruling.call_id] = session.id
+                self._held.hold(call_id, session, call_id)
             else:
-                ruling = settled
-        ruling = self._recorded(ruling)
-        if ruling.call_id:
-            refused = ruling.verdict.kind if ruling.verdict.action == DENY else ""
-            session.open_calls[ruling.call_id] = UnfinishedCall(named[0].name, refused)
-        return self._answer(ruling, named[0].name)
+                verdict = settled.verdict
+        if not self._is_recorded():
+            verdict = _UNRECORDED
+            if self._held.drop(call_id):
+                self.governor.withdraw(call_id, verdict.reason, now())
+        if call_id:
+            refused = verdict.kind if verdict.action == DENY else ""
+            session.open_calls[call_id] = UnfinishedCall(named[0].name, refused)
+        return self._answer(verdict, call_id, named[0].name)
 
-    def _recorded(self, ruling: Ruling) -> Ruling:
-        """Flush the record and return the ruling; a ruling that cannot be recorded becomes a denial."""
+    def _decided(self, session: ShimSession, event: CallJudged) -> None:
+        del session  # any request that names the call may fetch its verdict
+        self._verdicts[event.call_id] = event.verdict
+
+    async def _wake_waiting(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    def _is_recorded(self) -> bool:
+        """Write the queued events; return whether the calls that they allow may run."""
         try:
             self.governor.flush()
         except RecordError:
-            if self._held.pop(ruling.call_id, None) is not None:
-                self.governor.withdraw(ruling.call_id, "the record cannot be written", now())
-            verdict = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
-            return ruling._replace(verdict=verdict)
-        return ruling
+            return False
+        return True
 
-    def _answer(self, ruling: Ruling, tool: str = "") -> dict[str, Any]:
-        verdict = ruling.verdict
+    def _answer(self, verdict: Verdict, call_id: str, tool: str = "") -> dict[str, Any]:
         waits = verdict.action == APPROVE
         answer: dict[str, Any] = {
             "decision": _DECISIONS[verdict.action],
-            "task_id": ruling.call_id if waits else None,
+            "task_id": call_id if waits else None,
             "policy_id": verdict.rule or None,
             "reason": verdict.reason or None,
             "poll_interval_ms": POLL_MS if waits else None,
             "shutdown": self.shutting_down,
-            "call_id": ruling.call_id,
+            "call_id": call_id,
             "gate": verdict.gate,
         }
         if not verdict.enforced:
@@ -378,18 +379,14 @@ class Governance:
             answer["tool"] = tool
         if verdict.action == DENY or not verdict.enforced:
             answer["kind"] = verdict.kind or "approval"
-        if verdict.redact:
-            answer["redact"] = True
-        if verdict.trace:
-            answer["trace"] = verdict.trace
-        if verdict.workflow:
-            answer["workflow"] = verdict.workflow
-        if verdict.retry_after_s:
-            answer["retry_after"] = verdict.retry_after_s
-        prompt = self.governor.prompt(ruling.call_id) if waits else ""
-        if prompt:
-            answer["prompt"] = prompt
-        return answer
+        optional = {
+            "redact": verdict.redact,
+            "trace": verdict.trace,
+            "workflow": verdict.workflow,
+            "retry_after": verdict.retry_after_s,
+            "prompt": self.governor.prompt(call_id) if waits else "",
+        }
+        return answer | {name: value for name, value in optional.items() if value}
 
     def _screen(self, session: ShimSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
         entries = params.get("entries")
@@ -412,4 +409,5 @@ class Governance:
         self.governor.note(record)
 
 
+_UNRECORDED: Final = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
 _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}

@@ -115,6 +115,8 @@ def _run(options: Options) -> int:
     else:
         from thoughtgate.shim.standalone import govern_locally
 
-        authority, setup, principal, withheld = govern_locally(server, options, environ)
+        authority, setup, principal, withheld = govern_locally(
+            server, environ, config=options.config, profile=options.profile, audit=options.audit
+        )
     environment = server_environment(environ, withheld)
     return PollLoop(options.command, setup, authority, environment, principal).run()

@@ -6,9 +6,8 @@ the development profile the call is forwarded, with a message on stderr.
 """
 
 import json
-import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from thoughtgate.core.commands import (
     AskPeople,
@@ -27,6 +26,7 @@ from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, SessionSe
 from thoughtgate.errors import KINDS
 from thoughtgate.gate.authority import prompts
 from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.gate.poll_loop import complain
 from thoughtgate.gate.run_file import RunFile
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.task_messages import as_command, told_event
@@ -82,6 +82,11 @@ UNRECORDED: Final = "record"
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
+Reply: TypeAlias = dict[str, Any] | None
+"""The service's reply to a request; None if there is none, or not a valid one."""
+
+OnReply: TypeAlias = Callable[[Reply], list[Event]]
+
 
 class ServiceAuthority:
     """Judges by asking the governance service."""
@@ -130,22 +135,14 @@ class ServiceAuthority:
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Request a verdict; it arrives as an event."""
         del driver
-
-        def answer(status: int, body: bytes) -> list[Event]:
-            return self._judged(command, status, body)
-
-        question = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "direction": "agent_to_server",
-            "method": command.method,
-            "id": command.key,
-            "params": command.params,
-            "message_type": "request",
-            "profile": self._run.profile,
-            "bytes_in": command.bytes_in,
-        }
-        self._post("/governance/evaluate", question, answer, EVALUATE_S)
+        self._evaluate(
+            command,
+            lambda reply: self._judged(command, reply),
+            direction="agent_to_server",
+            params=command.params,
+            message_type="request",
+            bytes_in=command.bytes_in,
+        )
         return None
 
     def resume(self, driver: SessionDriver, command: JudgeCall) -> None:
@@ -155,38 +152,24 @@ class ServiceAuthority:
     def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
         """Request which entries of a list to hide."""
         del driver
-
-        def answer(status: int, body: bytes) -> list[Event]:
-            return [ListScreened(command.key, self._hidden(command, status, body), now())]
-
-        question = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "direction": "server_to_agent",
-            "method": command.method,
-            "id": command.key,
-            "params": {"entries": command.entries},
-            "message_type": "response",
-            "profile": self._run.profile,
-        }
-        self._post("/governance/evaluate", question, answer, EVALUATE_S)
+        self._evaluate(
+            command,
+            lambda reply: [ListScreened(command.key, self._hidden(command, reply), now())],
+            direction="server_to_agent",
+            params={"entries": command.entries},
+            message_type="response",
+        )
         return None
 
     def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
         """Have the secrets in an answer masked."""
         del driver
 
-        def answer(status: int, body: bytes) -> list[Event]:
-            reply = read_object(status, body)
+        def answer(reply: Reply) -> list[Event]:
             masked = reply.get("body") if reply is not None else None
             return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
 
-        question = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "body": command.body,
-        }
-        self._post("/governance/mask", question, answer, EVALUATE_S)
+        self._post("/governance/mask", answer, body=command.body)
         return None
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
@@ -204,14 +187,8 @@ class ServiceAuthority:
     def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
         """Send the service the answer that a person gave to the agent's own prompt."""
         del driver
-        told = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "task_id": command.call_id,
-            "approve": command.approve,
-            "reason": command.reason,
-        }
-        self._post("/governance/answer", told, _heed_nothing, EVALUATE_S)
+        told = {"task_id": command.call_id, "approve": command.approve, "reason": command.reason}
+        self._post("/governance/answer", _heed_nothing, **told)
 
     def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
         """Forward a request about tasks to the service's task table."""
@@ -236,13 +213,8 @@ class ServiceAuthority:
         held = self._held.pop(command.call_id, None)
         if held is not None:
             held[0].close()
-        told = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "task_id": command.call_id,
-            "reason": command.reason,
-        }
-        self._post("/governance/withdraw", told, _heed_nothing, EVALUATE_S)
+        told = {"task_id": command.call_id, "reason": command.reason}
+        self._post("/governance/withdraw", _heed_nothing, **told)
 
     def note(self, record: Record) -> None:
         """Queue an event for the service's record."""
@@ -251,7 +223,7 @@ class ServiceAuthority:
             if self.log is not None:
                 self.log.record(record)
             else:
-                _complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
+                complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
         if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
             self._queue.append(record)
 
@@ -281,7 +253,7 @@ class ServiceAuthority:
         moment = monotonic()
         late, self._late = self._late, []
         if moment < self._look_at and self._pulse.descriptor >= 0:
-            return late + self._listen(moment)
+            return late + self._listen()
         self._look_at = moment + LOOK_EVERY_S
         stopped_s, self._turned_at = moment - self._turned_at, moment
         events = late
@@ -294,31 +266,22 @@ class ServiceAuthority:
             self._next_pulse = moment
         if moment >= self._next_pulse and self._pulse.is_idle:
             self._next_pulse = moment + HEARTBEAT_S
-            body = _body({"server_id": self._server, "session_id": self._session})
-            events += self._pulse.request(
-                "POST", "/governance/heartbeat", body, self._felt, moment + HEARTBEAT_S
+            events += self._request(
+                self._pulse, "/governance/heartbeat", self._felt, moment + HEARTBEAT_S
             )
-        events += self._listen(moment)
-        return events
+        return events + self._listen()
 
     def finish(self, status: str, at: float) -> None:
         """Deliver the remaining events and say goodbye; the service may already have exited."""
-        deadline = time.monotonic() + GOODBYE_S
-        while (self._queue or not self._events.is_idle) and time.monotonic() < deadline:
+        deadline = monotonic() + GOODBYE_S
+        while (self._queue or not self._events.is_idle) and monotonic() < deadline:
             self._hand_over(at_once=True)
             if self._events.descriptor < 0:
                 break
             wait_on(self._events, deadline)
-        told = {
-            "server_id": self._server,
-            "session_id": self._session,
-            "bye": True,
-            "status": status,
-            "at": at,
-        }
-        body = _body(told)
-        self._events.request("POST", "/governance/heartbeat", body, _heed_nothing, deadline)
-        while not self._events.is_idle and time.monotonic() < deadline:
+        path, told = "/governance/heartbeat", {"bye": True, "status": status, "at": at}
+        self._request(self._events, path, _heed_nothing, deadline, **told)
+        while not self._events.is_idle and monotonic() < deadline:
             wait_on(self._events, deadline)
         self.close()
 
@@ -334,16 +297,29 @@ class ServiceAuthority:
         held = (link for link, _ in self._held.values())
         return [self._calls, self._events, self._pulse, self._news, *held]
 
-    def _ask(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> list[Event]:
-        data = _body(body)
-        return self._calls.request("POST", path, data, answer, monotonic() + timeout_s)
+    def _request(
+        self, link: Link, path: str, answer: OnReply, deadline: float, **fields: Any
+    ) -> list[Event]:
+        """Send a request of this session; return events only if it fails at once."""
+        body = _body({"server_id": self._server, "session_id": self._session, **fields})
 
-    def _post(self, path: str, body: dict[str, Any], answer: Any, timeout_s: float) -> None:
+        def on_reply(status: int, body: bytes) -> list[Event]:
+            return answer(read_object(status, body))
+
+        return link.request("POST", path, body, on_reply, deadline)
+
+    def _ask(self, path: str, answer: OnReply, **fields: Any) -> list[Event]:
+        return self._request(self._calls, path, answer, monotonic() + EVALUATE_S, **fields)
+
+    def _post(self, path: str, answer: OnReply, **fields: Any) -> None:
         """Send a request; events of a failure at once are fed in the loop's next iteration."""
-        self._late += self._ask(path, body, answer, timeout_s)
+        self._late += self._ask(path, answer, **fields)
 
-    def _judged(self, command: JudgeCall, status: int, body: bytes) -> list[Event]:
-        reply = read_object(status, body)
+    def _evaluate(self, command: JudgeCall | ScreenList, answer: OnReply, **fields: Any) -> None:
+        about = {"method": command.method, "id": command.key, "profile": self._run.profile}
+        self._post("/governance/evaluate", answer, **about, **fields)
+
+    def _judged(self, command: JudgeCall, reply: Reply) -> list[Event]:
         if reply is not None and reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
         verdict, call_id = self._verdict(reply, command), _text(reply, "call_id")
@@ -352,29 +328,25 @@ class ServiceAuthority:
             self._prompts[call_id] = prompt
         return [CallJudged(command.key, verdict, call_id, now())]
 
-    def _verdict(self, reply: dict[str, Any] | None, command: JudgeCall | None = None) -> Verdict:
-        decision = reply.get("decision") if reply is not None else None
+    def _verdict(self, reply: Reply, command: JudgeCall | None = None) -> Verdict:
+        said = reply or {}
+        decision = said.get("decision")
         if not self._recording:
             # The reply to the last events may be older than this.
             self._recording = _is_recorded(reply)
-        if reply is not None and decision == "forward":
+        if decision == "forward":
             if outcome := _text(reply, "outcome"):
                 gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))
                 words = f"{tool!r}, {gate} gate, {kind}"
                 self._would(outcome, words, command, tool=tool, gate=gate, policy_reason=kind)
-            redact = reply.get("redact") is True
-            return Verdict(
-                FORWARD,
-                _text(reply, "gate"),
-                enforced=not outcome,
-                redact=redact,
-                trace=_text(reply, "trace"),
-            )
-        if reply is not None and decision == "pending_approval":
+            gate, trace = _text(reply, "gate"), _text(reply, "trace")
+            redact = said.get("redact") is True
+            return Verdict(FORWARD, gate, enforced=not outcome, redact=redact, trace=trace)
+        if decision == "pending_approval":
             return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
-        if reply is not None and decision == "deny":
+        if decision == "deny":
             kind = _text(reply, "kind")
-            wait_s = reply.get("retry_after")
+            wait_s = said.get("retry_after")
             return Verdict(
                 DENY,
                 _text(reply, "gate"),
@@ -396,7 +368,7 @@ class ServiceAuthority:
     def _would(self, outcome: str, words: str, command: JudgeCall | None, **facts: str) -> None:
         """Report what the production profile would have refused, in the configured log format."""
         if self.log is None:
-            _complain(f"{outcome}: {words}")
+            complain(f"{outcome}: {words}")
             return
         asked: dict[str, Any] = {}
         if command is not None:
@@ -413,8 +385,7 @@ class ServiceAuthority:
             **{**asked, **facts},
         )
 
-    def _hidden(self, command: ScreenList, status: int, body: bytes) -> frozenset[str]:
-        reply = read_object(status, body)
+    def _hidden(self, command: ScreenList, reply: Reply) -> frozenset[str]:
         hidden = reply.get("hidden") if reply is not None else None
         if isinstance(hidden, list):
             return frozenset(name for name in hidden if type(name) is str)
@@ -425,19 +396,16 @@ class ServiceAuthority:
         return frozenset(name for name in names if type(name) is str)
 
     def _say_of_tasks(self, command: AskPeople | AskTask | EndTask) -> list[Event]:
-        body = {"server_id": self._server, "session_id": self._session, **as_command(command)}
-        return self._ask("/governance/tasks", body, self._told, EVALUATE_S)
+        return self._ask("/governance/tasks", self._told, **as_command(command))
 
-    def _listen(self, moment: float) -> list[Event]:
+    def _listen(self) -> list[Event]:
         """While a task is pending, keep a request open for the service's news about it."""
         if not (self._tasked or self._unanswered) or not self._news.is_idle:
             return []
-        body = _body({"server_id": self._server, "session_id": self._session})
         path = f"/governance/tasks?wait={TASK_WAIT_S}"
-        return self._news.request("POST", path, body, self._told, moment + TASK_POLL_S)
+        return self._request(self._news, path, self._told, monotonic() + TASK_POLL_S)
 
-    def _told(self, status: int, body: bytes) -> list[Event]:
-        reply = read_object(status, body)
+    def _told(self, reply: Reply) -> list[Event]:
         at = now()
         events: list[Event] = []
         for told in reply.get("told", []) if reply is not None else []:
@@ -472,8 +440,7 @@ class ServiceAuthority:
         link.close()
         return [CallJudged(key, self._verdict(reply), call_id, now())]
 
-    def _felt(self, status: int, body: bytes) -> list[Event]:
-        reply = read_object(status, body)
+    def _felt(self, reply: Reply) -> list[Event]:
         if reply is None:
             self.stop_reason = GONE
         elif reply.get("shutdown") is True:
@@ -553,24 +520,17 @@ def _body(value: dict[str, Any]) -> bytes:
     return _encode(value).encode("utf-8", "surrogatepass")
 
 
-def _complain(text: str) -> None:
-    """Write a message to the agent's user; imported late because of an import cycle."""
-    from thoughtgate.gate.poll_loop import complain
-
-    complain(text)
-
-
-def _heed_nothing(status: int, body: bytes) -> list[Event]:
+def _heed_nothing(reply: Reply) -> list[Event]:
     """Ignore the reply."""
-    del status, body
+    del reply
     return []
 
 
-def _is_recorded(reply: dict[str, Any] | None) -> bool:
+def _is_recorded(reply: Reply) -> bool:
     """Tell whether the service could record its verdict."""
     return bool(_text(reply, "call_id")) and _text(reply, "gate") != UNRECORDED
 
 
-def _text(reply: dict[str, Any] | None, key: str) -> str:
+def _text(reply: Reply, key: str) -> str:
     value = reply.get(key) if reply is not None else None
     return value if isinstance(value, str) else ""

@@ -81,9 +81,8 @@ class Link:
         except BlockingIOError:
             return []
         except OSError as error:
-            if error.errno in (errno.EINPROGRESS, errno.ENOTCONN, errno.EAGAIN):
-                return []
-            return self.fail()
+            # Some systems report a connection that is not open yet like this.
+            return [] if error.errno == errno.ENOTCONN else self.fail()
         return []
 
     def ready(self, mask: int) -> list[Event]:

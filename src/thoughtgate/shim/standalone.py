@@ -5,7 +5,6 @@ Imported only in that case; a shim that uses a governance service does not pay f
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, SessionSettings
@@ -22,42 +21,26 @@ from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.process.memory import settle_memory
 
 
-class ShimOptions(Protocol):
-    """The options that this module needs."""
-
-    @property
-    def config(self) -> str:
-        """The config file; empty for the default locations."""
-
-    @property
-    def profile(self) -> str:
-        """The profile; empty for the config's profile."""
-
-    @property
-    def audit(self) -> str:
-        """Where the record goes; empty for the config's choice."""
-
-
 def govern_locally(
-    server: str, options: ShimOptions, environ: dict[str, str]
+    server: str, environ: dict[str, str], *, config: str, profile: str, audit: str
 ) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
     """Load the config and start the run; also return the principal and the variables to withhold.
+
+    ``config``, ``profile`` and ``audit`` are the shim's options; empty for the defaults.
 
     Raises:
         ConfigError: the config is invalid; nothing was started.
         UsageError: the record would go to stdout.
         RecordError: the record cannot be written.
     """
-    loaded = load_configuration(
-        options.config or None, environ, str(Path.cwd()), profile=options.profile or None
-    )
+    loaded = load_configuration(config or None, environ, str(Path.cwd()), profile=profile or None)
     say = operator_messages("shim", loaded, level="warn")
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
-    refuse_stdout(record_place(loaded, state, options.audit), options.audit)
+    refuse_stdout(record_place(loaded, state, audit), audit)
     observe = operator_log("shim", loaded)
-    governor = open_governor(loaded, environ, state, audit=options.audit, observe=observe)
+    governor = open_governor(loaded, environ, state, audit=audit, observe=observe)
     watch_config(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
     session = "1"

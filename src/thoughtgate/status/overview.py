@@ -1,18 +1,17 @@
 """Overview of running gates, pending approvals and recent calls, from gates, store and record."""
 
-import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.core.approval import PENDING
 from thoughtgate.core.approval_view import approval_object
 from thoughtgate.errors import PeerError, PeerGone, StoreError
-from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.open_governor import RECORD_FILE
 from thoughtgate.gate.running_gates import DIRECTORY, list_gates
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.recent_calls import last_calls
 
 PATIENCE_S: Final = 2.0
@@ -54,16 +53,11 @@ def pending_approvals(state: str) -> list[dict[str, Any]]:
     if not Path(state).is_dir():
         return []
     try:
-        store = open_store(state)
+        actions = open_approval_actions(state)
     except StoreError:
         return []
-    try:
-        now = time.time()
-        if store.has_due(now):
-            store.settle_due(now)
-        return [approval_object(approval) for approval in store.listed(PENDING)]
-    finally:
-        store.close()
+    with closing(actions):
+        return [approval_object(approval) for approval in actions.pending()]
 
 
 def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:

@@ -1,11 +1,14 @@
 """The last calls on record, read from the end of the file without reading the rest."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.core.record_events import APPROVAL_DECIDED, CALL_DECISION, CALL_END, CALL_START
-from thoughtgate.record.reader import read_entry
-from thoughtgate.record.verification import RecordLine
+from thoughtgate.errors import StoreError
+from thoughtgate.record.call_rows import member, text
+from thoughtgate.record.follower import Follower
 
 TAIL_BYTES: Final = 512 * 1024
 """How much of the record's end is read: hundreds of calls with typical previews."""
@@ -14,10 +17,10 @@ TAIL_BYTES: Final = 512 * 1024
 def last_calls(record: Path, count: int) -> list[dict[str, Any]]:
     """Return the last calls of a record, newest first; none if there is no record."""
     calls: dict[str, dict[str, Any]] = {}
-    for event in _tail(record):
-        call = event.get("call")
-        ident = call.get("call_id") if isinstance(call, dict) else None
-        if not isinstance(call, dict) or not isinstance(ident, str):
+    for event in _events(record):
+        call = member(event, "call")
+        ident = text(call, "call_id")
+        if ident is None:
             continue
         facts = calls.pop(ident, None) or {
             "call_id": ident,
@@ -36,30 +39,20 @@ def last_calls(record: Path, count: int) -> list[dict[str, Any]]:
 def _follow(facts: dict[str, Any], event: dict[str, Any]) -> None:
     kind = event["type"]
     if kind == CALL_DECISION:
-        facts["decision"] = (event.get("decision") or {}).get("action")
+        facts["decision"] = member(event, "decision").get("action")
         facts["status"] = facts["status"] or "OPEN"
     elif kind == APPROVAL_DECIDED:
-        facts["decision"] = str((event.get("approval") or {}).get("outcome", "")).upper()
+        facts["decision"] = (text(member(event, "approval"), "outcome") or "").upper()
     elif kind == CALL_END:
         facts["status"] = event.get("status")
         facts["latency_ms"] = event.get("latency_ms")
-        error = event.get("error")
-        if isinstance(error, dict):
+        error = member(event, "error")
+        if error:
             facts["error"] = error.get("kind") or error.get("class")
     elif kind == CALL_START:
         facts["status"] = "OPEN"
 
 
-def _tail(record: Path) -> list[dict[str, Any]]:
-    try:
-        with record.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TAIL_BYTES))
-            data = file.read(TAIL_BYTES)
-    except OSError:
-        return []
-    lines = data.split(b"\n")
-    if size > TAIL_BYTES:
-        lines = lines[1:]  # The first line is incomplete, because the read began within it.
-    entries = (read_entry(RecordLine(str(record), 0, line)) for line in lines if line)
-    return [entry.event for entry in entries if not entry.fault]
+def _events(record: Path) -> Iterator[dict[str, Any]]:
+    with suppress(StoreError, OSError):
+        yield from Follower(record, tail_bytes=TAIL_BYTES).read()

@@ -4,12 +4,11 @@ Slow queries use the ledger, which is updated first; the newest events are read 
 itself. Everything here may block and must run in a thread.
 """
 
-import json
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,17 +17,9 @@ from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, text
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import Ledger, ledger_path
-from thoughtgate.record.ledger_queries import (
-    CallFilter,
-    count_by,
-    count_frames,
-    count_messages,
-    count_over_time,
-    find_call,
-    find_calls,
-    latencies,
-)
-from thoughtgate.record.reader import read_record
+from thoughtgate.record.ledger_queries import CallFilter, find_call, find_calls
+from thoughtgate.record.reader import read_entry, read_record
+from thoughtgate.status.call_statistics import collect_statistics
 from thoughtgate.status.server_view import ServerSummaries
 
 Answer = TypeVar("Answer")
@@ -36,14 +27,12 @@ Answer = TypeVar("Answer")
 TAIL_BYTES: Final = 2 * 1024 * 1024
 """How far back the traffic page reads: a few thousand events, read in milliseconds."""
 
-MAX_STORY: Final = 200
+MAX_CALL_EVENTS: Final = 200
 """Events shown per call; a long call with progress may have more."""
 
 STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
 """Widths of a chart bar; the first that needs at most ``MAX_BARS`` bars is used."""
 MAX_BARS: Final = 72
-
-PERCENTILES: Final = (50, 90, 99)
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
@@ -90,21 +79,17 @@ class ConsoleRecord:
         found = self._ask(lambda connection: find_call(connection, call_id), _NO_CALLS)
         return next((call for call in found if call["call_id"] == call_id), None)
 
-    def story(self, call_id: str) -> list[dict[str, Any]]:
+    def call_events(self, call_id: str) -> list[dict[str, Any]]:
         """Return the events of one call, in order."""
         if self.path is None:
             return []
         events: list[dict[str, Any]] = []
-        try:
+        with suppress(StoreError):
             for entry in read_record(self.path):
-                if call_id.encode() not in entry.line.data:
-                    continue
                 if text(member(entry.event, "call"), "call_id") == call_id:
                     events.append(entry.event)
-                if len(events) >= MAX_STORY:
+                if len(events) >= MAX_CALL_EVENTS:
                     break
-        except StoreError:
-            return events
         return events
 
     def servers(self) -> ServerSummaries:
@@ -113,36 +98,14 @@ class ConsoleRecord:
             if self._follower is not None:
                 for line in self._follower.lines():
                     if any(mark in line.data for mark in _LISTED):
-                        self._learn(line.data)
+                        self._learn(read_entry(line).event)
             return self._servers
 
     def stats(self, since: float, until: float) -> dict[str, Any]:
         """Return the statistics for the charts."""
         wanted = CallFilter(since=since)
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
-
-        def ask(connection: sqlite3.Connection) -> dict[str, Any]:
-            spent = latencies(connection, wanted)
-            return {
-                "calls": sum(count for _, count in count_by(connection, "decision", wanted)),
-                "decisions": dict(count_by(connection, "decision", wanted)),
-                "statuses": count_by(connection, "status", wanted),
-                "messages": count_messages(connection, wanted),
-                "frames_refused": list(count_frames(connection, wanted).items()),
-                "servers": count_by(connection, "server", wanted, 10),
-                "tools": count_by(connection, "tool", wanted, 10),
-                "refusals": [
-                    pair for pair in count_by(connection, "error_kind", wanted) if pair[0]
-                ],
-                "approvals": [pair for pair in count_by(connection, "approval", wanted) if pair[0]],
-                "latency_ms": [(share, _percentile(spent, share)) for share in PERCENTILES],
-                "step_s": step,
-                "since": since,
-                "until": until,
-                "over_time": count_over_time(connection, wanted, step),
-            }
-
-        return self._ask(ask, {})
+        return self._ask(lambda ledger: collect_statistics(ledger, wanted, step), {})
 
     def _ask(self, question: Callable[[sqlite3.Connection], Answer], nothing: Answer) -> Answer:
         if self.path is None or not self.path.is_file():
@@ -154,13 +117,7 @@ class ConsoleRecord:
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: the ledger cannot be read: {error}") from error
 
-    def _learn(self, data: bytes) -> None:
-        try:
-            event = json.loads(data)
-        except ValueError:
-            return
-        if not isinstance(event, dict):
-            return
+    def _learn(self, event: dict[str, Any]) -> None:
         server, at = text(event, "server_name") or "", event_time(event)
         kind = event.get("type")
         if kind == TOOLS_LIST:
@@ -184,9 +141,3 @@ def _strings(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _items(found: Any) -> list[Any]:
     return found if isinstance(found, list) else []
-
-
-def _percentile(ordered: list[int], share: int) -> int | None:
-    if not ordered:
-        return None
-    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]

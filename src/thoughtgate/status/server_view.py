@@ -22,8 +22,6 @@ class OfferedEntry:
     name: str
     digest: str = ""
     hidden: bool = False
-    first_at: float = 0.0
-    seen_at: float = 0.0
     changed_at: float = 0.0
     """When its description or schema last changed; 0 for never."""
 
@@ -47,12 +45,9 @@ class ServerSummary:
     @property
     def changed(self) -> list[OfferedEntry]:
         """Every entry that has changed since it was first seen."""
-        return [each for held in self.lists.values() for each in held.values() if each.changed_at]
-
-    @property
-    def hidden(self) -> list[OfferedEntry]:
-        """Every entry that is hidden from agents."""
-        return [each for held in self.lists.values() for each in held.values() if each.hidden]
+        return [
+            each for listed in self.lists.values() for each in listed.values() if each.changed_at
+        ]
 
 
 class ServerSummaries:
@@ -75,36 +70,35 @@ class ServerSummaries:
         at: float,
     ) -> None:
         """Add a list or a page of one: names with their digests, and the hidden names."""
-        book = self._server(server, at)
-        if book is None:
+        summary = self._server(server, at)
+        if summary is None:
             return
-        held = book.lists.setdefault(method, {})
+        listed = summary.lists.setdefault(method, {})
         names = {**dict.fromkeys(hidden, ""), **entries}
         for name, digest in list(names.items())[:MAX_ENTRIES]:
-            self._entry(held, name, digest, at).hidden = name in hidden
+            self._entry(listed, name, digest, at).hidden = name in hidden
 
     def moved(self, server: str, *, running: bool, at: float) -> None:
         """Note that a server started or exited."""
-        book = self._server(server, at)
-        if book is not None:
-            book.running = running
+        summary = self._server(server, at)
+        if summary is not None:
+            summary.running = running
 
     def _server(self, name: str, at: float) -> ServerSummary | None:
         if not name or (name not in self.servers and len(self.servers) >= MAX_SERVERS):
             return None
-        book = self.servers.setdefault(name, ServerSummary(name))
-        book.seen_at = max(book.seen_at, at)
-        return book
+        summary = self.servers.setdefault(name, ServerSummary(name))
+        summary.seen_at = max(summary.seen_at, at)
+        return summary
 
     def _entry(
-        self, held: dict[str, OfferedEntry], name: str, digest: str, at: float
+        self, listed: dict[str, OfferedEntry], name: str, digest: str, at: float
     ) -> OfferedEntry:
-        entry = held.get(name)
+        entry = listed.get(name)
         if entry is None:
-            entry = held[name] = OfferedEntry(name, digest, first_at=at)
+            entry = listed[name] = OfferedEntry(name, digest)
         elif digest and digest != entry.digest:
             if entry.digest:
                 entry.changed_at = at
             entry.digest = digest
-        entry.seen_at = at
         return entry

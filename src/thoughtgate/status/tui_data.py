@@ -1,16 +1,17 @@
 """Data and operations of the terminal interface: blocking calls, to be made outside its loop."""
 
 import os
-import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.channels.terminal import identity
-from thoughtgate.core.approval import Refusal, Vote
+from thoughtgate.core.approval import Refusal
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.overview import control_path, gather_status
 from thoughtgate.status.started_by_agent import is_inside_agent
 
@@ -58,12 +59,8 @@ class TuiSource:
         """
         if is_inside_agent(self._environ, self._state):
             raise UsageError("an agent's own commands cannot answer approvals")
-        store = open_store(self._state)
-        try:
-            now = time.time()
-            counted = store.vote(approval, [Vote(identity(), approve, now, reason)], now)
-        finally:
-            store.close()
+        with closing(ApprovalActions(open_store(self._state), identity())) as actions:
+            counted = actions.decide(approval, approve=approve, reason=reason)
         if isinstance(counted, Refusal):
             raise UsageError(counted.text)
         return f"{counted.id} is {counted.status}"

@@ -166,9 +166,9 @@ class ApprovalStore:
     ) -> Approval | Refusal:
         """Use an approval: exactly one caller ever gets it back as ``used``."""
         with self._database.write(through_power_loss=through_power_loss) as connection:
-            found = self._one(connection, "WHERE id = ?", (ident,))
-            if found is None:
-                return Refusal("unknown", f"there is no approval {ident}")
+            found = self._existing(connection, ident)
+            if isinstance(found, Refusal):
+                return found
             if found.digest != digest:
                 return Refusal("not_this", f"approval {ident} was given for a different call")
             if lifecycle.is_stale(found, now):
@@ -179,9 +179,9 @@ class ApprovalStore:
     def withdraw(self, ident: str, reason: str, now: float) -> Approval | Refusal:
         """Close a pending request, or void an unused approval, because nobody waits for it."""
         with self._database.write() as connection:
-            found = self._one(connection, "WHERE id = ?", (ident,))
-            if found is None:
-                return Refusal("unknown", f"there is no approval {ident}")
+            found = self._existing(connection, ident)
+            if isinstance(found, Refusal):
+                return found
             return self._close(connection, found, reason, now)
 
     # For channels.
@@ -202,9 +202,9 @@ class ApprovalStore:
         """
         given = list(votes)
         with self._database.write() as connection:
-            found = self._one(connection, "WHERE id = ?", (ident,))
-            if found is None:
-                return Refusal("unknown", f"there is no approval {ident}")
+            found = self._existing(connection, ident)
+            if isinstance(found, Refusal):
+                return found
             is_gone = found.status in OPEN and self._is_gone(found.owner, now)
             found = self._settle_one(connection, found, now, is_gone=is_gone)
             counted, refusals = lifecycle.vote_all(found, given, now)
@@ -259,9 +259,9 @@ class ApprovalStore:
     ) -> Grant | Refusal:
         """Create a grant from an earlier request, even if that one has expired."""
         with self._database.write() as connection:
-            found = self._one(connection, "WHERE id = ?", (ident,))
-            if found is None:
-                return Refusal("unknown", f"there is no approval {ident}")
+            found = self._existing(connection, ident)
+            if isinstance(found, Refusal):
+                return found
             refusal = lifecycle.may_vote(found, by)
             if refusal is not None:
                 return refusal
@@ -352,15 +352,12 @@ class ApprovalStore:
         self, connection: sqlite3.Connection, found: Approval, now: float, *, is_gone: bool
     ) -> Approval:
         """Close one approval if it is due; otherwise return it as it is."""
-        closed: Approval | Refusal
         if is_gone:
             closed = self._close(connection, found, GONE, now)
         elif lifecycle.is_stale(found, now):
             closed = self._move(connection, found, VOID, now, STALE)
         else:
-            closed = lifecycle.time_out(found, now)
-            if isinstance(closed, Approval):
-                closed = self._save(connection, closed)
+            closed = self._saved(connection, lifecycle.time_out(found, now))
         return found if isinstance(closed, Refusal) else closed
 
     def _over_limit(
@@ -435,8 +432,12 @@ class ApprovalStore:
         now: float,
         reason: str = "",
     ) -> Approval | Refusal:
-        moved = lifecycle.move(found, status, now, reason)
-        return moved if isinstance(moved, Refusal) else self._save(connection, moved)
+        return self._saved(connection, lifecycle.move(found, status, now, reason))
+
+    def _saved(
+        self, connection: sqlite3.Connection, changed: Approval | Refusal
+    ) -> Approval | Refusal:
+        return changed if isinstance(changed, Refusal) else self._save(connection, changed)
 
     def _insert(self, connection: sqlite3.Connection, made: Approval) -> Approval:
         made = made._replace(rev=next_rev(connection))
@@ -446,18 +447,10 @@ class ApprovalStore:
     def _save(self, connection: sqlite3.Connection, changed: Approval) -> Approval:
         changed = changed._replace(rev=next_rev(connection))
         connection.execute(
-            "UPDATE approvals SET status = ?, votes = ?, decided_at = ?, closed_reason = ?, "
-            "owner = ?, call_id = ?, rev = ? WHERE id = ?",
-            (
-                changed.status,
-                json.dumps(changed.votes),
-                changed.decided_at,
-                changed.closed_reason,
-                changed.owner,
-                changed.call_id,
-                changed.rev,
-                changed.id,
-            ),
+            "UPDATE approvals SET status = :status, votes = :votes, decided_at = :decided_at, "
+            "closed_reason = :closed_reason, owner = :owner, call_id = :call_id, rev = :rev "
+            "WHERE id = :id",
+            {**changed._asdict(), "votes": json.dumps(changed.votes)},
         )
         return changed
 
@@ -466,6 +459,10 @@ class ApprovalStore:
     ) -> Approval | None:
         row = connection.execute(f"{_SELECT} {where}", values).fetchone()
         return _approval(row) if row is not None else None
+
+    def _existing(self, connection: sqlite3.Connection, ident: str) -> Approval | Refusal:
+        found = self._one(connection, "WHERE id = ?", (ident,))
+        return found or Refusal("unknown", f"there is no approval {ident}")
 
     def _read(self, where: str, values: tuple[Any, ...]) -> list[Approval]:
         return [_approval(row) for row in self._database.read(f"{_SELECT} {where}", values)]

@@ -95,13 +95,11 @@ class Database:
             if through_power_loss:
                 connection.execute("PRAGMA synchronous = FULL")
             try:
-                # IMMEDIATE takes the write lock before the first read.
-                connection.execute("BEGIN IMMEDIATE")
-                yield connection
-                connection.execute("COMMIT")
+                with connection:
+                    # IMMEDIATE takes the write lock before the first read.
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
                 if through_power_loss:
                     connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -196,8 +194,8 @@ def keep_log(connection: sqlite3.Connection, busy_ms: int) -> None:
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if _version(connection) == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         version = _version(connection)
         if version > len(MIGRATIONS):
             raise StoreError(
@@ -205,13 +203,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             )
         for script in MIGRATIONS[version:]:
             for statement in script.split(";"):
-                if statement.strip():
-                    connection.execute(statement)
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
 
 
 def _version(connection: sqlite3.Connection) -> int:

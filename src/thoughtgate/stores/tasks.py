@@ -54,21 +54,12 @@ class TaskStore:
             row = connection.execute("SELECT phase FROM tasks WHERE id = ?", (task.id,)).fetchone()
             if row is not None and not (row[0] == task.phase or task.phase in TRANSITIONS[row[0]]):
                 return False
+            facts = (task.id, task.principal, task.server, task.phase, task.expires_at, body)
             connection.execute(
                 "INSERT INTO tasks (id, principal, server, phase, expires_at, body, rev, gate, "
                 "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                 "phase = excluded.phase, body = excluded.body, rev = excluded.rev",
-                (
-                    task.id,
-                    task.principal,
-                    task.server,
-                    task.phase,
-                    task.expires_at,
-                    body,
-                    next_rev(connection),
-                    self._gate,
-                    self._owner,
-                ),
+                (*facts, next_rev(connection), self._gate, self._owner),
             )
         return True
 

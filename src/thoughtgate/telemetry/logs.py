@@ -12,19 +12,9 @@ import select
 import time
 from typing import Any, Final
 
+from thoughtgate.core import record_events as events
 from thoughtgate.core.envelope import render_time
-from thoughtgate.core.record_events import (
-    AGENT_AUTH_REJECTED,
-    AGENT_TO_SERVER,
-    APPROVAL_DECIDED,
-    CALL_DECISION,
-    CALL_END,
-    CALL_START,
-    FRAME_REFUSED,
-    RUN_START,
-    SERVER_EXITED,
-    Record,
-)
+from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
@@ -52,7 +42,9 @@ MAX_VALUE: Final = 2000
 MAX_CALLS: Final = 10_000
 """Maximum number of open calls whose methods are remembered; the oldest are dropped."""
 
-_WARNED_OF: Final = frozenset({FRAME_REFUSED, AGENT_AUTH_REJECTED, SERVER_EXITED})
+_WARNED_OF: Final = frozenset(
+    {events.FRAME_REFUSED, events.AGENT_AUTH_REJECTED, events.SERVER_EXITED}
+)
 """Types of events that are always logged as warnings."""
 
 WOULD_BLOCK: Final = "WOULD_BLOCK"
@@ -62,7 +54,7 @@ WOULD_DROP: Final = "WOULD_DROP"
 
 def level_of(kind: str, action: str) -> str:
     """Return the level of an event, from its type and, for a verdict, its action."""
-    refused = kind == CALL_DECISION and action != "ALLOW"
+    refused = kind == events.CALL_DECISION and action != "ALLOW"
     return WARN if refused or kind in _WARNED_OF else INFO
 
 
@@ -101,11 +93,8 @@ class Log:
             text = self._redactor.mask_text(message)
         kept = {name: _cut(value) for name, value in kept.items()}
         text = _cut(text)
-        line = (
-            self._as_json(when, level, text, kept)
-            if self._json
-            else _human(when, level, text, kept)
-        )
+        render = self._as_json if self._json else _human
+        line = render(when, level, text, kept)
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def _may_hold_secret(self, message: str, fields: dict[str, Any]) -> bool:
@@ -117,12 +106,12 @@ class Log:
 
     def record(self, record: Record) -> None:
         """Log a recorded event, if an operator wants to see it as it happens."""
-        if record.type == CALL_END and self._threshold > _DEBUG:
+        if record.type == events.CALL_END and self._threshold > _DEBUG:
             self._methods.pop(record.body["call"]["call_id"], None)
             return
-        if record.type == CALL_START:
+        if record.type == events.CALL_START:
             self._remember(record.body["call"])
-        elif record.type == RUN_START:
+        elif record.type == events.RUN_START:
             self._profile = run_profile(record)
         teller = _TELLERS.get(record.type)
         if teller is None:
@@ -132,7 +121,7 @@ class Log:
         fields.setdefault("method", self._methods.get(call_id))
         if "profile" in fields:
             fields["profile"] = fields["profile"] or self._profile
-        if record.type == CALL_END:
+        if record.type == events.CALL_END:
             self._methods.pop(call_id, None)
         self.say(level, message, record.at, server_id=record.server or None, **fields)
 
@@ -186,7 +175,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
     word = {"ALLOW": "forward", "HOLD": "approve"}.get(decision["action"], "deny")
     forwarded = observed or word == "forward"
     fields = {
-        "direction": AGENT_TO_SERVER,
+        "direction": events.AGENT_TO_SERVER,
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
         "governance_decision": WOULD_BLOCK if observed else word,
@@ -253,10 +242,10 @@ def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:
 
 
 _TELLERS: Final = {
-    CALL_DECISION: _decision,
-    CALL_END: _ended,
-    FRAME_REFUSED: _frame,
-    APPROVAL_DECIDED: _approval,
-    AGENT_AUTH_REJECTED: _rejected,
-    SERVER_EXITED: _exited,
+    events.CALL_DECISION: _decision,
+    events.CALL_END: _ended,
+    events.FRAME_REFUSED: _frame,
+    events.APPROVAL_DECIDED: _approval,
+    events.AGENT_AUTH_REJECTED: _rejected,
+    events.SERVER_EXITED: _exited,
 }

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -54,13 +54,11 @@ def render_merged(own: Iterable[Family], others: Iterable[Iterable[Family]]) -> 
     for family_name, counted in numbers.items():
         for (name, pairs), value in counted.items():
             merged[family_name].add_sample(name, dict(pairs), value)
-    registry = CollectorRegistry()
-    registry.register(_Merged(merged.values()))
-    return generate_latest(registry)
+    return generate_latest(_Merged(merged.values()))
 
 
 class _Merged(Collector):
-    """Provides the merged metrics to a registry."""
+    """Provides the merged metrics in the form that the client library renders."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families = families

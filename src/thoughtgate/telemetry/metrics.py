@@ -15,23 +15,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-)
-from prometheus_client.core import (
-    Metric as Family,
-)
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from thoughtgate import __version__
 from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import STARTER, run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
+from thoughtgate.version import __version__
 from thoughtgate.wire import methods
 
 OTHER: Final = "__other__"
@@ -46,22 +40,11 @@ MAX_TRACKED: Final = 10_000
 MAX_UNPOURED: Final = 1000
 """Maximum number of distinct event kinds counted before they are added to the metrics."""
 
-KNOWN_METHODS: Final = frozenset(
-    {
-        *methods.GATED,
-        *methods.LISTINGS,
-        *methods.PASSED,
-        *methods.TASK_METHODS,
-        methods.LISTEN,
-        methods.COMPLETE,
-        "server/discover",
-        "logging/setLevel",
-        "notifications/message",
-        "roots/list",
-        "sampling/createMessage",
-        "elicitation/create",
-    }
-)
+KNOWN_METHODS: Final = frozenset({
+    *methods.GATED, *methods.LISTINGS, *methods.PASSED, *methods.TASK_METHODS, methods.LISTEN,
+    methods.COMPLETE, "server/discover", "logging/setLevel", "notifications/message",
+    "roots/list", "sampling/createMessage", "elicitation/create",
+})  # fmt: skip
 
 _STATES: Final = ("starting", "running", "exited", "signalled", "failed_to_start")
 _RESULTS: Final = {"withdrawn": "client_disconnected"}
@@ -80,11 +63,10 @@ class _Held:
         self.channel = channel
 
 
-class Metrics:
-    """The metrics of one process, in their own registry."""
+class Metrics(Collector):
+    """The metrics of one process."""
 
     def __init__(self, transport: str = STDIO) -> None:
-        self.registry = CollectorRegistry()
         self._stdio = transport == STDIO
         self._profile = PRODUCTION
         """The profile, from the event that started the run."""
@@ -133,7 +115,6 @@ class Metrics:
             if metric.name in self._first:
                 self._begin(metric)
         self.set("thoughtgate_build_info", 1, __version__)
-        self.registry.register(_Scrape(self))
 
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
@@ -145,7 +126,7 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
-        return generate_latest(self.registry)
+        return generate_latest(self)
 
     def add(self, name: str, amount: float, *labels: str) -> None:
         """Add to a counter or a gauge."""
@@ -166,7 +147,7 @@ class Metrics:
         spread[bisect_left(_BY_NAME[name].buckets, value)] += times
         spread[-1] += value * times
 
-    def families(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[Family]:
         """Yield all metric families, including those that have no samples yet."""
         self._pour()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
@@ -373,16 +354,12 @@ class Metrics:
         method = self.bounded("method", said["method"])
         if said["shape"] == "response" and said["direction"] == events.SERVER_TO_AGENT:
             self.add("mcp_requests_total", 1, method, "success")
-        if self._stdio:
-            server = self.bounded("server_id", record.server)
-            self.add("thoughtgate_stdio_messages_total", 1, server, said["direction"], method)
+        self._pass(record.server, said["direction"], method, 1)
 
     def _listed(self, record: Record) -> None:
         method = self.bounded("method", record.body["list"]["method"])
         self.add("mcp_requests_total", 1, method, "success")
-        if self._stdio:
-            server = self.bounded("server_id", record.server)
-            self.add("thoughtgate_stdio_messages_total", 1, server, events.SERVER_TO_AGENT, method)
+        self._pass(record.server, events.SERVER_TO_AGENT, method, 1)
 
     def _refused(self, record: Record) -> None:
         frame = record.body["frame"]
@@ -422,17 +399,6 @@ class Metrics:
     def _policy_changed(self, record: Record) -> None:
         loaded = (record.body.get("policy") or {}).get("loaded", True)
         self.add("thoughtgate_config_load_total", 1, "success" if loaded else "error")
-
-
-class _Scrape(Collector):
-    """Provides the metrics to the registry on each scrape."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Family]:
-        """Return all metric families."""
-        return self._metrics.families()
 
 
 def _plain(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:

@@ -22,8 +22,8 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from thoughtgate import __version__
 from thoughtgate.telemetry.logs import INFO, WARN, level_of
+from thoughtgate.version import __version__
 
 TIMEOUT_S = 2.0
 """Timeout of one export, which runs in its own thread; stopping waits for at most two."""
@@ -55,9 +55,9 @@ class Exporter:
         self._logger = self._logs.get_logger("thoughtgate", __version__)
         self._w3c = TraceContextTextMapPropagator()
 
-    def parent(self, carrier: Mapping[str, str]) -> Context | None:
-        """Return the trace context that a caller sent; None starts a new trace."""
-        return self._w3c.extract(dict(carrier)) if carrier else None
+    def parent(self, traceparent: str | None) -> Context:
+        """Return the trace context that a caller sent; without one, a new trace starts."""
+        return self._w3c.extract({"traceparent": traceparent}) if traceparent else Context()
 
     def carried(self, span: Span) -> str:
         """Return the ``traceparent`` of a span, for the server."""
@@ -69,18 +69,11 @@ class Exporter:
         """Return the context in which children of a span start."""
         return set_span_in_context(span, Context())
 
-    def start(
-        self,
-        name: str,
-        at: float,
-        attributes: Mapping[str, Any],
-        parent: Context | None,
-    ) -> Span:
+    def start(self, name: str, at: float, attributes: Mapping[str, Any], parent: Context) -> Span:
         """Start a span at the given time."""
         kind = _KINDS.get(name, SpanKind.INTERNAL)
-        context = Context() if parent is None else parent
         return self._tracer.start_span(
-            name, context, kind, attributes, start_time=int(at * 1_000_000) * 1000
+            name, parent, kind, attributes, start_time=int(at * 1_000_000) * 1000
         )
 
     def fail(self, span: Span, kind: str, code: int | None) -> None:
@@ -92,7 +85,7 @@ class Exporter:
 
     def log(self, name: str, at: float, facts: Mapping[str, Any], span: Span | None = None) -> None:
         """Send a log record, linked to a span if there is one."""
-        context = set_span_in_context(span, Context()) if span is not None else None
+        context = self.below(span) if span is not None else None
         severity = _SEVERITIES[level_of(name, str(facts.get("thoughtgate.action", "")))]
         self._logger.emit(
             timestamp=int(at * 1_000_000) * 1000,

@@ -8,13 +8,13 @@ full, it drops data. Arguments and results are never exported.
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from thoughtgate import __version__
 from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import POLICY_BLOCK
 from thoughtgate.errors import UsageError
+from thoughtgate.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -124,8 +124,7 @@ class Tracer:
         }
         named = _NAMED.get(call["kind"], "gen_ai.tool.name")
         attributes[named] = call["tool_name"]
-        trace = call.get("traceparent")
-        parent = self._otlp.parent({"traceparent": trace}) if trace else None
+        parent = self._otlp.parent(call.get("traceparent"))
         span = self._otlp.start("mcp.request", record.at, attributes, parent)
         self._open[call["call_id"]] = _Traced(span, named)
         if len(self._open) > MAX_OPEN:
@@ -140,18 +139,19 @@ class Tracer:
             "thoughtgate.reason_code": decision["explain"]["reason_code"],
             "thoughtgate.enforced": decision["enforced"],
         }
-        traced = self._open.get(record.body["call"]["call_id"])
-        self._otlp.log(
-            record.type,
-            record.at,
-            {"server_id": record.server, **facts},
-            traced.request if traced is not None else None,
-        )
+        traced = self._log(record, facts)
         if traced is None:
             return
         traced.request.add_event("thoughtgate.decision", facts, _ns(record.at))
         if decision["action"] == "ALLOW" or decision["enforced"] is False:
             self._forwarded(traced, record)
+
+    def _log(self, record: Record, facts: Mapping[str, Any]) -> _Traced | None:
+        """Send a log record, linked to the request's span if it is open; return its spans."""
+        traced = self._open.get(record.body["call"]["call_id"])
+        span = traced.request if traced is not None else None
+        self._otlp.log(record.type, record.at, {"server_id": record.server, **facts}, span)
+        return traced
 
     def _forwarded(self, traced: _Traced, record: Record) -> None:
         name = record.body["call"]["tool_name"]
@@ -168,17 +168,11 @@ class Tracer:
 
     def _answered(self, record: Record) -> None:
         approval = record.body["approval"]
-        traced = self._open.get(record.body["call"]["call_id"])
         facts = {
             "thoughtgate.approval.outcome": approval["outcome"],
             "thoughtgate.approval.channel": approval["channel"],
         }
-        self._otlp.log(
-            record.type,
-            record.at,
-            {"server_id": record.server, **facts},
-            traced.request if traced is not None else None,
-        )
+        traced = self._log(record, facts)
         if traced is None:
             return
         if traced.approval is not None:

@@ -8,12 +8,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from thoughtgate.errors import PeerGone
-from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+from thoughtgate.wire.lines import LineSplitter
 
 GRACE_S: Final = 5.0
 """How long a server may take to exit after its stdin is closed."""
@@ -26,9 +26,6 @@ OUTPUT_S: Final = 1.0
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for a server that does not read; beyond it, sending fails."""
-
-OWN_PREFIX: Final = "THOUGHTGATE_"
-"""The gate's own variables, which are not passed to servers."""
 
 
 class Watcher(Protocol):
@@ -48,24 +45,11 @@ class ChildCommand:
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The complete environment of the child; see ``server_environment``."""
+    """The complete environment of the child; nothing is inherited."""
     cwd: str = ""
 
 
-def server_environment(
-    environ: Mapping[str, str], added: Mapping[str, str], withheld: Iterable[str] = ()
-) -> dict[str, str]:
-    """Return a server's environment: the gate's own without its secrets, plus the config's."""
-    hidden = frozenset(withheld)
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(OWN_PREFIX) and name not in hidden
-    }
-    return {**kept, **added}
-
-
-class Child:
+class Child(asyncio.SubprocessProtocol):
     """One running server. ``on_line`` gets its lines, ``on_exit`` its code, once."""
 
     def __init__(
@@ -76,14 +60,13 @@ class Child:
         on_exit: Callable[[int], None],
         on_stderr: Callable[[bytes], None] | None = None,
         watcher: Watcher | None = None,
-        max_line: int = MAX_LINE,
     ) -> None:
         self.command = command
         self._on_line = on_line
         self._on_exit = on_exit
         self._on_stderr = on_stderr
         self._watcher = watcher
-        self._splitter = LineSplitter(max_line)
+        self._splitter = LineSplitter()
         self._transport: asyncio.SubprocessTransport | None = None
         self._stdin: asyncio.WriteTransport | None = None
         self._exited = asyncio.Event()
@@ -99,11 +82,6 @@ class Child:
         """Whether the process was started and has not ended."""
         return self._transport is not None and self._code is None
 
-    @property
-    def backlog(self) -> int:
-        """Bytes that the server has not read yet."""
-        return self._stdin.get_write_buffer_size() if self._stdin is not None else 0
-
     async def start(self) -> None:
         """Start the process.
 
@@ -117,7 +95,7 @@ class Child:
             raise PeerGone(f"the server could not be started: {error.strerror}") from None
         try:
             transport, _ = await loop.subprocess_exec(
-                lambda: _Pipes(self),
+                lambda: self,
                 self.command.command,
                 *self.command.args,
                 env=dict(self.command.env),
@@ -134,8 +112,6 @@ class Child:
         finally:
             os.close(named)
             os.close(self._naming)
-        self._transport = transport
-        self.pid = transport.get_pid() or 0
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
 
     def send(self, line: bytes) -> None:
@@ -149,16 +125,6 @@ class Child:
         if self._stdin.get_write_buffer_size() > MAX_BACKLOG:
             raise PeerGone("the server does not read its input")
         self._stdin.write(line + b"\n")
-
-    def pause(self) -> None:
-        """Stop reading the server's output until ``resume``."""
-        if (pipe := self._stdout_pipe()) is not None:
-            pipe.pause_reading()
-
-    def resume(self) -> None:
-        """Continue reading the server's output."""
-        if (pipe := self._stdout_pipe()) is not None:
-            pipe.resume_reading()
 
     def signal_group(self, number: int) -> None:
         """Send a signal to everything the server started in its group."""
@@ -205,25 +171,31 @@ class Child:
             return False
         return True
 
-    def _stdout_pipe(self) -> asyncio.ReadTransport | None:
-        if self._transport is None or not self._stdout_open:
-            return None
-        return cast("asyncio.ReadTransport | None", self._transport.get_pipe_transport(1))
+    # The transport's callbacks.
 
-    def _took(self, chunk: bytes) -> None:
-        for line in self._splitter.feed(chunk):
-            self._on_line(line)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note that the process was started."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self._transport.get_pid() or 0
 
-    def _stdout_ended(self) -> None:
-        if not self._stdout_open:
-            return
-        self._stdout_open = False
-        for line in self._splitter.close():
-            self._on_line(line)
-        self._tell_end()
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Handle output of the server."""
+        if fd == 1:
+            for line in self._splitter.feed(data):
+                self._on_line(line)
+        elif self._on_stderr is not None:
+            self._on_stderr(data)
 
-    def _ended(self, code: int) -> None:
-        self._code = code
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Handle the end of the server's output."""
+        del exc
+        if fd == 1:
+            self._stdout_ended()
+
+    def process_exited(self) -> None:
+        """Handle the end of the server's process."""
+        code = self._transport.get_returncode() if self._transport is not None else None
+        self._code = code or 0
         self._exited.set()
         # Processes that the server left behind may keep its stdout open forever.
         self.signal_group(signal.SIGKILL)
@@ -234,6 +206,14 @@ class Child:
             loop = asyncio.get_running_loop()
             self._last_wait = loop.call_later(OUTPUT_S, self._stdout_ended)
 
+    def _stdout_ended(self) -> None:
+        if not self._stdout_open:
+            return
+        self._stdout_open = False
+        for line in self._splitter.close():
+            self._on_line(line)
+        self._tell_end()
+
     def _tell_end(self) -> None:
         """Report the end once both the process and its output have ended."""
         if self._code is not None and not self._stdout_open and not self._told:
@@ -243,30 +223,3 @@ class Child:
             if self._transport is not None:
                 self._transport.close()
             self._on_exit(self._code)
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """Passes data from the pipes to their ``Child``."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-        self._transport: asyncio.SubprocessTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        self._child.pid = self._transport.get_pid() or 0
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 1:
-            self._child._took(data)  # noqa: SLF001  the other half of one class
-        elif self._child._on_stderr is not None:  # noqa: SLF001  as above
-            self._child._on_stderr(data)  # noqa: SLF001  as above
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del exc
-        if fd == 1:
-            self._child._stdout_ended()  # noqa: SLF001  as above
-
-    def process_exited(self) -> None:
-        code = self._transport.get_returncode() if self._transport is not None else None
-        self._child._ended(code if code is not None else 0)  # noqa: SLF001  as above

@@ -194,7 +194,7 @@ class HttpPool:
         else:
             task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
             self._connecting[task] = exchange
-            task.add_done_callback(self._connected)
+            task.add_done_callback(self._connecting.pop)
         return exchange
 
     async def request(
@@ -246,9 +246,6 @@ class HttpPool:
         for connection in [*self._idle, *self._busy]:
             connection.close()
         self._idle.clear()
-
-    def _connected(self, task: asyncio.Task[None]) -> None:
-        self._connecting.pop(task, None)
 
     def _take_idle(self) -> "_Connection | None":
         oldest = time.monotonic() - self.options.idle_s
@@ -356,13 +353,17 @@ class ClientExchange:
 
     def pause(self) -> None:
         """Stop reading the response until ``resume``."""
-        if self._connection is not None:
-            self._connection.pause()
+        if (transport := self._open_transport()) is not None:
+            transport.pause_reading()
 
     def resume(self) -> None:
         """Continue reading the response."""
-        if self._connection is not None:
-            self._connection.resume()
+        if (transport := self._open_transport()) is not None:
+            transport.resume_reading()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        connection = self._connection
+        return connection.transport if connection is not None and connection.is_usable else None
 
 
 class _Connection(asyncio.Protocol):
@@ -370,7 +371,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, pool: HttpPool) -> None:
         self._pool = pool
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: ClientExchange | None = None
         self._headers: Headers = []
@@ -390,11 +391,11 @@ class _Connection(asyncio.Protocol):
     @property
     def is_usable(self) -> bool:
         """Whether a request may be written."""
-        return self._transport is not None and not self._transport.is_closing()
+        return self.transport is not None and not self.transport.is_closing()
 
     def begin(self, exchange: ClientExchange) -> None:
         """Write a request and wait for its response."""
-        transport = self._transport
+        transport = self.transport
         assert transport is not None  # noqa: S101  only usable connections begin
         self._exchange = exchange
         self._headers = []
@@ -409,23 +410,13 @@ class _Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
-
-    def pause(self) -> None:
-        """Stop reading."""
-        if self.is_usable:
-            cast("asyncio.Transport", self._transport).pause_reading()
-
-    def resume(self) -> None:
-        """Continue reading."""
-        if self.is_usable:
-            cast("asyncio.Transport", self._transport).resume_reading()
+        if self.transport is not None:
+            self.transport.abort()
 
     # The transport's callbacks.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._exchange is None:
@@ -454,11 +445,8 @@ class _Connection(asyncio.Protocol):
         elif self._complete:
             self._finish()
 
-    def eof_received(self) -> bool:
-        return False
-
     def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
+        self.transport = None
         self._pool.forget(self)
         exchange, self._exchange = self._exchange, None
         if exchange is None:
@@ -489,9 +477,7 @@ class _Connection(asyncio.Protocol):
         self._bare = 0
         self._keep_alive = self._parser.should_keep_alive()
         names = {name for name, _ in self._headers}
-        self._until_close = not (
-            b"content-length" in names or b"transfer-encoding" in names or status in _BODILESS
-        )
+        self._until_close = status not in _BODILESS and not names & _FRAMING
         head = ResponseHead(status, self._headers)
         self._learn(fresh, head)
         exchange = self._exchange
@@ -533,7 +519,7 @@ class _Connection(asyncio.Protocol):
 
     def _finish(self) -> None:
         exchange, self._exchange = self._exchange, None
-        transport = self._transport
+        transport = self.transport
         reusable = (
             not self._desynced
             and self._keep_alive

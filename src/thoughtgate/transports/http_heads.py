@@ -10,6 +10,9 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Headers in order, with names in lower case."""
 
+MAX_HEAD: Final = 32_768
+"""Maximum bytes of a request's head; enough for tokens and mirrored arguments."""
+
 MAX_HEADERS: Final = 128
 """Maximum number of headers of a request."""
 
@@ -122,7 +125,7 @@ class KnownHeads(Generic[HeadT]):
 
 def wrong_head(head: RequestHead, max_body: int) -> int:
     """Return the status to refuse an ambiguous or too large request with, or 0."""
-    if len(head.wire_headers) > MAX_HEADERS:
+    if len(head.wire_headers) > MAX_HEADERS or _size(head) > MAX_HEAD:
         return 431
     headers = head.headers
     if b"host" in head.repeated or (head.speaks_chunks and b"host" not in headers):
@@ -135,3 +138,13 @@ def wrong_head(head: RequestHead, max_body: int) -> int:
         return 400
     length = headers.get(b"content-length")
     return 413 if length is not None and int(length) > max_body else 0
+
+
+def _size(head: RequestHead) -> int:
+    """Return the bytes of a head, without its line ends.
+
+    Counted from what was parsed: a head that arrives in one piece is complete before anyone can
+    count the bytes that have arrived.
+    """
+    headers = head.wire_headers
+    return len(head.target) + sum(len(name) + len(value) for name, value in headers)

@@ -18,10 +18,7 @@ from typing import Final, Protocol, cast
 
 import httptools
 
-from thoughtgate.transports.http_heads import KnownHeads, RequestHead, wrong_head
-
-MAX_HEAD: Final = 32_768
-"""Maximum bytes of a request's head; enough for tokens and mirrored arguments."""
+from thoughtgate.transports.http_heads import MAX_HEAD, KnownHeads, RequestHead, wrong_head
 
 MAX_PIPELINED: Final = 8
 """Maximum number of pipelined requests per connection; beyond it, reading pauses."""
@@ -282,6 +279,7 @@ class _Connection(asyncio.Protocol):
         "_peer",
         "_queue",
         "_reading",
+        "_refusal",
         "_server",
         "_size",
         "_transport",
@@ -307,6 +305,7 @@ class _Connection(asyncio.Protocol):
         self._bare = 0
         """Bytes of heads, trailers and chunk framing since the last body byte, which are limited."""
         self._in_request = False
+        self._refusal = 0  # the status for a malformed request, once those before it are answered
         self._discarding = False
         self._turning = False
         self._paused = False
@@ -342,9 +341,6 @@ class _Connection(asyncio.Protocol):
             return
         if self._reading is not None and self._bare > MAX_HEAD:
             self._refuse(431)
-
-    def eof_received(self) -> bool:
-        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -549,6 +545,8 @@ class _Connection(asyncio.Protocol):
                 self._take_turns(self._queue)
             finally:
                 self._turning = False
+        if self._refusal and self._current is None:
+            self._refuse(self._refusal)
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -589,7 +587,9 @@ class _Connection(asyncio.Protocol):
         exchange = self._reading
         if self._current is not None and self._current is not exchange:
             # Another response is being sent; a second one would be taken for part of it.
-            self._transport.abort()
+            self._refusal = status
+            if self._queue and exchange is self._queue[-1]:
+                self._queue.pop()
             return
         if exchange is None:
             exchange = Exchange(self, self._peer, RequestHead())

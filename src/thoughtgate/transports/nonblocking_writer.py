@@ -7,13 +7,26 @@ bytes as a writable pipe accepts without blocking.
 """
 
 import _socket
+import contextlib
 import os
 import stat
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 CHUNK: Final = 256 * 1024
 PIPE_BUF: Final = 4096
 """Bytes that a writable pipe accepts without blocking (POSIX guarantees 512, Linux 4096)."""
+
+
+class _Output(NamedTuple):
+    """A way to write to a descriptor that cannot block."""
+
+    descriptor: int
+    """The descriptor to poll for writability."""
+    needs_poll: bool
+    """Whether a write could block unless a poll has just reported the descriptor writable."""
+    write: Callable[[memoryview], int]
+    """Writes some of the data and returns how much."""
 
 
 class NonblockingWriter:
@@ -23,12 +36,12 @@ class NonblockingWriter:
         self.descriptor = descriptor
         self.waiting = bytearray()
         self.broken = False
-        self._write = _shared_writer(descriptor) if shared else _Owned(descriptor)
+        self._output = _shared_output(descriptor) if shared else _owned(descriptor)
 
     @property
     def watched(self) -> int:
         """The descriptor to poll for writability."""
-        return self._write.descriptor
+        return self._output.descriptor
 
     def put(self, data: bytes) -> None:
         """Queue one frame and a newline; nothing is queued once the reader has gone."""
@@ -40,11 +53,11 @@ class NonblockingWriter:
     def push(self, *, writable: bool) -> None:
         """Write as much as possible. ``writable`` is the result of a poll just before."""
         while self.waiting and not self.broken:
-            if self._write.needs_poll and not writable:
+            if self._output.needs_poll and not writable:
                 return
             try:
                 with memoryview(self.waiting) as view:
-                    written = self._write(view)
+                    written = self._output.write(view)
             except BlockingIOError:
                 return
             except OSError:
@@ -56,61 +69,21 @@ class NonblockingWriter:
             writable = False
 
 
-class _Writer(Protocol):
-    descriptor: int
-    needs_poll: bool
-
-    def __call__(self, data: memoryview) -> int:
-        """Write some of the data and return how much."""
+def _owned(descriptor: int) -> _Output:
+    """Write to a descriptor that only we use and that is already non-blocking."""
+    return _Output(descriptor, False, lambda data: os.write(descriptor, data[:CHUNK]))
 
 
-class _Owned:
-    """A descriptor that only we use and that is already non-blocking."""
-
-    needs_poll = False
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    def __call__(self, data: memoryview) -> int:
-        return os.write(self.descriptor, data[:CHUNK])
-
-
-class _Careful:
-    """A shared blocking descriptor: written only in pieces that cannot block."""
-
-    needs_poll = True
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    def __call__(self, data: memoryview) -> int:
-        return os.write(self.descriptor, data[:PIPE_BUF])
-
-
-class _Socket:
-    """A socket, which Node and Bun use for the standard streams of their child processes."""
-
-    needs_poll = False
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._socket = _socket.socket(fileno=os.dup(descriptor))
-
-    def __call__(self, data: memoryview) -> int:
-        return self._socket.send(data[:CHUNK], _socket.MSG_DONTWAIT)
-
-
-def _shared_writer(descriptor: int) -> _Writer:
+def _shared_output(descriptor: int) -> _Output:
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISSOCK(mode):
-        return _Socket(descriptor)
+        # Node and Bun use sockets for the standard streams of their child processes.
+        link = _socket.socket(fileno=os.dup(descriptor))
+        flag = _socket.MSG_DONTWAIT
+        return _Output(descriptor, False, lambda data: link.send(data[:CHUNK], flag))
     if stat.S_ISFIFO(mode):
-        try:
-            anew = os.open(
-                f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
-            )
-        except OSError:
-            return _Careful(descriptor)
-        return _Owned(anew)
-    return _Careful(descriptor)
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        with contextlib.suppress(OSError):
+            return _owned(os.open(f"/proc/self/fd/{descriptor}", flags))
+    # A shared blocking descriptor is written only in pieces that cannot block.
+    return _Output(descriptor, True, lambda data: os.write(descriptor, data[:PIPE_BUF]))

@@ -8,28 +8,16 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
-from thoughtgate.wire.lines import MAX_LINE, LineSplitter
+from thoughtgate.wire.content_length import FrameSplitter
+from thoughtgate.wire.lines import LineSplitter
 
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for an agent that does not read; beyond it, the agent is disconnected."""
 
 
-class Splitter(Protocol):
-    """A framing other than one message per line."""
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Add bytes and return the frames that are now complete."""
-
-    def close(self) -> list[bytes]:
-        """Return the incomplete rest."""
-
-    def frame(self, data: bytes) -> bytes:
-        """Return a message with its framing."""
-
-
-class StdioHost:
+class StdioHost(asyncio.Protocol):
     """The agent at the other end of this process's standard streams."""
 
     def __init__(
@@ -39,13 +27,12 @@ class StdioHost:
         on_gone: Callable[[], None],
         stdin_fd: int = 0,
         stdout_fd: int = 1,
-        max_line: int = MAX_LINE,
-        splitter: Splitter | None = None,
+        splitter: FrameSplitter | None = None,
     ) -> None:
         self._on_line = on_line
         self._on_gone = on_gone
         self._fds = (stdin_fd, stdout_fd)
-        self._splitter: Splitter | LineSplitter = splitter or LineSplitter(max_line)
+        self._splitter = splitter or LineSplitter()
         self._frame = splitter.frame if splitter is not None else _as_line
         self._reader: asyncio.ReadTransport | None = None
         self._writer: asyncio.WriteTransport | None = None
@@ -62,8 +49,8 @@ class StdioHost:
         stdin_fd, stdout_fd = self._fds
         incoming = os.fdopen(os.dup(stdin_fd), "rb", buffering=0)
         outgoing = os.fdopen(os.dup(stdout_fd), "wb", buffering=0)
-        self._writer, _ = await loop.connect_write_pipe(lambda: _Outgoing(self), outgoing)
-        self._reader, _ = await loop.connect_read_pipe(lambda: _Incoming(self), incoming)
+        self._writer, _ = await loop.connect_write_pipe(lambda: self, outgoing)
+        self._reader, _ = await loop.connect_read_pipe(lambda: self, incoming)
 
     def send(self, line: bytes) -> None:
         """Write one message; the framing is added here."""
@@ -98,13 +85,16 @@ class StdioHost:
             self._reader.close()
         self._gone = True
 
-    def took(self, chunk: bytes) -> None:
+    # The callbacks of both transports.
+
+    def data_received(self, data: bytes) -> None:
         """Handle bytes from the agent."""
-        for line in self._splitter.feed(chunk):
+        for line in self._splitter.feed(data):
             self._on_line(line)
 
-    def lost(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """Handle the agent closing one of its streams."""
+        del exc
         if self._gone:
             return
         self._gone = True
@@ -115,28 +105,6 @@ class StdioHost:
 
 def _as_line(data: bytes) -> bytes:
     return data + b"\n"
-
-
-class _Incoming(asyncio.Protocol):
-    def __init__(self, host: StdioHost) -> None:
-        self._host = host
-
-    def data_received(self, data: bytes) -> None:
-        self._host.took(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self._host.lost()
-
-
-class _Outgoing(asyncio.BaseProtocol):
-    def __init__(self, host: StdioHost) -> None:
-        self._host = host
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Handle that the reader of our stdout has closed it."""
-        del exc
-        self._host.lost()
 
 
 def protect_stdout() -> int:

@@ -234,6 +234,8 @@ class ChildLine:
         self._owner = owner
         self._home = home
         self._opens_session = opens_session
+        self._session: str | None = None
+        """The agent's id for the session that this request opens; None if it is not named yet."""
         self.driver = driver
         self.key = key
         self.is_over = False
@@ -242,10 +244,13 @@ class ChildLine:
         """Pass on a frame of the server once the record is written."""
         outbox = self.driver.outbox
         if frame.carries != ANSWER:
+            if self._opens_session:
+                # This message turns the response into a stream, and the id is in its head.
+                self._name_session()
             outbox.later(self._owner.told, frame.data)
             return
         self.is_over = True
-        headers = JSON + self._name_session(frame) if self._opens_session else JSON
+        headers = JSON + self._session_header(frame) if self._opens_session else JSON
         outbox.later(self._owner.answered, frame.data, 200, headers)
 
     def forward(self, frame: ToServer) -> None:
@@ -270,10 +275,14 @@ class ChildLine:
     def resume(self) -> None:
         """Do nothing; see ``pause``."""
 
-    def _name_session(self, frame: ToAgent) -> bytes:
+    def _session_header(self, frame: ToAgent) -> bytes:
         message = read_frame(frame.data)
         is_opened = isinstance(message, Message) and "result" in message.body
-        if not is_opened or self.driver.is_modern:
-            return b""
-        named = self._owner.session_named(uuid.uuid4().hex)
+        named = self._name_session() if is_opened else ""
         return b"mcp-session-id: %b\r\n" % named.encode() if named else b""
+
+    def _name_session(self) -> str:
+        if self._session is None:
+            is_modern = self.driver.is_modern
+            self._session = "" if is_modern else self._owner.session_named(uuid.uuid4().hex)
+        return self._session

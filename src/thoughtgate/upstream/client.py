@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from thoughtgate import __version__
 from thoughtgate.core.negotiation import (
     UNSUPPORTED_VERSION,
     initialize_params,
@@ -143,7 +142,7 @@ class ServerConnection:
             if discover.done():
                 discover.exception()
             initialize = asyncio.ensure_future(
-                self.ask("initialize", initialize_params(__version__, self._declared), modern=False)
+                self.ask("initialize", initialize_params(self._declared), modern=False)
             )
             while not initialize.done():
                 await asyncio.wait(
@@ -237,9 +236,7 @@ class ServerConnection:
         token = ident if on_progress is not None else None
         if self.modern if modern is None else modern:
             own = capabilities if capabilities is not None else self._declared
-            full = params_for_modern(
-                params, capabilities=own, version=__version__, log_level=log_level, token=token
-            )
+            full = params_for_modern(params, capabilities=own, log_level=log_level, token=token)
         else:
             full = params_for_legacy(params, token=token)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()

@@ -8,14 +8,14 @@ the older revisions is made once per process, and its result is given to every a
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from thoughtgate import __version__
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.events import ServerSent
 from thoughtgate.core.negotiation import initialize_params, initialized_by
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.session_driver import SessionDriver, Sink
+from thoughtgate.gate.outbox import Sink
+from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
@@ -207,7 +207,7 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._greeting = self._count
         # The gate cannot tell for which agent a request of a shared server is meant, so it
         # declares no client capabilities.
-        params = initialize_params(__version__, {}, version)
+        params = initialize_params({}, version)
         if not self._write(
             {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
         ):

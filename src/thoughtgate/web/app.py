@@ -1,26 +1,31 @@
 """The console's ASGI application: its routes, behind the request checks."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from thoughtgate.errors import StoreError
-from thoughtgate.web.approval import ApprovalPage
-from thoughtgate.web.calls import CallsPage
+from thoughtgate.web.approval import approval_page, decide_approval
+from thoughtgate.web.calls import call_page, calls_page
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.grants import GrantsPage
-from thoughtgate.web.inbox import InboxPage
+from thoughtgate.web.grants import grants_page, revoke_grant
+from thoughtgate.web.inbox import inbox_cards, inbox_page
 from thoughtgate.web.live import LiveStream
-from thoughtgate.web.login import LoginPage
-from thoughtgate.web.request_checks import App, RequestCheckMiddleware
-from thoughtgate.web.servers import ServersPage
-from thoughtgate.web.stats import StatsPage
-from thoughtgate.web.traffic import TrafficPage
-from thoughtgate.web.webhook import WebhookEndpoint
+from thoughtgate.web.login import sign_in, sign_out
+from thoughtgate.web.request_checks import RequestCheckMiddleware
+from thoughtgate.web.servers import servers_page
+from thoughtgate.web.stats import stats_page
+from thoughtgate.web.traffic import traffic_page
+from thoughtgate.web.webhook import decide_by_webhook
+
+Endpoint: TypeAlias = Callable[[ConsoleContext, Request], Response | Awaitable[Response]]
 
 STATIC: Final = {
     "console.css": "text/css",
@@ -30,10 +35,8 @@ STATIC: Final = {
 """The files that pages load; no other file can be requested."""
 
 
-def make_app(context: ConsoleContext, port: int) -> App:
+def make_app(context: ConsoleContext, port: int) -> ASGIApp:
     """Return the console's application for a listener on a loopback port."""
-    login, inbox, approval = LoginPage(context), InboxPage(context), ApprovalPage(context)
-    calls, grants = CallsPage(context), GrantsPage(context)
     static = {
         name: files("thoughtgate.web").joinpath("static", name).read_bytes() for name in STATIC
     }
@@ -53,25 +56,29 @@ def make_app(context: ConsoleContext, port: int) -> App:
     def unavailable(request: Request, error: Exception) -> Response:
         return context.render_message(request, 503, "Temporarily unavailable", str(error))
 
+    def page(path: str, endpoint: Endpoint) -> Route:
+        return Route(path, partial(endpoint, context))
+
+    def form(path: str, endpoint: Endpoint) -> Route:
+        return Route(path, partial(endpoint, context), methods=["POST"])
+
     routes = [
-        Route("/login/{code}", login.sign_in),
-        Route("/logout", login.sign_out, methods=["POST"]),
+        page("/login/{code}", sign_in),
+        form("/logout", sign_out),
         Route("/static/{name}", serve_static),
-        Route("/", inbox.page),
-        Route("/cards", inbox.cards),
+        page("/", inbox_page),
+        page("/cards", inbox_cards),
         Route("/live", LiveStream(context).serve),
-        Route("/approvals/{ident}", approval.page),
-        Route("/approvals/{ident}", approval.decide, methods=["POST"]),
-        Route("/traffic", TrafficPage(context).page),
-        Route("/calls", calls.page),
-        Route("/calls/{ident}", calls.one),
-        Route("/servers", ServersPage(context).page),
-        Route("/grants", grants.page),
-        Route("/grants/{ident}/revoke", grants.revoke, methods=["POST"]),
-        Route("/stats", StatsPage(context).page),
-        Route("/webhook/decision", WebhookEndpoint(context).decide, methods=["POST"]),
+        page("/approvals/{ident}", approval_page),
+        form("/approvals/{ident}", decide_approval),
+        page("/traffic", traffic_page),
+        page("/calls", calls_page),
+        page("/calls/{ident}", call_page),
+        page("/servers", servers_page),
+        page("/grants", grants_page),
+        form("/grants/{ident}/revoke", revoke_grant),
+        page("/stats", stats_page),
+        form("/webhook/decision", decide_by_webhook),
     ]
     app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
-    return RequestCheckMiddleware(
-        app, context.sessions, port, refused=context.refused, reject=login.reject
-    )
+    return RequestCheckMiddleware(app, context, port)

@@ -1,13 +1,12 @@
 """The page of one approval: its details, and the form that decides it."""
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Remember
-from thoughtgate.web.console_context import ConsoleContext, read_form
+from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.inbox import reason_cannot_decide
 
 DECISIONS = {"approve": True, "deny": False}
@@ -16,58 +15,43 @@ FORM = "decide"
 """The action that the form's token is bound to."""
 
 
-class ApprovalPage:
-    """Serves one approval and accepts decisions."""
+def approval_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve the details of one approval."""
+    found = context.approvals.get(request.path_params["ident"])
+    if isinstance(found, Refusal):
+        return context.render_message(request, 404, "Approval not found", found.text)
+    is_pending = found.status == PENDING
+    bar = reason_cannot_decide(found, context.approvals.by) if is_pending else ""
+    return context.render_page(request, "approval.html", approval=found, bar=bar)
 
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
 
-    def page(self, request: Request) -> Response:
-        """Serve the details of one approval."""
-        found = self._context.approvals.get(request.path_params["ident"])
-        if isinstance(found, Refusal):
-            return self._context.render_message(request, 404, "Approval not found", found.text)
-        bar = (
-            reason_cannot_decide(found, self._context.approvals.by)
-            if found.status == PENDING
-            else ""
+async def decide_approval(context: ConsoleContext, request: Request) -> Response:
+    """Apply a decision, if the form is valid and the call still waits."""
+    return await context.apply_form(request, _decide, "Nothing was decided.")
+
+
+def _decide(context: ConsoleContext, request: Request, form: dict[str, str]) -> Response:
+    ident = request.path_params["ident"]
+    found = context.approvals.get(ident)
+    digest = found.digest if isinstance(found, Approval) else ""
+    if not context.verify_form(request, form, FORM, ident, digest):
+        text = (
+            "Nothing was decided: the form was already submitted, has expired, or did not "
+            "come from this console. Load the page again and review the request."
         )
-        return self._context.render_page(request, "approval.html", approval=found, bar=bar)
-
-    async def decide(self, request: Request) -> Response:
-        """Apply a decision, if the form is valid and the call still waits."""
-        form = await read_form(request)
-        if form is None:
-            self._context.refused("unreadable form", request.url.path)
-            return self._context.render_message(
-                request, 400, "Invalid form", "Nothing was decided. Load the page again."
-            )
-        return await run_in_threadpool(self._decide, request, form)
-
-    def _decide(self, request: Request, form: dict[str, str]) -> Response:
-        context, ident = self._context, request.path_params["ident"]
-        found = context.approvals.get(ident)
-        digest = found.digest if isinstance(found, Approval) else ""
-        if not context.verify_form(request, form, FORM, ident, digest):
-            text = (
-                "Nothing was decided: the form was already submitted, has expired, or did not "
-                "come from this console. Load the page again and review the request."
-            )
-            return context.render_message(request, 403, "Invalid form", text)
-        choice = DECISIONS.get(form.get("decision", ""))
-        remember = read_remember(form)
-        if choice is None or isinstance(remember, Refusal):
-            text = remember.text if isinstance(remember, Refusal) else "Choose approve or deny."
-            return context.render_message(request, 400, "Nothing was decided", text)
-        decided = context.approvals.decide(
-            ident, approve=choice, reason=form.get("reason", "").strip(), remember=remember
-        )
-        if isinstance(decided, Refusal):
-            status = 403 if decided.kind in {"not_allowed", "self"} else 409
-            return context.render_message(
-                request, status, "Nothing was decided", f"{decided.text}."
-            )
-        return RedirectResponse(f"/?noted={decided.id}", 303)
+        return context.render_message(request, 403, "Invalid form", text)
+    choice = DECISIONS.get(form.get("decision", ""))
+    remember = read_remember(form)
+    if choice is None or isinstance(remember, Refusal):
+        text = remember.text if isinstance(remember, Refusal) else "Choose approve or deny."
+        return context.render_message(request, 400, "Nothing was decided", text)
+    decided = context.approvals.decide(
+        ident, approve=choice, reason=form.get("reason", "").strip(), remember=remember
+    )
+    if isinstance(decided, Refusal):
+        status = 403 if decided.kind in {"not_allowed", "self"} else 409
+        return context.render_message(request, status, "Nothing was decided", f"{decided.text}.")
+    return RedirectResponse(f"/?noted={decided.id}", 303)
 
 
 def read_remember(form: dict[str, str]) -> Remember | Refusal | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from thoughtgate.errors import visible as escape_invisible
 from thoughtgate.policy.redaction import MASK
 
 FOLD_CHARACTERS: Final = 700
@@ -24,19 +25,10 @@ MAX_DEPTH: Final = 8
 FOLD_ITEMS: Final = 20
 """Longer lists are collapsed."""
 
-_KEPT: Final = frozenset("\n\t ")
-
 
 def visible(text: str) -> str:
     """Escape every character that a browser would hide or interpret."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each
-        if each in _KEPT or each.isprintable()
-        else each.encode("unicode_escape").decode("ascii")
-        for each in text
-    )
+    return escape_invisible(text, kept="\n\t")
 
 
 def render_arguments(text: str) -> Markup:

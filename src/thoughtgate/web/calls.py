@@ -26,42 +26,38 @@ SPANS: Final = (
 )
 
 
-class CallsPage:
-    """Serves the search and single calls."""
+def calls_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve the calls that match the filters."""
+    asked = _asked(request)
+    faults = _faults(asked)
+    asked = {name: word[:MAX_WORD] for name, word in asked.items()}
+    return context.render_page(
+        request,
+        "calls.html",
+        calls=[] if faults else _find(context, asked),
+        asked=asked,
+        faults=faults,
+        limit=SHOWN,
+        choices={**CHOICES, "since": _spans(asked["since"])},
+    )
 
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
 
-    def page(self, request: Request) -> Response:
-        """Serve the calls that match the filters."""
-        asked = _asked(request)
-        faults = _faults(asked)
-        asked = {name: word[:MAX_WORD] for name, word in asked.items()}
-        return self._context.render_page(
-            request,
-            "calls.html",
-            calls=[] if faults else self._find(asked),
-            asked=asked,
-            faults=faults,
-            limit=SHOWN,
-            choices={**CHOICES, "since": _spans(asked["since"])},
-        )
+def call_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve one call with all its events."""
+    ident = request.path_params["ident"]
+    call = context.record.call(ident)
+    if call is None:
+        text = "The record does not contain this call, or no longer does."
+        return context.render_message(request, 404, "Call not found", text)
+    events = [summarize(event) for event in context.record.call_events(ident)]
+    return context.render_page(request, "call.html", call=call, events=events)
 
-    def one(self, request: Request) -> Response:
-        """Serve one call with all its events."""
-        ident = request.path_params["ident"]
-        call = self._context.record.call(ident)
-        if call is None:
-            text = "The record does not contain this call, or no longer does."
-            return self._context.render_message(request, 404, "Call not found", text)
-        story = [summarize(event) for event in self._context.record.story(ident)]
-        return self._context.render_page(request, "call.html", call=call, story=story)
 
-    def _find(self, asked: dict[str, str]) -> list[dict[str, Any]]:
-        wanted = {name: word for name, word in asked.items() if name != "since"}
-        ago = asked["since"]
-        since = self._context.approvals.clock() - parse_duration(ago) if ago else 0.0
-        return self._context.record.calls(SHOWN, since, **wanted)
+def _find(context: ConsoleContext, asked: dict[str, str]) -> list[dict[str, Any]]:
+    wanted = {name: word for name, word in asked.items() if name != "since"}
+    ago = asked["since"]
+    since = context.approvals.clock() - parse_duration(ago) if ago else 0.0
+    return context.record.calls(SHOWN, since, **wanted)
 
 
 def _asked(request: Request) -> dict[str, str]:

@@ -6,14 +6,17 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from thoughtgate.channels.terminal import render_countdown
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
+from thoughtgate.status.webhook_answers import WebhookAnswers
 from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
-from thoughtgate.web.templating import make_environment, shown_left
+from thoughtgate.web.templating import make_environment
 
 MAX_FORM: Final = 64 * 1024
 """Maximum bytes of a form, which contains a reason and a few short fields."""
@@ -41,8 +44,8 @@ class ConsoleContext:
     sessions: ConsoleSessions
     refused: Callable[[str, str], None]
     """Records a refused request, with its reason and path."""
-    webhooks: Mapping[str, bytes] = field(default_factory=dict)
-    """Keys that sign decisions, by workflow."""
+    webhooks: WebhookAnswers
+    """Counts the decisions that webhooks sign."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(
@@ -50,37 +53,44 @@ class ConsoleContext:
     ) -> Response:
         """Render a whole page."""
         session = session_of(request)
-        now = self.approvals.clock()
         frame = {
             "pages": PAGES,
             "path": request.url.path,
-            "by": self.approvals.by,
-            "now": now,
             "waiting": self._waiting() if session is not None else 0,
             "signed_in": session is not None,
-            "token": lambda *about: self.token(request, *about),
-            "left": lambda until: shown_left(until - now),
         }
-        text = self.templates.get_template(template).render({**frame, **values})
-        return HTMLResponse(text, status)
+        return HTMLResponse(self.render_part(request, template, **frame, **values), status)
 
     def render_part(self, request: Request, template: str, **values: Any) -> str:
         """Render a fragment of a page."""
         now = self.approvals.clock()
-        given = {
-            "by": self.approvals.by,
-            "now": now,
-            "token": lambda *about: self.token(request, *about),
-            "left": lambda until: shown_left(until - now),
-        }
-        return self.templates.get_template(template).render({**given, **values})
+        return self.templates.get_template(template).render(
+            by=self.approvals.by,
+            now=now,
+            token=lambda *about: self._token(request, *about),
+            left=lambda until: render_countdown(until - now),
+            **values,
+        )
 
     def render_message(self, request: Request, status: int, title: str, text: str) -> Response:
         """Render a page with a short message."""
         return self.render_page(request, "message.html", status, title=title, text=text)
 
-    def token(self, request: Request, *about: str) -> str:
-        """Return the token for a form on this page."""
+    async def apply_form(
+        self,
+        request: Request,
+        apply: Callable[["ConsoleContext", Request, dict[str, str]], Response],
+        undone: str,
+    ) -> Response:
+        """Apply a form in a thread, because stores block; ``undone`` begins the error message."""
+        form = await read_form(request)
+        if form is None:
+            self.refused("unreadable form", request.url.path)
+            text = f"{undone} Load the page again."
+            return self.render_message(request, 400, "Invalid form", text)
+        return await run_in_threadpool(apply, self, request, form)
+
+    def _token(self, request: Request, *about: str) -> str:
         session = session_of(request)
         return self.sessions.form_token(session, *about) if session is not None else ""
 
@@ -110,14 +120,22 @@ async def read_form(request: Request) -> dict[str, str] | None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM_TYPE:
         return None
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_FORM:
-            return None
+    data = await read_body(request, MAX_FORM)
+    if data is None:
+        return None
     try:
         pairs = parse_qsl(data.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return None
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else None
+
+
+async def read_body(request: Request, limit: int) -> bytes | None:
+    """Return the body of a request; None if it is longer than ``limit`` bytes."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > limit:
+            return None
+    return bytes(data)

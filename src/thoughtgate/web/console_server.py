@@ -13,11 +13,12 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.record_view import ConsoleRecord
+from thoughtgate.status.webhook_answers import WebhookAnswers
+from thoughtgate.transports.asgi import App
 from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.app import make_app
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.console_sessions import ConsoleSessions, sign_in_link
-from thoughtgate.web.request_checks import App
+from thoughtgate.web.console_sessions import ConsoleSessions
 
 MAX_REPORTS: Final = 60
 """Refused requests reported per minute, so that a hostile page cannot flood the record."""
@@ -38,7 +39,7 @@ class Console:
 
     def new_link(self) -> str:
         """Return a sign-in link that works once."""
-        return sign_in_link(self.context.sessions, self.port)
+        return self.context.sessions.new_link()
 
 
 def make_console(
@@ -58,12 +59,13 @@ def make_console(
     """
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
+    actions = open_approval_actions(state)
     context = ConsoleContext(
-        open_approval_actions(state),
+        actions,
         ConsoleRecord(path),
         sessions or ConsoleSessions(port, now),
         ThrottledReport(refused or report_to_stderr),
-        webhook_keys(loaded.settings, environ),
+        WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
     )
     return Console(make_app(context, port), context, port)
 

@@ -43,16 +43,17 @@ class ConsoleSessions:
     """All sessions of one console."""
 
     def __init__(self, port: int, clock: Callable[[], float]) -> None:
+        self._port = port
         self.cookie = f"thoughtgate_{port}"
         self._clock = clock
         self._codes: set[str] = set()
         self._sessions: dict[str, ConsoleSession] = {}
 
-    def new_code(self) -> str:
-        """Return a sign-in code that works once."""
+    def new_link(self) -> str:
+        """Return a sign-in link that works once."""
         code = secrets.token_urlsafe(CODE_BYTES)
         self._codes.add(_digest(code))
-        return code
+        return f"http://127.0.0.1:{self._port}/login/{code}"
 
     def sign_in(self, code: str) -> str | None:
         """Use a code and return the cookie's value; None if the code is unknown or was used."""
@@ -108,11 +109,6 @@ class ConsoleSessions:
             return False
         session.spent[nonce] = until
         return True
-
-
-def sign_in_link(sessions: ConsoleSessions, port: int) -> str:
-    """Return a sign-in link that works once."""
-    return f"http://127.0.0.1:{port}/login/{sessions.new_code()}"
 
 
 def _parts(token: str) -> tuple[int, bytes, str]:

@@ -31,63 +31,31 @@ def console_in_thread(
     if not loaded.settings.console.enabled or not sys.stderr.isatty():
         yield
         return
-    console = _ConsoleThread(loaded, environ, state, say, record)
-    console.start()
-    try:
-        yield
-    finally:
-        console.stop()
+    stop = threading.Event()
 
-
-class _ConsoleThread:
-    def __init__(
-        self,
-        loaded: Loaded,
-        environ: Mapping[str, str],
-        state: str,
-        say: Callable[[str], None],
-        record: str,
-    ) -> None:
-        self._loaded = loaded
-        self._environ = environ
-        self._state = state
-        self._say = say
-        self._record = record
-        self._stop = threading.Event()
-        self._wake: Callable[[], object] | None = None
-        self._thread = threading.Thread(target=self._run, name="console", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        if self._wake is not None:
-            # Raised if the thread has just ended by itself and closed its loop.
-            with contextlib.suppress(RuntimeError):
-                self._wake()
-        self._thread.join(STOP_WITHIN_S)
-
-    def _run(self) -> None:
-        import uvloop  # imported here so that the gate does not wait for it
-
-        try:
-            uvloop.run(self._serve())
-        except ThoughtGateError as error:
-            # The gate works without a console too.
-            self._say(f"the console could not start: {error}")
-
-    async def _serve(self) -> None:
+    async def serve() -> None:
         from thoughtgate.web.console_server import (
             open_console,  # takes about 300 ms, which the gate must not wait for
         )
 
-        over, loop = asyncio.Event(), asyncio.get_running_loop()
-        self._wake = lambda: loop.call_soon_threadsafe(over.set)
-        port = self._loaded.settings.console.port
-        async with open_console(
-            self._loaded, self._environ, self._state, port, record=self._record
-        ) as console:
-            self._say(f"console   {console.new_link()}")
-            if not self._stop.is_set():
-                await over.wait()
+        port = loaded.settings.console.port
+        async with open_console(loaded, environ, state, port, record=record) as console:
+            say(f"console   {console.new_link()}")
+            await asyncio.to_thread(stop.wait)
+
+    def run() -> None:
+        import uvloop  # imported here so that the gate does not wait for it
+
+        try:
+            uvloop.run(serve())
+        except ThoughtGateError as error:
+            # The gate works without a console too.
+            say(f"the console could not start: {error}")
+
+    thread = threading.Thread(target=run, name="console", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(STOP_WITHIN_S)

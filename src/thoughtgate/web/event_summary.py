@@ -2,44 +2,28 @@
 
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.record_events import (
-    AGENT_AUTH_REJECTED,
-    AGENT_CONNECTED,
-    APPROVAL_DECIDED,
-    APPROVAL_REQUESTED,
-    CALL_DECISION,
-    CALL_END,
-    CALL_START,
-    FRAME_REFUSED,
-    MESSAGE,
-    POLICY_CHANGED,
-    RUN_END,
-    RUN_START,
-    SERVER_EXITED,
-    SERVER_STARTED,
-    TOOLS_LIST,
-)
+from thoughtgate.core import record_events as events
 from thoughtgate.record.call_rows import event_time, member, text
 
 MAX_DETAIL: Final = 400
 """Maximum characters of a detail; the page of the call shows the rest."""
 
 _TITLES: Final = {
-    RUN_START: "run started",
-    RUN_END: "run ended",
-    CALL_START: "call",
-    CALL_DECISION: "verdict",
-    APPROVAL_REQUESTED: "approval requested",
-    APPROVAL_DECIDED: "approval decided",
-    CALL_END: "result",
-    TOOLS_LIST: "list",
-    MESSAGE: "message",
-    FRAME_REFUSED: "frame refused",
-    AGENT_CONNECTED: "agent connected",
-    AGENT_AUTH_REJECTED: "request rejected",
-    SERVER_STARTED: "server started",
-    SERVER_EXITED: "server ended",
-    POLICY_CHANGED: "policy",
+    events.RUN_START: "run started",
+    events.RUN_END: "run ended",
+    events.CALL_START: "call",
+    events.CALL_DECISION: "verdict",
+    events.APPROVAL_REQUESTED: "approval requested",
+    events.APPROVAL_DECIDED: "approval decided",
+    events.CALL_END: "result",
+    events.TOOLS_LIST: "list",
+    events.MESSAGE: "message",
+    events.FRAME_REFUSED: "frame refused",
+    events.AGENT_CONNECTED: "agent connected",
+    events.AGENT_AUTH_REJECTED: "request rejected",
+    events.SERVER_STARTED: "server started",
+    events.SERVER_EXITED: "server ended",
+    events.POLICY_CHANGED: "policy",
 }
 
 
@@ -148,6 +132,9 @@ def _summarize_run(event: dict[str, Any]) -> tuple[str, str]:
     return text(said, "status") or "", facts or text(said, "mode") or ""
 
 
+_BODIES: Final = ("server", "policy", "agent", "record", "checkpoint")
+
+
 def _summarize_other(event: dict[str, Any]) -> tuple[str, str]:
     said = next((member(event, name) for name in _BODIES if name in event), {})
     return "", ", ".join(
@@ -155,18 +142,16 @@ def _summarize_other(event: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-_BODIES: Final = ("server", "policy", "agent", "record", "checkpoint")
-
 _SUMMARIZERS: Final = {
-    CALL_START: _summarize_start,
-    CALL_DECISION: _summarize_decision,
-    APPROVAL_REQUESTED: _summarize_asked,
-    APPROVAL_DECIDED: _summarize_answered,
-    CALL_END: _summarize_end,
-    TOOLS_LIST: _summarize_list,
-    MESSAGE: _summarize_message,
-    FRAME_REFUSED: _summarize_frame,
-    AGENT_AUTH_REJECTED: _summarize_rejected,
-    RUN_START: _summarize_run,
-    RUN_END: _summarize_run,
+    events.CALL_START: _summarize_start,
+    events.CALL_DECISION: _summarize_decision,
+    events.APPROVAL_REQUESTED: _summarize_asked,
+    events.APPROVAL_DECIDED: _summarize_answered,
+    events.CALL_END: _summarize_end,
+    events.TOOLS_LIST: _summarize_list,
+    events.MESSAGE: _summarize_message,
+    events.FRAME_REFUSED: _summarize_frame,
+    events.AGENT_AUTH_REJECTED: _summarize_rejected,
+    events.RUN_START: _summarize_run,
+    events.RUN_END: _summarize_run,
 }

@@ -10,40 +10,32 @@ SHOWN_ANSWERED = 12
 """How many decided requests are shown below the pending ones; the record has all of them."""
 
 
-class InboxPage:
-    """Serves the inbox and, for live updates, only its cards."""
+def inbox_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve the whole page."""
+    noted = context.approvals.get(request.query_params.get("noted", "")[:16])
+    return context.render_page(
+        request,
+        "inbox.html",
+        waiting_cards=_cards(context, context.approvals.pending()),
+        answered=context.approvals.answered(SHOWN_ANSWERED),
+        noted=noted if isinstance(noted, Approval) else None,
+        rev=context.approvals.rev(),
+    )
 
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
 
-    def page(self, request: Request) -> Response:
-        """Serve the whole page."""
-        context = self._context
-        noted = context.approvals.get(request.query_params.get("noted", "")[:16])
-        return context.render_page(
-            request,
-            "inbox.html",
-            waiting_cards=self._cards(context.approvals.pending()),
-            answered=context.approvals.answered(SHOWN_ANSWERED),
-            noted=noted if isinstance(noted, Approval) else None,
-            rev=context.approvals.rev(),
+def inbox_cards(context: ConsoleContext, request: Request) -> Response:
+    """Serve the parts that change while the page is open."""
+    pending = context.approvals.pending()
+    cards, answered = _cards(context, pending), context.approvals.answered(SHOWN_ANSWERED)
+    return HTMLResponse(
+        context.render_part(
+            request, "cards.html", waiting_cards=cards, answered=answered, waiting=len(pending)
         )
+    )
 
-    def cards(self, request: Request) -> Response:
-        """Serve the parts that change while the page is open."""
-        context = self._context
-        pending = context.approvals.pending()
-        text = context.render_part(
-            request,
-            "cards.html",
-            waiting_cards=self._cards(pending),
-            answered=context.approvals.answered(SHOWN_ANSWERED),
-            waiting=len(pending),
-        )
-        return HTMLResponse(text)
 
-    def _cards(self, pending: list[Approval]) -> list[tuple[Approval, str]]:
-        return [(each, reason_cannot_decide(each, self._context.approvals.by)) for each in pending]
+def _cards(context: ConsoleContext, pending: list[Approval]) -> list[tuple[Approval, str]]:
+    return [(each, reason_cannot_decide(each, context.approvals.by)) for each in pending]
 
 
 def reason_cannot_decide(approval: Approval, by: str) -> str:

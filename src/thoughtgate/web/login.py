@@ -10,54 +10,47 @@ from thoughtgate.web.console_sessions import SESSION_S
 FORM = "sign-out"
 
 
-class LoginPage:
-    """Exchanges a one-time code for a session."""
+def sign_in(context: ConsoleContext, request: Request) -> Response:
+    """Sign in with the code of a link.
 
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
-    def sign_in(self, request: Request) -> Response:
-        """Sign in with the code of a link.
-
-        The response is a page that loads the inbox, not a redirect: if the link was on another
-        web site, browsers do not send a strict cookie until one of our own pages makes a request.
-        """
-        value = self._context.sessions.sign_in(request.path_params["code"])
-        if value is None:
-            self._context.refused("unknown or used sign-in link", "/login/")
-            return self.reject(
-                request, 401, "The link was already used, or belongs to an earlier run."
-            )
-        answer = self._context.render_page(request, "signed_in.html")
-        answer.set_cookie(
-            self._context.sessions.cookie,
-            value,
-            max_age=int(SESSION_S),
-            path="/",
-            httponly=True,
-            samesite="strict",
+    The response is a page that loads the inbox, not a redirect: if the link was on another
+    web site, browsers do not send a strict cookie until one of our own pages makes a request.
+    """
+    value = context.sessions.sign_in(request.path_params["code"])
+    if value is None:
+        context.refused("unknown or used sign-in link", "/login/")
+        return reject(
+            context, request, 401, "The link was already used, or belongs to an earlier run."
         )
-        return answer
+    answer = context.render_page(request, "signed_in.html")
+    answer.set_cookie(
+        context.sessions.cookie,
+        value,
+        max_age=int(SESSION_S),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
 
-    async def sign_out(self, request: Request) -> Response:
-        """End the session of this browser."""
-        form = await read_form(request) or {}
-        session = session_of(request)
-        genuine = await run_in_threadpool(self._context.verify_form, request, form, FORM)
-        if session is None or not genuine:
-            return self._context.render_message(
-                request, 403, "This form is not valid", "Load the page again."
-            )
-        self._context.sessions.sign_out(session)
-        answer = RedirectResponse("/", 303)
-        answer.delete_cookie(
-            self._context.sessions.cookie, path="/", httponly=True, samesite="strict"
+
+async def sign_out(context: ConsoleContext, request: Request) -> Response:
+    """End the session of this browser."""
+    form = await read_form(request) or {}
+    session = session_of(request)
+    genuine = await run_in_threadpool(context.verify_form, request, form, FORM)
+    if session is None or not genuine:
+        return context.render_message(
+            request, 403, "This form is not valid", "Load the page again."
         )
-        return answer
+    context.sessions.sign_out(session)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(context.sessions.cookie, httponly=True, samesite="strict")
+    return answer
 
-    def reject(self, request: Request, status: int, reason: str) -> Response:
-        """Return the response to a rejected request."""
-        if status == 401:  # noqa: PLR2004 - the status for which signing in helps
-            return self._context.render_page(request, "sign_in.html", status, reason=reason)
-        # The request may come from another web site: reveal nothing about the console.
-        return Response(f"{reason}\n", status, media_type="text/plain")
+
+def reject(context: ConsoleContext, request: Request, status: int, reason: str) -> Response:
+    """Return the response to a rejected request."""
+    if status == 401:  # noqa: PLR2004 - the status for which signing in helps
+        return context.render_page(request, "sign_in.html", status, reason=reason)
+    # The request may come from another web site: reveal nothing about the console.
+    return Response(f"{reason}\n", status, media_type="text/plain")

@@ -5,52 +5,29 @@ imported when a browser first requests a page.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Mapping
 
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
-from thoughtgate.web.console_sessions import ConsoleSessions, sign_in_link
-
-Message = MutableMapping[str, Any]
-App = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
-    Awaitable[None],
-]
+from thoughtgate.gate.governor import Governor
+from thoughtgate.transports.asgi import App, Receive, Scope, Send
+from thoughtgate.web.console_sessions import ConsoleSessions
 
 MAX_PATH = 100
 """Maximum characters of a path in the record; the client chooses the path."""
-
-
-class RecordSink(Protocol):
-    """Writes refusals to the record; a governor implements it."""
-
-    def note(self, record: Record) -> None:
-        """Queue a record."""
-
-    def flush_quietly(self) -> None:
-        """Write the queued records."""
 
 
 class MountedConsole:
     """A console that is created on the first request. Runs on the gate's event loop."""
 
     def __init__(
-        self,
-        loaded: Loaded,
-        environ: Mapping[str, str],
-        state: str,
-        notes: RecordSink,
-        port: int,
-        *,
-        record: str = "",
+        self, loaded: Loaded, environ: Mapping[str, str], state: str, governor: Governor, port: int
     ) -> None:
         self._loaded = loaded
         self._environ = environ
         self._state = state
-        self._record = record
-        self._notes = notes
+        self._governor = governor
         self._port = port
         self._sessions = ConsoleSessions(port, now)
         self._app: App | None = None
@@ -59,14 +36,9 @@ class MountedConsole:
 
     def new_link(self) -> str:
         """Return a sign-in link that works once."""
-        return sign_in_link(self._sessions, self._port)
+        return self._sessions.new_link()
 
-    async def __call__(
-        self,
-        scope: Message,
-        receive: Callable[[], Awaitable[Message]],
-        send: Callable[[Message], Awaitable[None]],
-    ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         async with self._making:
             if self._app is None:
@@ -81,7 +53,6 @@ class MountedConsole:
             self._environ,
             self._state,
             self._port,
-            record=self._record,
             refused=self._report,
             sessions=self._sessions,
         )
@@ -93,5 +64,5 @@ class MountedConsole:
 
     def _note(self, reason: str, path: str) -> None:
         facts = {"method": "console", "reason": f"{reason} at {path[:MAX_PATH]}"}
-        self._notes.note(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
-        self._notes.flush_quietly()
+        self._governor.note(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
+        self._governor.flush_quietly()

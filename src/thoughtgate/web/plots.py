@@ -6,7 +6,7 @@ from typing import Final
 from markupsafe import Markup
 
 from thoughtgate.web.arguments import visible
-from thoughtgate.web.templating import shown_day
+from thoughtgate.web.templating import make_environment, shown_day
 
 WIDTH: Final = 960
 HEIGHT: Final = 190
@@ -17,6 +17,8 @@ TOP: Final = 14
 BAR_WIDTH: Final = 420
 ROW: Final = 30
 MAX_NAME: Final = 42
+
+_RANKING: Final = make_environment().get_template("ranking.html")
 
 ORDER: Final = (
     ("ALLOW", "forwarded"),
@@ -62,23 +64,13 @@ def _stack(stack: dict[str, int], left: float, width: float, top: int, at: float
     pieces, base = [], float(BASE)
     gap = min(2.0, width / 4)
     known = [word for word, _ in ORDER]
+    bar = Markup('<rect class="v-{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
     for word in (*known, *sorted(set(stack) - set(known))):
-        count = stack.get(word, 0)
-        if not count:
-            continue
-        height = (BASE - TOP) * count / top
-        base -= height
-        pieces.append(
-            Markup(
-                '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
-            ).format(
-                f"v-{word.lower()}" if word in known else "v-other",
-                left + gap / 2,
-                base,
-                width - gap,
-                max(height, 1.0),
-            )
-        )
+        height = (BASE - TOP) * stack.get(word, 0) / top
+        if height:
+            base -= height
+            kind = word.lower() if word in known else "other"
+            pieces.append(bar.format(kind, left + gap / 2, base, width - gap, max(height, 1.0)))
     told = ", ".join(f"{stack[word]:,} {name}" for word, name in ORDER if stack.get(word))
     return Markup("<g><title>{}: {}</title>{}</g>").format(
         shown_day(at)[:16], told, Markup("").join(pieces)
@@ -87,26 +79,9 @@ def _stack(stack: dict[str, int], left: float, width: float, top: int, at: float
 
 def plot_ranking(counts: Sequence[tuple[str, int]]) -> Markup:
     """Draw counts by name as bars, most first."""
-    if not counts:
-        return Markup('<p class="none">nothing</p>')
-    top = max(count for _, count in counts) or 1
-    rows = (
-        Markup(
-            '<text class="name" x="0" y="{y}">{name}</text><text class="count end" x="{w}" y="{y}">'
-            '{count}</text><rect class="rank" x="0" y="{bar}" width="{length:.1f}" height="5" rx="2.5"/>'
-        ).format(
-            y=index * ROW + 13,
-            name=_short(name),
-            w=BAR_WIDTH,
-            count=f"{count:,}",
-            bar=index * ROW + 18,
-            length=max(2.0, BAR_WIDTH * count / top),
-        )
-        for index, (name, count) in enumerate(counts)
-    )
-    return Markup(
-        '<svg class="plot" viewBox="0 0 {w} {h}" role="img" aria-label="ranking">{rows}</svg>'
-    ).format(w=BAR_WIDTH, h=len(counts) * ROW, rows=Markup("").join(rows))
+    top = max((count for _, count in counts), default=0) or 1
+    bars = [(_short(name), count, max(2.0, BAR_WIDTH * count / top)) for name, count in counts]
+    return Markup(_RANKING.render(bars=bars, width=BAR_WIDTH, row=ROW))  # noqa: S704 - the template escapes names
 
 
 def _short(name: str) -> str:

@@ -6,19 +6,14 @@ the form's token, and an injected script fails the content security policy. Reje
 are recorded.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from thoughtgate.web.console_sessions import ConsoleSessions
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.login import reject
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -47,28 +42,17 @@ HEADERS: Final = {
 class RequestCheckMiddleware:
     """ASGI middleware that rejects requests which could be forged or are not signed in."""
 
-    def __init__(
-        self,
-        app: App,
-        sessions: ConsoleSessions,
-        port: int,
-        *,
-        refused: Callable[[str, str], None],
-        reject: Callable[[Request, int, str], Response],
-    ) -> None:
-        """``refused`` records reason and path of a rejection; ``reject`` makes the response."""
+    def __init__(self, app: ASGIApp, context: ConsoleContext, port: int) -> None:
         self._app = app
-        self._sessions = sessions
+        self._context = context
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._refused = refused
-        self._reject = reject
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or reject it."""
         if scope["type"] != "http":
             return
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in HEADERS.items():
@@ -81,8 +65,8 @@ class RequestCheckMiddleware:
             return
         status, reason, is_recorded = refusal
         if is_recorded:
-            self._refused(reason, scope["path"])
-        answer = self._reject(Request(scope), status, reason)
+            self._context.refused(reason, scope["path"])
+        answer = reject(self._context, Request(scope), status, reason)
         await answer(scope, receive, send_with_headers)
 
     def _check(self, scope: Scope) -> tuple[int, str, bool] | None:
@@ -97,8 +81,9 @@ class RequestCheckMiddleware:
             return 403, "wrong origin", True
         if path.startswith(OPEN_PATHS):
             return None
-        given = _cookies(headers, self._sessions.cookie)
-        found = (self._sessions.find(value) for value in given)
+        sessions = self._context.sessions
+        given = _cookies(headers, sessions.cookie)
+        found = (sessions.find(value) for value in given)
         session = next((each for each in found if each is not None), None)
         if session is None:
             # Opening the console without a session is normal; an old cookie or a POST is not.

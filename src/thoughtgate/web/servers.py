@@ -13,13 +13,7 @@ LISTS = (
 )
 
 
-class ServersPage:
-    """Serves the list of servers."""
-
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
-    def page(self, request: Request) -> Response:
-        """Serve all servers in the record."""
-        servers = self._context.record.servers().all()
-        return self._context.render_page(request, "servers.html", servers=servers, lists=LISTS)
+def servers_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve all servers in the record."""
+    servers = context.record.servers().all()
+    return context.render_page(request, "servers.html", servers=servers, lists=LISTS)

@@ -6,13 +6,11 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from thoughtgate import __version__
 from thoughtgate.core.envelope import render_time
+from thoughtgate.version import __version__
 from thoughtgate.web.arguments import pretty_json, render_arguments, visible
 
-_MINUTE: Final = 60
-_HOUR: Final = 3600
-_DAY: Final = 86_400
+_UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 TONES: Final[Mapping[str, str]] = {
     "ALLOW": "good", "HOLD": "wait", "BLOCK": "bad", "THROTTLE": "bad", "OK": "good",
@@ -58,26 +56,12 @@ def shown_day(at: float) -> str:
 
 def shown_duration(seconds: float) -> str:
     """Return a duration in at most two units, such as ``4 min 5 s``."""
-    whole = max(0, round(seconds))
-    if whole < _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return (
-            f"{whole // _MINUTE} min {whole % _MINUTE} s"
-            if whole % _MINUTE
-            else f"{whole // _MINUTE} min"
-        )
-    if whole < _DAY:
-        minutes = whole % _HOUR // _MINUTE
-        return f"{whole // _HOUR} h {minutes} min" if minutes else f"{whole // _HOUR} h"
-    hours = whole % _DAY // _HOUR
-    return f"{whole // _DAY} d {hours} h" if hours else f"{whole // _DAY} d"
-
-
-def shown_left(seconds: float) -> str:
-    """Return a countdown such as ``4:05``."""
-    whole = max(0, round(seconds))
-    hours, rest = divmod(whole, _HOUR)
-    if hours:
-        return f"{hours}:{rest // _MINUTE:02d}:{rest % _MINUTE:02d}"
-    return f"{rest // _MINUTE}:{rest % _MINUTE:02d}"
+    rest = max(0, round(seconds))
+    counts = []
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        counts.append((count, unit))
+    first = next((at for at, (count, _) in enumerate(counts) if count), 0)
+    return (
+        " ".join(f"{count} {unit}" for count, unit in counts[first : first + 2] if count) or "0 s"
+    )

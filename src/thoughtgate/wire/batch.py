@@ -37,7 +37,16 @@ def split_batch(body: bytes, limit: int = MAX_ELEMENTS) -> list[Message | Fault]
         return Fault("invalid_request", "a batch has at least one message", "empty_batch")
     if len(elements) > limit:
         return Fault("invalid_request", f"a batch has at most {limit} messages", "too_large")
-    return [read_message(element, escape_separators(_raw(element))) for element in elements]
+    return [_read(element) for element in elements]
+
+
+def _read(element: object) -> Message | Fault:
+    message = read_message(element, escape_separators(_raw(element)))
+    if isinstance(message, Message) and message.method == "initialize":
+        # 2025-03-26: a session cannot begin within a batch.
+        reason = "initialize is not part of a batch"
+        return Fault("invalid_request", reason, "batched_initialize", message.id)
+    return message
 
 
 def join_replies(replies: list[bytes]) -> bytes:

@@ -30,6 +30,8 @@ MAX_METHOD: Final = 256
 
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A string, possibly unterminated at the end; possessive, so that it never backtracks."""
+_TOKENS: Final = rf"{_STRINGS.pattern.decode()}|[{{}}\[\]]"
+"""A string, or a bracket outside of strings; compiled when it is first used, since few frames need it."""
 _LAST_ID: Final = re.compile(
     rb'[,{][ \t\r]*"id"[ \t\r]*:[ \t\r]*(-?[0-9]{1,20}|"(?:[^"\\]|\\.){0,256}")[ \t\r]*\}[ \t\r]*\Z'
 )
@@ -386,33 +388,14 @@ def _ids_in(text: str) -> list[RequestId]:
     """Return the values of the top-level ``id`` members of a possibly truncated text."""
     found: list[RequestId] = []
     depth = 0
-    position = 0
-    while position < len(text):
-        char = text[position]
-        if char == '"':
-            end = _string_end(text, position)
-            if end < 0:
-                break
-            if depth == 1 and text[position : end + 1] == '"id"':
-                found += _scalar_after_colon(text, end + 1)
-            position = end
-        elif char in "{[":
+    for token in re.finditer(_TOKENS, text, re.DOTALL):
+        if token[0] in "{[":
             depth += 1
-        elif char in "}]":
+        elif token[0] in "}]":
             depth -= 1
-        position += 1
+        elif depth == 1 and token[0] == '"id"':
+            found += _scalar_after_colon(text, token.end())
     return found
-
-
-def _string_end(text: str, start: int) -> int:
-    position = start + 1
-    while position < len(text):
-        if text[position] == "\\":
-            position += 1
-        elif text[position] == '"':
-            return position
-        position += 1
-    return -1
 
 
 def _scalar_after_colon(text: str, start: int) -> list[RequestId]:

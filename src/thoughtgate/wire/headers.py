@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.revisions import META, traceparent
+from thoughtgate.wire.revisions import meta_of, traceparent
 
 VERSION: Final = b"mcp-protocol-version"
 METHOD: Final = b"mcp-method"
@@ -120,13 +120,18 @@ def check_method(value: bytes | None, method: str, *, required: bool) -> Mismatc
 def check_name(
     value: bytes | None, method: str, params: Mapping[str, Json], *, required: bool
 ) -> Mismatch | None:
-    """Compare ``Mcp-Name`` with the body; not checked for a method without a target."""
+    """Compare ``Mcp-Name`` with the body.
+
+    Not checked for a method without a target: the revision gives the header no meaning there,
+    and ``Mcp-Method``, which must match, tells every reader that there is no target.
+    """
     member = NAMED_BY.get(method)
     if member is None:
         return None
     named = params.get(member)
     if type(named) is not str:
-        return None  # The method's own check refuses it.
+        # The method's own check refuses a request that names nothing in either place.
+        return Mismatch("Mcp-Name", "has no matching parameter") if value else None
     return _check_text("Mcp-Name", value, named, required=required)
 
 
@@ -213,9 +218,7 @@ def trace_headers(params: Json) -> list[tuple[bytes, bytes]]:
 
 def companion_headers(params: Json) -> list[tuple[bytes, bytes]]:
     """Return the headers for the companions of the trace context in a request's ``_meta``."""
-    meta = params.get(META) if type(params) is dict else None
-    if type(meta) is not dict:
-        return []
+    meta = meta_of(params)
     found = [(name, meta.get(name)) for name in COMPANIONS]
     return [(name.encode(), text.encode()) for name, text in found if is_companion(text)]
 

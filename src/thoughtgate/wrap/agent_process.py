@@ -19,7 +19,7 @@ from thoughtgate.process.process_tree import descendants_of, end_processes
 AGENT_GRACE_S: Final = 5.0
 """From the forwarded signal until the agent is killed."""
 
-KIN_GRACE_S: Final = 2.0
+DESCENDANT_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL for processes that the agent left behind."""
 
 
@@ -27,17 +27,17 @@ class AgentProcess:
     """A running agent."""
 
     def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], born: Callable[[], None]
+        self, command: Sequence[str], environ: Mapping[str, str], before_exec: Callable[[], None]
     ) -> None:
         """Start the agent in the process group of ``wrap``, so that it can use the terminal.
 
-        ``born`` is called in the child before it executes the agent.
+        ``before_exec`` is called in the child before it executes the agent.
 
         Raises:
             UsageError: the agent cannot be started.
         """
         try:
-            self.pid = launch(command, environ, born)
+            self.pid = launch(command, environ, before_exec)
         except OSError as error:
             raise UsageError(
                 f"the agent {command[0]!r} could not be started: {error.strerror}; "
@@ -69,7 +69,7 @@ class AgentProcess:
         self.signal(signal.SIGKILL)
         code = await self._ended
         if any(one.is_alive for one in descendants):
-            await asyncio.to_thread(end_processes, descendants, KIN_GRACE_S)
+            await asyncio.to_thread(end_processes, descendants, DESCENDANT_GRACE_S)
         return code
 
     def signal(self, number: int) -> None:

@@ -6,9 +6,7 @@ command line. Entries that need the agent itself, such as an OAuth sign-in, stay
 and are reported as not governed.
 """
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -75,19 +73,11 @@ def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dic
     return {"url": url, "headers": headers} if headers else {"url": url}
 
 
-def remove_remotes(path: Path) -> None:
-    """Remove the file of a run that has ended."""
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-
-
 def remove_orphans(environ: Mapping[str, str], living: frozenset[str]) -> None:
     """Remove the files of runs whose keys are not in ``living``."""
-    directory = Path(state_directory(environ), DIRECTORY)
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(directory):  # noqa: PTH208 - names are all that is needed
-            if name.removesuffix(".json") not in living:
-                remove_remotes(directory / name)
+    for path in Path(state_directory(environ), DIRECTORY).glob("*"):
+        if path.name.removesuffix(".json") not in living:
+            path.unlink(missing_ok=True)
 
 
 def _place(entry: ServerEntry) -> tuple[str, ...]:

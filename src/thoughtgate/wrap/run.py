@@ -42,7 +42,7 @@ from thoughtgate.service.service import Governance
 from thoughtgate.transports.asgi import App, AsgiHandler
 from thoughtgate.transports.loopback_server import open_listener, serve
 from thoughtgate.wrap.agent_process import AgentProcess
-from thoughtgate.wrap.remote_servers import Remotes, remotes_path, remove_remotes
+from thoughtgate.wrap.remote_servers import Remotes, remotes_path
 from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key, shim_command
 
 SHIM_GRACE_S: Final = 10.0
@@ -152,7 +152,9 @@ class Wrap:
         )
         status, code = "FAILED", 2
         with open_listener(self._options.port) as listener, configs:
-            governor = self._open_governor()
+            environ, observe = self._around.environ, self._around.observe
+            governor = open_governor(self._loaded, environ, self._state, observe=observe)
+            governor.start(now(), command="wrap", agent=self._plan.agent.type)
             try:
                 async with self._governance(governor, listener) as governance:
                     done = self._rewrite(configs)
@@ -168,12 +170,6 @@ class Wrap:
         files = tuple(str(one.file.path) for one in done.files)
         return WrapReport(code, dict(governor.tally.counts), files)
 
-    def _open_governor(self) -> Governor:
-        around = self._around
-        governor = open_governor(self._loaded, around.environ, self._state, observe=around.observe)
-        governor.start(now(), command="wrap", agent=self._plan.agent.type)
-        return governor
-
     @contextlib.asynccontextmanager
     async def _governance(
         self, governor: Governor, listener: socket.socket
@@ -184,19 +180,19 @@ class Wrap:
         governance = Governance(governor, settings, secret_names(settings))
         console, address = around.console(governance, port) if around.console else (None, "")
         token = secrets.token_urlsafe(32)
-        door = GovernanceHandler(
+        handler = GovernanceHandler(
             governance,
             token,
             console=AsgiHandler(console) if console is not None else None,
             metrics=around.metrics,
         )
-        door.port = port
+        handler.port = port
         profile = self._loaded.policy.profile
         path = run_path(self._key, around.environ)
         run = RunFile("127.0.0.1", port, token, profile, os.getpid())
         self._watch = Reloader(governor, self._loaded, around.reload, self._say)
         self._watch.adopt = governance.adopt
-        async with serve(door, listener):
+        async with serve(handler, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
             write_run_file(path, run)
             try:
@@ -205,7 +201,7 @@ class Wrap:
                 yield governance
             finally:
                 remove_run_file(path, run)
-                remove_remotes(remotes_path(self._key, around.environ))
+                remotes_path(self._key, around.environ).unlink(missing_ok=True)
                 await finish(*watching)
 
     def _rewrite(self, configs: WrappedConfigs) -> Rewrite:
@@ -265,13 +261,10 @@ class Wrap:
 
     async def _wait_for_window(self, code: int, lasted_s: float) -> None:
         """Wait until the user says that a window which outlived its launcher is closed."""
-        windowed = self._plan.agent.type in WINDOWED
-        if code or self._stop.is_set() or not windowed or lasted_s > BACKGROUND_S:
-            return
-        if not sys.stdin.isatty():
-            return
-        self._say("the agent went on in its own window; press Ctrl-C here once it is closed")
-        await self._stop.wait()
+        left_early = code == 0 and lasted_s <= BACKGROUND_S and not self._stop.is_set()
+        if left_early and self._plan.agent.type in WINDOWED and sys.stdin.isatty():
+            self._say("the agent went on in its own window; press Ctrl-C here once it is closed")
+            await self._stop.wait()
 
     async def _drain(self, governance: Governance) -> None:
         """Let the shims stop their servers; kill those that do not in time."""

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
+from tests.support.frames import call, result
+from tests.support.records import RUN, T0, decided, started
+from tests.support.session_play import YES, agent, judged, new_session, records, server
 
 from thoughtgate.cli.output import printable
+from thoughtgate.core.envelope import Envelope
+from thoughtgate.record.writer import RecordWriter
 
 
 def test_calls_are_listed_newest_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,3 +88,27 @@ def test_json_and_csv_exclude_each_other(
     done = command(capsys, "audit", "query", "--record", path, "--json", "--csv")
     assert (done.code, done.out) == (2, "")
     assert "--csv" in done.err
+
+
+def test_a_result_that_says_is_error_is_listed_found_and_counted_as_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = new_session()
+    session.receive(agent(call(7, "read_file"), at=T0))
+    session.receive(judged(7, YES, at=T0))
+    ends = records(session, server(result(7, {"isError": True}), at=T0 + 1))
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([started("run.7"), decided("run.7"), *ends])
+    writer.close()
+
+    def found(status: str) -> list[str]:
+        chosen = ("--json", "--status", status)
+        done = command(capsys, "audit", "query", "--record", str(path), *chosen)
+        return [row["call_id"] for row in done.json]
+
+    listed = command(capsys, "audit", "query", "--record", str(path)).out.splitlines()
+    assert listed[1].split()[-3:] == ["ERROR", "1000", "run.7"]
+    assert (found("error"), found("ok")) == (["run.7"], [])
+    stats = command(capsys, "audit", "stats", "--record", str(path), "--json").json
+    assert stats["statuses"] == {"ERROR": 1}

@@ -4,7 +4,6 @@ import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.records import RUN, T0
 
-from thoughtgate.cli.audit.stats import percentile
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import Record
 from thoughtgate.record.writer import RecordWriter
@@ -34,12 +33,6 @@ def test_an_empty_time_has_no_charts(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = str(sample_record(tmp_path))
     done = command(capsys, "audit", "stats", "--record", path, "--since", "2030-01-01")
     assert done.out == "0 calls, 0 other messages\n"
-
-
-def test_percentiles_of_nothing_are_nothing() -> None:
-    assert percentile([], 50) is None
-    assert percentile([1, 2, 3, 4], 50) == 3
-    assert percentile([7], 99) == 7
 
 
 def without(path: Path, kind: str) -> str:

@@ -18,7 +18,7 @@ from thoughtgate.gate.approvals.installed_channels import (
     installed_channels,
     open_installed_channel,
 )
-from thoughtgate.gate.approvals.open_channels import open_channels
+from thoughtgate.gate.approvals.open_channels import Reports, open_channels
 from thoughtgate.testing.channel_contract import WORKFLOW, MemoryStore, sample_approval
 
 
@@ -97,7 +97,7 @@ def test_each_workflow_has_a_channel_of_its_own(site: Path, tmp_path: Path) -> N
             "default": WorkflowSettings("default"),
         },
     )
-    made = open_channels(settings, {}, str(tmp_path))
+    made = open_channels(settings, {}, str(tmp_path), reports=Reports())
 
     assert [vars(one)["_channel"] for one in made] == [
         ("pigeon", "one", {"coop": 1}),

@@ -16,7 +16,7 @@ from thoughtgate.channels.delivery import DeliveryChannel
 from thoughtgate.config.settings import Settings, SlackSettings, WebhookSettings, WorkflowSettings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.approvals.open_channels import Reports, complain, open_channels
+from thoughtgate.gate.approvals.open_channels import Reports, open_channels
 
 SETTINGS = Settings(
     "deny",
@@ -31,26 +31,28 @@ SETTINGS = Settings(
 
 
 def test_each_service_has_one_channel(tmp_path: Path) -> None:
-    made = open_channels(SETTINGS, {"OPS_TOKEN": "t", "HOOK_KEY": "k"}, str(tmp_path))
+    made = open_channels(
+        SETTINGS, {"OPS_TOKEN": "t", "HOOK_KEY": "k"}, str(tmp_path), reports=Reports()
+    )
 
     assert [channel.name for channel in made] == ["slack", "webhook"]
     assert all(isinstance(channel, DeliveryChannel) for channel in made)
 
 
 def test_workflows_that_ask_here_need_none(tmp_path: Path) -> None:
-    assert open_channels(Settings("deny"), {}, str(tmp_path)) == []
+    assert open_channels(Settings("deny"), {}, str(tmp_path), reports=Reports()) == []
 
 
 def test_a_secret_that_is_not_set_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
-        open_channels(SETTINGS, {}, str(tmp_path))
+        open_channels(SETTINGS, {}, str(tmp_path), reports=Reports())
 
 
 def test_a_terminal_is_brought_by_the_gates_that_own_one(tmp_path: Path) -> None:
     """Under wrap and over stdio the terminal is the agent's."""
     settings = Settings("deny", approval={"t": WorkflowSettings("t", channel="terminal")})
 
-    assert open_channels(settings, {}, str(tmp_path)) == []
+    assert open_channels(settings, {}, str(tmp_path), reports=Reports()) == []
 
 
 def test_reports_are_fetched_once() -> None:
@@ -63,12 +65,6 @@ def test_reports_are_fetched_once() -> None:
         {"method": "webhook", "reason": "unsigned"},
     )
     assert reports.fetch() == []
-
-
-def test_the_operator_is_told_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    complain("slack: it is down")
-
-    assert capsys.readouterr() == ("", "thoughtgate: slack: it is down\n")
 
 
 # Real gates.

@@ -18,7 +18,7 @@ from tests.support.approvals import (
 from tests.support.waiting import wait_for
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import PENDING, USE_WITHIN_S, Approval, Refusal, Vote
+from thoughtgate.core.approval import DURABLE, PENDING, USE_WITHIN_S, Approval, Refusal, Vote
 from thoughtgate.core.grant import SESSION, TOOL, Remember
 from thoughtgate.core.judge import Decision
 from thoughtgate.errors import StoreError
@@ -32,7 +32,6 @@ from thoughtgate.gate.approvals.queue import (
     open_approvals,
     open_store,
     show_arguments,
-    task_owner,
 )
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK, Redactor
@@ -349,7 +348,7 @@ def test_withdrawing_after_the_approval_voids_it(
 def test_a_desk_that_closes_withdraws_everything_but_tasks(store: ApprovalStore) -> None:
     desk = a_desk(store)
     ask(desk, "run.1")
-    desk.ask("run.2", held(), "default", NOW, owner=task_owner("tg_1"))
+    desk.ask("run.2", held(), "default", NOW, owner=DURABLE + "tg_1")
     desk.close(NOW + 1)
     assert {each.id: each.status for each in store.listed()} == {"a1": "withdrawn", "a2": "pending"}
     assert desk.pending == 0
@@ -461,15 +460,15 @@ def test_a_task_finds_what_was_decided_while_no_gate_was_there(
     store: ApprovalStore, people: ApprovalStore, answer: Vote
 ) -> None:
     first = a_desk(store)
-    first.ask("run.1", held(), "default", NOW, owner=task_owner("tg_1"))
+    first.ask("run.1", held(), "default", NOW, owner=DURABLE + "tg_1")
     first.close(NOW + 1)
     people.vote("a1", [answer], NOW + 2)
     later = a_desk(people)
-    decision = later.ask("later.1", held(), "default", NOW + 3, owner=task_owner("tg_1"))
+    decision = later.ask("later.1", held(), "default", NOW + 3, owner=DURABLE + "tg_1")
     assert decision is not None
     assert decision.approved is answer.approve
     assert later.use("later.1") is answer.approve
-    again = a_desk(store).ask("last.1", held(), "default", NOW + 4, owner=task_owner("tg_1"))
+    again = a_desk(store).ask("last.1", held(), "default", NOW + 4, owner=DURABLE + "tg_1")
     assert again is not None
     assert not again.approved
 

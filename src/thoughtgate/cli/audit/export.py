@@ -6,16 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
-import typer
+from typer import Option
 
-from thoughtgate.cli.audit.source import (
-    existing_files,
-    find_place,
-    open_ledger,
-    require_events,
-    span,
-    write_csv,
-)
+from thoughtgate.cli.audit.source import find_place, open_ledger, require_record, span, write_csv
 from thoughtgate.cli.options import (
     ConfigOption,
     RecordOption,
@@ -51,7 +44,7 @@ _NO_TIME: Final = "the time cannot be read, and no earlier line has one"
 def export_command(
     *,
     format_: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="jsonl, flat, ocsf or csv.")
+        str, Option("--format", metavar="FORMAT", help="jsonl, flat, ocsf or csv.")
     ] = "jsonl",
     since: SinceOption = "",
     until: UntilOption = "",
@@ -70,7 +63,7 @@ def export_command(
             calls = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         write_csv(CSV_CALLS, calls)
         return
-    require_events(place.record, existing_files(place.record))
+    require_record(place.record)
     _export(place.record, _converter(format_, place.record), start, end)
 
 

@@ -18,11 +18,6 @@ app = command_app(
 )
 
 
-@app.callback()
-def audit() -> None:
-    """Follow, query, verify and export the record."""
-
-
 app.command("tail", epilog=TAIL_EXAMPLES)(tail_command)
 app.command("query", epilog=QUERY_EXAMPLES)(query_command)
 app.command("show", epilog=SHOW_EXAMPLES)(show_command)

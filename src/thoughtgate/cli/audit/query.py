@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time, span, write_csv
 from thoughtgate.cli.options import (
@@ -30,26 +30,15 @@ QUERY_EXAMPLES: Final = examples(
 DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
 STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
 
-RunOption: TypeAlias = Annotated[str, typer.Option("--run", metavar="ID", help="Only this run.")]
-ServerOption: TypeAlias = Annotated[
-    str, typer.Option("--server", metavar="ID", help="Only this server; * and ? are wildcards.")
+RunOption = Annotated[str, Option(metavar="ID", help="Only this run.")]
+ServerOption = Annotated[str, Option(metavar="ID", help="Only this server; * and ? are wildcards.")]
+ToolOption = Annotated[str, Option(metavar="NAME", help="Only this tool; * and ? are wildcards.")]
+DecisionOption = Annotated[str, Option(metavar="WORD", help="allow, hold, block or throttle.")]
+StatusOption = Annotated[str, Option(metavar="WORD", help="ok, error, timeout or cancelled.")]
+TextOption = Annotated[
+    str, Option(metavar="WORDS", help="Words in the name, the arguments or the reason.")
 ]
-ToolOption: TypeAlias = Annotated[
-    str, typer.Option("--tool", metavar="NAME", help="Only this tool; * and ? are wildcards.")
-]
-DecisionOption: TypeAlias = Annotated[
-    str, typer.Option("--decision", metavar="WORD", help="allow, hold, block or throttle.")
-]
-StatusOption: TypeAlias = Annotated[
-    str, typer.Option("--status", metavar="WORD", help="ok, error, timeout or cancelled.")
-]
-TextOption: TypeAlias = Annotated[
-    str,
-    typer.Option("--text", metavar="WORDS", help="Words in the name, the arguments or the reason."),
-]
-LimitOption: TypeAlias = Annotated[
-    int, typer.Option("--limit", metavar="N", min=0, help="Maximum number of calls; 0 for all.")
-]
+LimitOption = Annotated[int, Option(metavar="N", min=0, help="Maximum number of calls; 0 for all.")]
 
 
 def query_command(
@@ -66,7 +55,7 @@ def query_command(
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
-    csv_: Annotated[bool, typer.Option("--csv", help="Print CSV on stdout.")] = False,
+    csv_: Annotated[bool, Option("--csv", help="Print CSV on stdout.")] = False,
 ) -> None:
     """List calls, newest first."""
     if json_ and csv_:

@@ -1,28 +1,26 @@
 """``thoughtgate audit show``: the full history of one call."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument
 
 from thoughtgate.cli.audit.query import decision_word
 from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples
-from thoughtgate.cli.output import printable, write_json
+from thoughtgate.cli.output import printable, write_report
 from thoughtgate.errors import UsageError
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.export import call_object
 from thoughtgate.record.ledger_queries import find_call
 
 SHOW_EXAMPLES: Final = examples(
-    "thoughtgate audit show 0199c0de-….7",
-    "thoughtgate audit show .7 --json",
+    "thoughtgate audit show 0199c0de-….7", "thoughtgate audit show .7 --json"
 )
 
 
 def show_command(
-    call: Annotated[str, typer.Argument(metavar="CALL", help="Id of the call, or the end of it.")],
+    call: Annotated[str, Argument(metavar="CALL", help="Id of the call, or the end of it.")],
     *,
     record: RecordOption = None,
     config: ConfigOption = None,
@@ -37,13 +35,8 @@ def show_command(
         raise UsageError(
             f"there is no call {call!r} in the record; 'thoughtgate audit query' lists calls"
         )
-    if json_:
-        write_json([call_object(one) for one in found])
-        return
-    for number, one in enumerate(found):
-        sys.stdout.write("\n" if number else "")
-        for line in history(one):
-            sys.stdout.write(line + "\n")
+    lines = "\n\n".join("\n".join(history(one)) for one in found)
+    write_report([call_object(one) for one in found], [lines], as_json=json_)
 
 
 def history(call: Mapping[str, Any]) -> Iterator[str]:
@@ -56,14 +49,11 @@ def history(call: Mapping[str, Any]) -> Iterator[str]:
         yield f"arguments  {printable(call['preview'])}{cut}"
     yield f"           sha256 {call['args_hash'] or '-'}"
     if call["decision"]:
-        yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{_rule(call)}"
+        rule = f", {printable(call['rule'])}" if call["rule"] else ""
+        yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{rule}"
         yield f"           {call['reason_code'] or '-'}: {printable(call['reason'] or '-')}; policy {call['policy'] or '-'}"
     yield from _approval(call)
     yield from _end(call)
-
-
-def _rule(call: Mapping[str, Any]) -> str:
-    return f", {printable(call['rule'])}" if call["rule"] else ""
 
 
 def _approval(call: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """What the audit commands share: finding the record, opening the ledger, time spans, CSV."""
 
 import csv
-import io
 import os
 import sys
 import time
@@ -83,39 +82,33 @@ def warn_of_faults(faults: Sequence[tuple[str, int, str]]) -> None:
         sys.stderr.write(f"Warning: {more}\n")
 
 
-def existing_files(record: Path) -> list[Path]:
-    """Return the files of a record, oldest first; warn on stderr if the current one is missing.
+def require_record(record: Path) -> list[Path]:
+    """Check that a record has events, and return its files, oldest first.
+
+    An empty file is accepted. A missing current file is reported on stderr.
 
     Raises:
-        StoreError: there is no such record.
+        StoreError: there is no such record, or it has lines but none of them is an event.
     """
     files = record_files(record)
     if record not in files:
         sys.stderr.write(f"Warning: {record}: {GONE}\n")
-    return files
-
-
-def require_events(record: Path, files: list[Path]) -> None:
-    """Reject a file that is not a record; an empty file is accepted.
-
-    Raises:
-        StoreError: the file has lines, but none of them is an event.
-    """
     faults = list[tuple[str, int, str]]()
     for line in (line for file in files for line in read_lines(file) if line.data):
         fault = read_entry(line).fault
         if not fault:
-            return
+            return files
         if len(faults) < MAX_FAULTS:
             faults.append((line.file, line.number, fault))
     if faults:
         warn_of_faults(faults)
         raise StoreError(f"{record} is not a record: it contains no events")
+    return files
 
 
 def _ledger(place: Place, stack: ExitStack) -> Ledger:
     # Checked before a database is created next to the file.
-    require_events(place.record, existing_files(place.record))
+    require_record(place.record)
     if place.ledger:
         try:
             return Ledger(ledger_path(place.record))
@@ -156,12 +149,10 @@ def shown_time(at: float | None) -> str:
 def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as CSV that is safe to open in a spreadsheet."""
     names = list(columns)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(names)
     for row in rows:
         writer.writerow([_cell(name, row.get(name)) for name in names])
-    sys.stdout.write(text.getvalue())
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -5,10 +5,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.audit.query import (
     DECISIONS,
@@ -18,20 +19,8 @@ from thoughtgate.cli.audit.query import (
     ToolOption,
     upper_choice,
 )
-from thoughtgate.cli.audit.source import (
-    existing_files,
-    find_place,
-    require_events,
-    shown_time,
-    warn_of_faults,
-)
-from thoughtgate.cli.options import (
-    ConfigOption,
-    JsonOption,
-    RecordOption,
-    examples,
-    require_choice,
-)
+from thoughtgate.cli.audit.source import find_place, require_record, shown_time, warn_of_faults
+from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples, require_choice
 from thoughtgate.cli.output import is_without_colour, printable
 from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
 from thoughtgate.errors import UsageError
@@ -59,25 +48,19 @@ _COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 3
 
 def tail_command(
     *,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Keep printing new events.")
-    ] = False,
+    follow: Annotated[bool, Option("-f", "--follow", help="Keep printing new events.")] = False,
     lines: Annotated[
         int,
-        typer.Option(
+        Option(
             "-n", "--lines", metavar="N", min=0, help="Number of existing events to show first."
         ),
     ] = 20,
-    every: Annotated[
-        bool, typer.Option("--all", help="Include messages that no gate checks.")
-    ] = False,
+    every: Annotated[bool, Option("--all", help="Include messages that no gate checks.")] = False,
     run: RunOption = "",
     server: ServerOption = "",
     tool: ToolOption = "",
     decision: DecisionOption = "",
-    kind: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="Only events of this type.")
-    ] = "",
+    kind: Annotated[str, Option("--type", metavar="TYPE", help="Only events of this type.")] = "",
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -109,29 +92,29 @@ def _glob(pattern: str) -> Glob:
         raise UsageError(str(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects the events to show."""
+    """Selects the events to show; empty fields select all."""
 
-    def __init__(
-        self, globs: dict[str, Glob], tool: Glob | None, decision: str, kind: str, *, every: bool
-    ) -> None:
-        self._globs = globs
-        self._tool = tool
-        self._decision = decision
-        self._kind = kind
-        self._every = every
+    globs: dict[str, Glob]
+    """Patterns for members of the event."""
+    tool: Glob | None
+    decision: str
+    kind: str
+    every: bool
+    """Whether to show messages that no gate checks."""
 
     def accepts(self, event: dict[str, Any]) -> bool:
         """Return whether to show an event."""
-        if not self._every and event.get("type") == MESSAGE:
+        if not self.every and event.get("type") == MESSAGE:
             return False
-        if self._kind and event.get("type") != self._kind:
+        if self.kind and event.get("type") != self.kind:
             return False
-        if not all(glob.matches(text(event, name) or "") for name, glob in self._globs.items()):
+        if not all(glob.matches(text(event, name) or "") for name, glob in self.globs.items()):
             return False
-        if self._tool and not self._tool.matches(text(member(event, "call"), "tool_name") or ""):
+        if self.tool and not self.tool.matches(text(member(event, "call"), "tool_name") or ""):
             return False
-        return not self._decision or member(event, "decision").get("action") == self._decision
+        return not self.decision or member(event, "decision").get("action") == self.decision
 
 
 def events_of(
@@ -146,8 +129,7 @@ def events_of(
     """
     if follow and not path.is_file():
         sys.stderr.write(f"Waiting for {path} to be created.\n")
-    files = [] if follow else existing_files(path)
-    require_events(path, files)
+    files = [] if follow else require_record(path)
     current = path if follow or path in files else files[-1]
     reader = Follower(current)
     newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
@@ -202,10 +184,8 @@ def _words(kind: str, event: dict[str, Any]) -> tuple[str, str]:
         who = f"by {by}" if by else f"workflow {text(approval, 'workflow') or '-'}"
         return text(approval, "outcome") or "asked", f"{tool}  {who}"
     if "status" in event:
-        kind_of_error = text(member(event, "error"), "kind") or ""
-        return text(
-            event, "status"
-        ) or "-", f"{tool}  {event.get('latency_ms')} ms  {kind_of_error}"
+        status, error = text(event, "status") or "-", text(member(event, "error"), "kind") or ""
+        return status, f"{tool}  {event.get('latency_ms')} ms  {error}"
     if call:
         return "", f"{tool}  {text(member(call, 'preview'), 'args_preview') or ''}"
     return _other_words(kind, event)

@@ -2,22 +2,22 @@
 
 import os
 import re
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Argument, Exit, Option
 
 from thoughtgate.cli.audit.source import Place, find_place
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
-from thoughtgate.cli.output import counted, write_json
+from thoughtgate.cli.output import counted, write_report
 from thoughtgate.cli.progress import Reading
 from thoughtgate.core.envelope import GENESIS
 from thoughtgate.errors import EXIT_CONFIG, UsageError
 from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.reader import record_files, verify_record
-from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, RecordFinding, Verification
+from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, Verification
 from thoughtgate.stores.process_owner import name_of
 
 VERIFY_EXAMPLES: Final = examples(
@@ -35,33 +35,26 @@ _SHOWN: Final = 50
 def verify_command(
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Record to verify. Default: the one that the config names, or the one in the state directory.",
-            show_default=False,
         ),
     ] = None,
     *,
     config: ConfigOption = None,
     key_env: Annotated[
         str,
-        typer.Option(
-            "--key-env",
-            metavar="NAME",
-            help="Environment variable that holds the key of the checkpoints.",
-        ),
+        Option(metavar="NAME", help="Environment variable that holds the key of the checkpoints."),
     ] = "",
     anchor: Annotated[
         str | None,
-        typer.Option(
-            "--anchor",
+        Option(
             metavar="CHAIN",
             help="Head of an earlier verification; the record must still contain it.",
-            show_default=False,
         ),
     ] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Verify only this file, without rotated ones.")
+        bool, Option("--alone", help="Verify only this file, without rotated ones.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -83,12 +76,9 @@ def verify_command(
     if key_env:
         place = place._replace(key=_key(key_env))
     report = _verify(place, (anchor or "").lower(), rotated=not alone)
-    if json_:
-        write_json(_as_json(place, report))
-    else:
-        _print_report(place, report)
+    write_report(_as_json(place, report), _lines(place, report), as_json=json_)
     if not report.is_sound:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def _key(name: str) -> bytes:
@@ -144,22 +134,20 @@ def _as_json(place: Place, report: Verification) -> dict[str, object]:
     }
 
 
-def _print_report(place: Place, report: Verification) -> None:
+def _lines(place: Place, report: Verification) -> Iterator[str]:
     open_runs = sum(finding.kind == OPEN_RUN for finding in report.findings)
     findings = [finding for finding in report.findings if finding.kind != OPEN_RUN]
     for finding in findings[:_SHOWN]:
         word = "FAULT" if finding.is_fault else "note"
-        sys.stdout.write(f"{word}: {_where(finding)}: {finding.kind}: {finding.message}\n")
+        where = f"{finding.file}:{finding.line}" if finding.line else finding.file
+        yield f"{word}: {where}: {finding.kind}: {finding.message}"
     if len(findings) > _SHOWN:
-        sys.stdout.write(f"… and {len(findings) - _SHOWN} more; --json lists all\n")
+        yield f"… and {len(findings) - _SHOWN} more; --json lists all"
     verdict = "sound" if report.is_sound else "NOT sound"
     lines, runs = counted(report.lines, "line"), counted(report.runs, "run")
     facts = f"{lines}, {runs}, {open_runs} without an end"
     checked = "checked" if place.key else "not checked: no key"
     signed = f"{counted(report.checkpoints, 'checkpoint')} {checked}"
     signed = signed if report.checkpoints or place.key else "not signed"
-    sys.stdout.write(f"{place.record}: {verdict}: {facts}; {signed}\nhead {report.head}\n")
-
-
-def _where(finding: RecordFinding) -> str:
-    return f"{finding.file}:{finding.line}" if finding.line else finding.file
+    yield f"{place.record}: {verdict}: {facts}; {signed}"
+    yield f"head {report.head}"

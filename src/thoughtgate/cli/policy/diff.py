@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument, Exit, Option
 
 from thoughtgate.analysis.comparison import CallTarget, compare
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
-from thoughtgate.cli.output import printable, write_json
+from thoughtgate.cli.output import printable, write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.gate.config_files import Loaded
@@ -24,13 +24,13 @@ DIFF_EXAMPLES: Final = examples(
 
 
 def diff_command(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Current config.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="New config.")],
+    old: Annotated[str, Argument(metavar="OLD", help="Current config.")],
+    new: Annotated[str, Argument(metavar="NEW", help="New config.")],
     *,
     record: RecordOption = None,
     fail: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--fail-on-loosen",
             help="Exit with 1 if anything is loosened, or if that cannot be told.",
         ),
@@ -45,29 +45,21 @@ def diff_command(
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
-    changes = compare(before.policy, after.policy, observed, time.time())
     changes = [
-        *(
-            change._replace(
-                before=_masked(change.before, before, after),
-                after=_masked(change.after, before, after),
-            )
-            for change in compare_settings(before.settings, after.settings)
-        ),
-        *changes,
+        change._replace(
+            before=_masked(change.before, before, after), after=_masked(change.after, before, after)
+        )
+        for change in compare_settings(before.settings, after.settings)
     ]
-    if json_:
-        write_json([change._asdict() for change in changes])
-    else:
-        for line in _lines(changes):
-            sys.stdout.write(line + "\n")
+    changes += compare(before.policy, after.policy, observed, time.time())
+    write_report([change._asdict() for change in changes], _lines(changes), as_json=json_)
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
         sys.stderr.write(
             "Cannot tell whether some changes loosen anything; review those under CANNOT BE TOLD.\n"
         )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _masked(value: Any, *loaded: Loaded) -> Any:

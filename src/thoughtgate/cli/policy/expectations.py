@@ -1,15 +1,15 @@
 """``thoughtgate policy test``: check the policy against a file of expectations."""
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
-import typer
+from typer import Argument, Exit
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import write_report
+from thoughtgate.cli.policy.explain import METHODS
 from thoughtgate.config.document import Document
 from thoughtgate.config.parse import parse
 from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
@@ -30,7 +30,6 @@ _ACTIONS: Final = (FORWARD, DENY, APPROVE)
 _GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
 """Gates that can decide here; limits and approvals are not evaluated."""
 _EXAMPLE: Final = "tests: [{server: s, tool: t, expect: deny}]"
-_METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 
 
 class ExpectationsError(ConfigError):
@@ -59,7 +58,7 @@ class Result(NamedTuple):
 
 
 def expectations_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file with the expectations.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="YAML file with the expectations.")],
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -71,18 +70,18 @@ def expectations_command(
     loaded = read_config(config)
     expectations = load_expectations(file)
     results = [check(one, loaded.policy, time.time()) for one in expectations]
-    failed = [result for result in results if result.differs]
-    if json_:
-        write_json([_as_json(result) for result in results])
-    else:
-        for result in results:
-            word = "FAIL" if result.differs else "ok  "
-            sys.stdout.write(f"{word}  {result.expectation.name}\n")
-            for text in result.differs:
-                sys.stdout.write(f"      {file}:{result.expectation.line}: {text}\n")
-        sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} as expected\n")
-    if failed:
-        raise typer.Exit(EXIT_CONFIG)
+    write_report([_as_json(result) for result in results], _lines(file, results), as_json=json_)
+    if any(result.differs for result in results):
+        raise Exit(EXIT_CONFIG)
+
+
+def _lines(file: Path, results: list[Result]) -> Iterator[str]:
+    for result in results:
+        yield f"{'FAIL' if result.differs else 'ok  '}  {result.expectation.name}"
+        for text in result.differs:
+            yield f"      {file}:{result.expectation.line}: {text}"
+    passed = sum(not result.differs for result in results)
+    yield f"{passed} of {len(results)} as expected"
 
 
 def load_expectations(file: Path) -> list[Expectation]:
@@ -93,12 +92,9 @@ def load_expectations(file: Path) -> list[Expectation]:
     """
     try:
         text = file.read_text("utf-8")
-    except OSError as error:
-        raise ExpectationsError(
-            [Problem("", f"cannot be read: {error.strerror}", str(file))]
-        ) from None
-    except UnicodeError:
-        raise ExpectationsError([Problem("", "is not UTF-8 text", str(file))]) from None
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ExpectationsError([Problem("", f"cannot be read: {reason}", str(file))]) from None
     hint = f"write expectations, such as '{_EXAMPLE}'"
     try:
         document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)
@@ -106,7 +102,7 @@ def load_expectations(file: Path) -> list[Expectation]:
         raise ExpectationsError(error.problems) from None
     entries = document.data.get("tests")
     if not isinstance(entries, list) or not entries or document.data.keys() != {"tests"}:
-        message = "the file must have one key, tests, with a list such as [{server: s, tool: t, expect: deny}]"
+        message = f"the file must have one key, tests, with a list such as '{_EXAMPLE}'"
         raise ExpectationsError([Problem("tests", message, str(file))])
     problems: list[Problem] = []
     found = [_read(entry, at, document, str(file), problems) for at, entry in enumerate(entries)]
@@ -161,7 +157,7 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(entry: dict[str, Any]) -> list[str]:
-    return [kind for kind in _METHODS if isinstance(entry.get(kind), str)]
+    return [kind for kind in METHODS if isinstance(entry.get(kind), str)]
 
 
 def _expectation(entry: dict[str, Any], line: int) -> Expectation:
@@ -171,7 +167,7 @@ def _expectation(entry: dict[str, Any], line: int) -> Expectation:
         kind,
         entry[kind],
         entry.get("arguments", {}),
-        method=_METHODS[kind],
+        method=METHODS[kind],
         annotations=entry.get("annotations"),
         principal=entry.get("principal", "local"),
     )

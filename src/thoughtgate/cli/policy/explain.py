@@ -4,12 +4,12 @@ import json
 import sys
 import time
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, NoReturn, TypeAlias
+from typing import Annotated, Any, Final, NoReturn
 
-import typer
+from typer import Option
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import write_report
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
@@ -22,32 +22,20 @@ EXPLAIN_EXAMPLES: Final = examples(
     "thoughtgate policy explain --server files --resource file:///etc/passwd",
 )
 
-ServerOption: TypeAlias = Annotated[
-    str, typer.Option("--server", metavar="ID", help="Server of the call.")
+ServerOption = Annotated[str, Option(metavar="ID", help="Server of the call.")]
+ToolOption = Annotated[str | None, Option(metavar="NAME", help="Tool to call.")]
+ResourceOption = Annotated[str | None, Option(metavar="URI", help="Resource to read.")]
+PromptOption = Annotated[str | None, Option(metavar="NAME", help="Prompt to get.")]
+ArgumentsOption = Annotated[
+    str, Option(metavar="JSON", help="Arguments of the call, as a JSON object.")
 ]
-ToolOption: TypeAlias = Annotated[
-    str | None, typer.Option("--tool", metavar="NAME", help="Tool to call.")
+AnnotationsOption = Annotated[
+    str, Option(metavar="JSON", help="Annotations of the tool, as a JSON object.")
 ]
-ResourceOption: TypeAlias = Annotated[
-    str | None, typer.Option("--resource", metavar="URI", help="Resource to read.")
-]
-PromptOption: TypeAlias = Annotated[
-    str | None, typer.Option("--prompt", metavar="NAME", help="Prompt to get.")
-]
-ArgumentsOption: TypeAlias = Annotated[
-    str, typer.Option("--args", metavar="JSON", help="Arguments of the call, as a JSON object.")
-]
-AnnotationsOption: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--annotations", metavar="JSON", help="Annotations of the tool, as a JSON object."
-    ),
-]
-PrincipalOption: TypeAlias = Annotated[
-    str, typer.Option("--principal", metavar="NAME", help="Caller, as Cedar policies see it.")
-]
+PrincipalOption = Annotated[str, Option(metavar="NAME", help="Caller, as Cedar policies see it.")]
 
-_METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
+"""The request that uses each kind of name."""
 
 
 def explain_command(
@@ -73,7 +61,7 @@ def explain_command(
         kind,
         name,
         _object("--args", args),
-        method=_METHODS[kind],
+        method=METHODS[kind],
         annotations=_object("--annotations", annotations) or None,
         principal=principal,
     )
@@ -85,10 +73,8 @@ def explain_command(
     limits = [
         limit.id for limit in loaded.policy.limits if limit.selector.covers(server, kind, name)
     ]
-    if json_:
-        write_json(_as_json(call, loaded, steps, verdict, limits))
-    else:
-        sys.stdout.write("\n".join(_lines(call, loaded, steps, verdict, limits)) + "\n")
+    report = _as_json(call, loaded, steps, verdict, limits)
+    write_report(report, _lines(call, loaded, steps, verdict, limits), as_json=json_)
 
 
 def _object(option: str, text: str) -> dict[str, Any]:
@@ -124,9 +110,9 @@ def _action(verdict: Verdict | None) -> str:
 def _lines(
     call: Call, loaded: Loaded, steps: Iterable[Step], verdict: Verdict, limits: list[str]
 ) -> Iterable[str]:
-    policy_ = loaded.policy
+    where = loaded.path or "built-in starter policy"
     yield f"call        {call.kind} {call.name} of server {call.server}"
-    yield f"policy      {loaded.path or 'built-in starter policy'} (version {policy_.version}, {policy_.profile})"
+    yield f"policy      {where} (version {loaded.policy.version}, {loaded.policy.profile})"
     for step in steps:
         yield f"{step.gate:<10}  {_action(step.verdict):<8}  {step.looked_at}"
     yield f"verdict     {_sentence(verdict)}"
@@ -151,12 +137,7 @@ def _as_json(
     call: Call, loaded: Loaded, steps: list[Step], verdict: Verdict, limits: list[str]
 ) -> dict[str, Any]:
     return {
-        "call": {
-            "server": call.server,
-            "kind": call.kind,
-            "name": call.name,
-            "arguments": call.arguments,
-        },
+        "call": {name: getattr(call, name) for name in ("server", "kind", "name", "arguments")},
         "policy": {
             "file": loaded.path,
             "version": loaded.policy.version,

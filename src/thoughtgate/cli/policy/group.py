@@ -18,11 +18,6 @@ app = command_app(
 )
 
 
-@app.callback()
-def policy() -> None:
-    """Explain, lint, test, learn, compare and replay policies."""
-
-
 app.command("explain", epilog=EXPLAIN_EXAMPLES)(explain_command)
 app.command("lint", epilog=LINT_EXAMPLES)(lint_command)
 app.command("test", epilog=TEST_EXAMPLES)(expectations_command)

@@ -1,15 +1,14 @@
 """``thoughtgate policy learn``: propose a strict config based on recorded calls."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
+from typer import Option
 
 from thoughtgate.analysis.learning import observe, propose
 from thoughtgate.cli.options import JsonOption, RecordOption, SinceOption, UntilOption, examples
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.output import create_file, write_json
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
@@ -18,8 +17,7 @@ from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.starter import STARTER_TEXT
 
 LEARN_EXAMPLES: Final = examples(
-    "thoughtgate policy learn --since 7d",
-    "thoughtgate policy learn --since 7d -o candidate.yaml",
+    "thoughtgate policy learn --since 7d", "thoughtgate policy learn --since 7d -o candidate.yaml"
 )
 
 
@@ -29,13 +27,7 @@ def learn_command(
     until: UntilOption = "",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the config to this new file.",
-            show_default=False,
-        ),
+        Option("-o", "--output", metavar="FILE", help="Write the config to this new file."),
     ] = None,
     record: RecordOption = None,
     json_: JsonOption = False,
@@ -52,13 +44,11 @@ def learn_command(
         sys.stdout.write(text)
         return
     try:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        create_file(output, text)
     except FileExistsError:
         raise UsageError(f"{output} already exists; choose another file") from None
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
     sys.stderr.write(
         f"Wrote {output}. Review it, then run: thoughtgate policy replay -c {output}\n"
     )

@@ -3,11 +3,11 @@
 import sys
 from typing import Final
 
-import typer
+from typer import Exit
 
 from thoughtgate.analysis.lint import ERROR, LintFinding, lint
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
-from thoughtgate.cli.output import counted, write_json
+from thoughtgate.cli.output import counted, write_report
 from thoughtgate.errors import EXIT_CONFIG, ConfigError
 from thoughtgate.gate.config_files import load_document
 
@@ -23,16 +23,13 @@ def lint_command(*, config: ConfigOption = None, json_: JsonOption = False) -> N
     The exit code is 1 if there are errors, and 0 if there are only warnings.
     """
     findings = _lint(config)
-    if json_:
-        write_json([{"level": one.level, **one.problem._asdict()} for one in findings])
-    else:
-        for one in findings:
-            sys.stdout.write(f"{one.level}: {one.problem}\n")
+    report = [{"level": one.level, **one.problem._asdict()} for one in findings]
+    write_report(report, (f"{one.level}: {one.problem}" for one in findings), as_json=json_)
     errors = sum(one.level == ERROR for one in findings)
     warnings = counted(len(findings) - errors, "warning")
     sys.stderr.write(f"{counted(errors, 'error')}, {warnings}.\n")
     if errors:
-        raise typer.Exit(EXIT_CONFIG)
+        raise Exit(EXIT_CONFIG)
 
 
 def _lint(config: str | None) -> list[LintFinding]:

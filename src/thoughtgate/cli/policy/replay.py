@@ -1,11 +1,11 @@
 """``thoughtgate policy replay``: evaluate recorded calls with a different policy."""
 
-import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Exit, Option
 
 from thoughtgate.analysis.replay import (
     Flip,
@@ -25,7 +25,7 @@ from thoughtgate.cli.options import (
     examples,
     read_config,
 )
-from thoughtgate.cli.output import counted, printable, write_json
+from thoughtgate.cli.output import counted, printable, write_report
 from thoughtgate.cli.progress import Progress
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
@@ -48,7 +48,7 @@ def replay_command(
     config: ConfigOption = None,
     record: RecordOption = None,
     fail: Annotated[
-        bool, typer.Option("--fail-on-flip", help="Exit with 1 if any decision changes.")
+        bool, Option("--fail-on-flip", help="Exit with 1 if any decision changes.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -62,20 +62,15 @@ def replay_command(
     with Progress() as progress:
         calls = _whole_runs(record, start, end, progress)
         replayed = replay(
-            calls,
-            loaded.policy,
-            lambda found: progress.count(found, len(calls), "replaying calls"),
+            calls, loaded.policy, lambda found: progress.count(found, len(calls), "replaying calls")
         )
     outcomes = [one for one in replayed if one.recorded.at >= start]
     unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
     flips = flips_of(outcomes)
-    if json_:
-        write_json(_as_json(outcomes, flips, unowned, loaded.policy.version))
-    else:
-        for line in _lines(outcomes, flips, unowned):
-            sys.stdout.write(line + "\n")
+    report = _as_json(outcomes, flips, unowned, loaded.policy.version)
+    write_report(report, _lines(outcomes, flips, unowned), as_json=json_)
     if fail and flips:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[RecordedCall]:
@@ -137,12 +132,9 @@ def _lines(outcomes: list[ReplayOutcome], flips: list[Flip], unowned: int) -> It
         yield f"{flip.before} -> {flip.after}  ({word})  {counted(flip.calls, 'call')}{doubt}"
         yield f"  {flip.kind} {printable(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
         yield f"  for example {', '.join(flip.examples)}"
-    doubts: dict[str, int] = {}
-    for outcome in outcomes:
-        if outcome.uncertain:
-            doubts[outcome.uncertain] = doubts.get(outcome.uncertain, 0) + 1
+    doubts = Counter(outcome.uncertain for outcome in outcomes if outcome.uncertain)
     if doubts:
         yield ""
         yield "uncertain, because the record does not contain everything:"
-        for why, count in sorted(doubts.items(), key=lambda item: -item[1]):
+        for why, count in doubts.most_common():
             yield f"  {counted(count, 'call')}: {why}"

@@ -70,21 +70,20 @@ class InstalledChannel:
 
     def show_request(self, approval: Approval) -> None:
         """Show a new request of the channel's workflow."""
-        if self._is_for_it(approval):
-            self._guard("show_request", approval)
+        self._show("show_request", approval)
 
     def show_outcome(self, approval: Approval) -> None:
         """Show the outcome of a request."""
-        if self._is_for_it(approval):
-            self._guard("show_outcome", approval)
+        self._show("show_outcome", approval)
 
     def stop(self) -> None:
         """Stop the channel, if it has something to stop."""
         if isinstance(self._channel, Stoppable):
             self._guard("stop")
 
-    def _is_for_it(self, approval: Approval) -> bool:
-        return (approval.channel, approval.workflow) == (self.name, self._workflow)
+    def _show(self, method: str, approval: Approval) -> None:
+        if (approval.channel, approval.workflow) == (self.name, self._workflow):
+            self._guard(method, approval)
 
     def _guard(self, method: str, *arguments: Any) -> None:
         try:

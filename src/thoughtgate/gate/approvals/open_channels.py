@@ -2,8 +2,7 @@
 
 import contextlib
 import queue
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -12,15 +11,14 @@ from thoughtgate.channels.channel_context import ChannelContext
 from thoughtgate.channels.delivery import DeliveryChannel, DeliveryClient
 from thoughtgate.channels.slack import SlackClient, SlackTarget
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
-from thoughtgate.config.settings import Settings, SlackSettings
+from thoughtgate.config.settings import Settings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
 from thoughtgate.gate.approvals.channel_secrets import require_secrets
 from thoughtgate.gate.approvals.installed_channels import open_installed_channel
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.poll_loop import complain
 from thoughtgate.stores.approvals import ApprovalStore
-
-Say = Callable[[str], None]
 
 SLACK: Final = "slack"
 WEBHOOK: Final = "webhook"
@@ -50,8 +48,7 @@ def open_channels(
     state: str,
     *,
     file: str = "",
-    say: Say | None = None,
-    reports: Reports | None = None,
+    reports: Reports,
 ) -> list[Channel]:
     """Return the channels of the workflows; their threads start with the first request.
 
@@ -62,24 +59,24 @@ def open_channels(
             provides cannot be created.
     """
     require_secrets(settings, environ, file)
-    say = say or complain
-    reports = reports or Reports()
     places = {
         SLACK: slack_clients(settings, environ),
         WEBHOOK: webhook_clients(settings, environ, reports),
     }
+
+    def open_own() -> AbstractContextManager[ApprovalStore]:
+        """Open a store for a thread that waits, which needs its own connection."""
+        return contextlib.closing(open_store(state))
+
     # No terminal here: under wrap and over stdio it belongs to the agent; other gates add their own.
     made: list[Channel] = [
-        DeliveryChannel(name, clients, lambda: _open_store(state), say)
+        DeliveryChannel(name, clients, open_own, complain)
         for name, clients in places.items()
         if clients
     ]
     made += [
         open_installed_channel(
-            ChannelContext(
-                each.channel, name, each.options, environ, lambda: _open_store(state), say
-            ),
-            file,
+            ChannelContext(each.channel, name, each.options, environ, open_own, complain), file
         )
         for name, each in settings.approval.items()
         if each.channel not in BUILT_IN_CHANNELS
@@ -90,7 +87,17 @@ def open_channels(
 def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:
     """Return the Slack client of each workflow with the Slack channel."""
     return {
-        name: SlackClient(_slack_target(each.slack, environ))
+        name: SlackClient(
+            SlackTarget(
+                each.slack.channel,
+                environ[each.slack.token_env],
+                each.slack.mention,
+                each.slack.approve_reaction,
+                each.slack.deny_reaction,
+                each.slack.poll_s,
+                each.slack.api_url,
+            )
+        )
         for name, each in settings.approval.items()
         if each.channel == SLACK and each.slack is not None
     }
@@ -116,25 +123,3 @@ def webhook_clients(
         )
         for name, each in wanted.items()
     }
-
-
-def complain(text: str) -> None:
-    """Write a message to the operator on stderr; stdout may carry MCP."""
-    sys.stderr.write(f"thoughtgate: {text}\n")
-
-
-def _slack_target(settings: SlackSettings, environ: Mapping[str, str]) -> SlackTarget:
-    return SlackTarget(
-        settings.channel,
-        environ[settings.token_env],
-        settings.mention,
-        settings.approve_reaction,
-        settings.deny_reaction,
-        settings.poll_s,
-        settings.api_url,
-    )
-
-
-def _open_store(state: str) -> AbstractContextManager[ApprovalStore]:
-    """Open a store for a thread that waits, which needs its own connection."""
-    return contextlib.closing(open_store(state))

@@ -20,7 +20,6 @@ from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import (
     APPROVED,
     DENIED,
-    DURABLE,
     EXPIRED,
     PENDING,
     SYSTEM_CHANNEL,
@@ -33,7 +32,7 @@ from thoughtgate.core.approval import (
 )
 from thoughtgate.core.commands import PersonAnswered
 from thoughtgate.core.envelope import render_time
-from thoughtgate.core.judge import Decision, OpenCall
+from thoughtgate.core.judge import Decision, OpenCall, refusal
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
@@ -121,25 +120,22 @@ class ApprovalQueue:
         """Create an approval request; return a decision if there is one at once, else None.
 
         ``owner`` names who waits if that is not this process: a shim of this service, or a task
-        (``task_owner``). If a task's request is created again after a restart, it finds a
+        (``TaskRunner.owner_of``). If a task's request is created again after a restart, it finds a
         decision that was made in the meantime.
         """
         self._now = at
         settings = self._workflow(workflow)
         if settings is None:
-            return _unavailable(f"there is no approval workflow {workflow!r}")
+            return refusal("service_unavailable", f"there is no approval workflow {workflow!r}")
         try:
             asked = self._put(call_id, open_call, settings, at, owner or self._owner)
         except StoreError:
-            return _unavailable("the approvals cannot be stored")
+            return refusal("service_unavailable", "the approvals cannot be stored")
         except ValueError:
             # Without a canonical form or valid UTF-8, an approval cannot be bound to the call.
-            return Decision(
-                approved=False, kind="invalid_params", reason="the arguments cannot be bound"
-            )
+            return refusal("invalid_params", "the arguments cannot be bound")
         if isinstance(asked, Refusal):
-            kind = _LIMIT_KINDS.get(asked.kind, "service_unavailable")
-            return Decision(approved=False, kind=kind, reason=asked.text)
+            return refusal(_LIMIT_KINDS.get(asked.kind, "service_unavailable"), asked.text)
         if asked.status == PENDING:
             if not self._held:
                 self._rev = asked.rev
@@ -313,7 +309,7 @@ class ApprovalQueue:
     def _settle(self, call_id: str, found: Approval) -> Decision:
         asked = self._held.pop(call_id)
         if found.digest != asked.digest:
-            return _unavailable("the stored approval is for another call")
+            return refusal("service_unavailable", "the stored approval is for another call")
         if found.status == APPROVED:
             self._decided[call_id] = found
         self._tell(found, settled=True)
@@ -382,28 +378,25 @@ def new_approval_id() -> str:
 def decision_of(approval: Approval) -> Decision:
     """Return the decision that a closed approval request stands for."""
     decider = approval.decider
-    by = decider.by if decider is not None else ""
-    channel = decider.channel if decider is not None else ""
-    if approval.status == APPROVED:
-        auto = bool(approval.grant) or channel == SYSTEM_CHANNEL
-        reason = decider.reason if decider is not None else ""
-        said = Decision(approved=True, by=by, channel=channel, reason=reason, auto=auto)
-    elif approval.status == DENIED:
-        reason = decider.reason if decider is not None else ""
+    if approval.status in {APPROVED, DENIED}:
+        is_approved = approval.status == APPROVED
+        by, channel, reason = "", "", ""
+        if decider is not None:
+            by, channel, reason = decider.by, decider.channel, decider.reason
         said = Decision(
-            approved=False, kind="approval_rejected", by=by, channel=channel, reason=reason
+            approved=is_approved,
+            kind="" if is_approved else "approval_rejected",
+            by=by,
+            channel=channel,
+            reason=reason,
+            auto=is_approved and (bool(approval.grant) or channel == SYSTEM_CHANNEL),
         )
+    elif approval.status == USED:
+        said = refusal("approval_withdrawn", "the approval was already used")
     else:
         kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
-        is_used = approval.status == USED
-        reason = "the approval was already used" if is_used else approval.closed_reason
-        said = Decision(approved=False, kind=kind, reason=reason)
+        said = refusal(kind, approval.closed_reason)
     return said._replace(votes=approval.votes, approval_id=approval.id)
-
-
-def task_owner(task_id: str) -> str:
-    """Return the owner for a task's approval request, which outlives this process."""
-    return DURABLE + task_id
 
 
 def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
@@ -428,7 +421,3 @@ def _fold(value: Any) -> Any:
     if isinstance(value, list):
         return [_fold(member) for member in value]
     return value
-
-
-def _unavailable(reason: str) -> Decision:
-    return Decision(approved=False, kind="service_unavailable", reason=reason)

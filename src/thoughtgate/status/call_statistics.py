@@ -1,0 +1,51 @@
+"""Statistics of the recorded calls, as ``thoughtgate audit stats`` and the console show them."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+from thoughtgate.record.ledger_queries import (
+    CallFilter,
+    count_by,
+    count_frames,
+    count_messages,
+    count_over_time,
+    latencies,
+)
+
+PERCENTILES: Final = (50, 90, 99)
+
+
+def collect_statistics(
+    connection: sqlite3.Connection, wanted: CallFilter, step_s: int
+) -> dict[str, Any]:
+    """Count the wanted calls by each of their properties, and over time in steps of ``step_s``."""
+
+    def count(column: str) -> dict[str, int]:
+        return dict(count_by(connection, column, wanted))
+
+    def count_named(column: str) -> dict[str, int]:
+        return {name: calls for name, calls in count(column).items() if name}
+
+    decisions, ordered = count("decision"), latencies(connection, wanted)
+    return {
+        "calls": sum(decisions.values()),
+        "decisions": decisions,
+        "statuses": count("status"),
+        "servers": count("server"),
+        "tools": count("tool"),
+        "refusals": count_named("error_kind"),
+        "approvals": count_named("approval"),
+        "latency_ms": {f"p{share}": percentile(ordered, share) for share in PERCENTILES},
+        "step_s": step_s,
+        "over_time": count_over_time(connection, wanted, step_s),
+        "messages": count_messages(connection, wanted),
+        "frames_refused": count_frames(connection, wanted),
+    }
+
+
+def percentile(ordered: Sequence[int], share: int) -> int | None:
+    """Return the value below which the given percentage of the values lies."""
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
