@@ -6,8 +6,9 @@ import pytest
 
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
+from thoughtgate.policy import evaluation
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Call, Verdict
-from thoughtgate.policy.evaluation import evaluate, explain, is_visible
+from thoughtgate.policy.evaluation import evaluate, explain, hidden_names, is_visible
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.layers import PROJECT, with_layers
 from thoughtgate.policy.policy import Layer, Policy
@@ -62,7 +63,19 @@ def test_a_uri_with_too_many_readings_is_denied_and_explained() -> None:
 
     assert evaluate(call, DENY_ETC, 0.0).action == DENY
     assert explain(call, DENY_ETC, 0.0)[-1].gate == "reading"
-    assert not is_visible(Visibility(), "fs", "resource", call.name)
+    block = Visibility({"fs": Exposure.of(BLOCK, ["file:///etc/*"])})
+    assert not is_visible(block, "fs", "resource", call.name)
+    assert is_visible(Visibility(), "fs", "resource", call.name)
+    assert not is_visible(Visibility({}, (block,)), "fs", "resource", call.name)
+
+
+def test_a_list_cannot_choose_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "MAX_READ_IN_LIST", 20)
+    block = Visibility({"fs": Exposure.of(BLOCK, ["file:///etc/*"])})
+    names = ["file:///a%20b", "file:///c%20d", "file:///e%20f", "file:///plain"]
+
+    assert hidden_names(block, "fs", "resource", names[:2]) == frozenset()
+    assert hidden_names(block, "fs", "resource", names) == frozenset(names[2:])
 
 
 def test_a_forwarded_resource_needs_all_its_readings_forwarded() -> None:

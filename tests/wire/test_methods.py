@@ -67,6 +67,7 @@ def test_a_request_names_what_it_touches(
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": "u"}}),
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [1]}}),
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [""]}}),
+        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["u" * 100] * 1000}}),
         ("completion/complete", {}),
         ("completion/complete", {"ref": "p"}),
         ("completion/complete", {"ref": {}}),

@@ -10,7 +10,7 @@ from thoughtgate.wire.readings import (
     MAX_READINGS,
     MAX_VARIANTS,
     MISSING,
-    KeyReadings,
+    ArgumentReadings,
     fold_path,
     path_readings,
     uri_readings,
@@ -208,7 +208,7 @@ def test_disks_that_do_not_distinguish_case_take_these_for_the_same() -> None:
 def test_a_key_has_the_values_of_all_keys_that_fold_to_it(
     members: dict[str, Any], values: tuple[Any, ...]
 ) -> None:
-    readings = KeyReadings()
+    readings = ArgumentReadings()
 
     assert readings.values(members, "task") == values
     assert readings.values(members, "task") == values
@@ -221,7 +221,7 @@ def test_too_many_spellings_of_a_key_are_not_read() -> None:
         for bits in range(MAX_VARIANTS + 1)
     ]
 
-    assert KeyReadings().values(dict.fromkeys(spellings, 1), name) is None
+    assert ArgumentReadings().values(dict.fromkeys(spellings, 1), name) is None
 
 
 class _CountedKeys(dict[str, int]):
@@ -236,7 +236,7 @@ class _CountedKeys(dict[str, int]):
 
 def test_the_keys_of_an_object_are_folded_once() -> None:
     members = _CountedKeys(a=1, B=2)
-    readings = KeyReadings()
+    readings = ArgumentReadings()
     for key in ("a", "b", "c") * 100:
         readings.values(members, key)
 

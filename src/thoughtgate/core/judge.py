@@ -23,7 +23,7 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
-from thoughtgate.policy.evaluation import evaluate, is_visible
+from thoughtgate.policy.evaluation import evaluate, hidden_names
 from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
@@ -257,10 +257,7 @@ class Judge:
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
             self._learn(server, entries)
-        shown = self.policy.visibility
-        hidden = frozenset(
-            name for name in names if not is_visible(shown, server, listing.kind, name)
-        )
+        hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:  # the service shim loads this module, but judges nothing
-    from thoughtgate.wire.readings import KeyReadings
+    from thoughtgate.wire.readings import ArgumentReadings
 
 FORWARD: Final = "forward"
 DENY: Final = "deny"
@@ -50,7 +50,7 @@ class Call(NamedTuple):
     """Claims from the principal's authentication, for Cedar policies."""
     spelled: str = ""
     """The URI as the caller wrote it, if ``name`` is another reading of it."""
-    readings: "KeyReadings | None" = None
+    readings: "ArgumentReadings | None" = None
     """The folded keys of the arguments, if the call is evaluated several times."""
 
 

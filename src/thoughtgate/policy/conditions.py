@@ -25,10 +25,8 @@ from thoughtgate.policy.regexes import Pattern
 from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.readings import (
     MISSING,
-    KeyReadings,
+    ArgumentReadings,
     fold_path,
-    path_readings,
-    uri_readings,
     without_dot_segments,
 )
 
@@ -39,13 +37,7 @@ MAX_ELEMENTS: Final = 10_000
 """Maximum length of an array whose members are tested; for longer ones, ``any`` and ``all`` are
 undetermined, because every rule would test every member."""
 
-MAX_PATH: Final = 65_536
-"""Maximum characters of a text that ``under`` and ``glob`` test; no system opens a longer path."""
-
 _QUANTIFIERS: Final = frozenset({"any", "all"})
-_URL: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:[/\\\\]")
-_RESOLVES: Final = re.compile(r"\\|//|(?:\A|/)\.\.?(?:/|\Z)|[. ](?:/|\Z)")
-"""What systems resolve in a path: a path without it has one reading."""
 
 _Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
 """Tests a value against the operand of a condition."""
@@ -75,10 +67,10 @@ def parse_conditions(when: Mapping[str, Any]) -> tuple[Condition, ...]:
 def judge_conditions(
     conditions: Iterable[Condition],
     values: Mapping[str, Any],
-    readings: KeyReadings | None = None,
+    readings: ArgumentReadings | None = None,
 ) -> ConditionOutcome:
     """Return the combined outcome of all conditions: one that fails is enough."""
-    readings = readings if readings is not None else KeyReadings()
+    readings = readings if readings is not None else ArgumentReadings()
     outcome: ConditionOutcome = True
     for path, operator, operand in conditions:
         single = _judge(values, path, operator, operand, readings)
@@ -111,14 +103,14 @@ def _condition(path: str, operator: str, operand: Any) -> Condition:
 
 
 def _judge(
-    at: Any, path: tuple[str, ...], operator: str, operand: Any, readings: KeyReadings
+    at: Any, path: tuple[str, ...], operator: str, operand: Any, readings: ArgumentReadings
 ) -> ConditionOutcome:
     """Return the outcome of a test on the value that a path leads to, in all readings."""
     for number, key in enumerate(path):
         if type(at) is list and operator in _QUANTIFIERS:
             return _quantify(at, path[number:], operator, operand, readings)
         if not isinstance(at, Mapping):
-            return _TESTS[operator](MISSING if at is None else _BROKEN, operand)
+            return _apply(operator, MISSING if at is None else _BROKEN, operand, readings)
         values = readings.values(at, key)
         if values is None or len(values) != 1:
             rest = path[number + 1 :]
@@ -128,7 +120,14 @@ def _judge(
             break
     if type(at) is list and operator in _QUANTIFIERS:
         return _quantify(at, (), operator, operand, readings)
-    return _TESTS[operator](at, operand)
+    return _apply(operator, at, operand, readings)
+
+
+def _apply(operator: str, value: Any, operand: Any, readings: ArgumentReadings) -> ConditionOutcome:
+    test = _PATH_TESTS.get(operator)
+    if test is None or not isinstance(value, str):
+        return _TESTS[operator](value, operand)
+    return test(value, operand, readings)
 
 
 def _in_all_readings(
@@ -136,14 +135,12 @@ def _in_all_readings(
     path: tuple[str, ...],
     operator: str,
     operand: Any,
-    readings: KeyReadings,
+    readings: ArgumentReadings,
 ) -> ConditionOutcome:
     outcomes: set[ConditionOutcome] = {None}
     if values is not None:
         outcomes = {
-            _TESTS[operator](MISSING, operand)
-            if value is MISSING
-            else _judge(value, path, operator, operand, readings)
+            _judge(value, () if value is MISSING else path, operator, operand, readings)
             for value in values
         }
     if outcomes in ({True}, {False}):
@@ -157,7 +154,7 @@ def _quantify(
     path: tuple[str, ...],
     operator: str,
     tests: tuple[tuple[str, Any], ...],
-    readings: KeyReadings,
+    readings: ArgumentReadings,
 ) -> ConditionOutcome:
     # Servers differ in what no members mean: often everything.
     if len(members) > MAX_ELEMENTS or (operator == "all" and not members):
@@ -174,8 +171,8 @@ def _quantify(
     return outcome
 
 
-def _not_an_array(value: Any, _: Any) -> ConditionOutcome:
-    """Return the outcome of ``any`` and ``all`` for what is not an array."""
+def _other_type(value: Any, _: Any) -> ConditionOutcome:
+    """Return the outcome for a value of a type that the operator does not test."""
     return False if value is MISSING else None
 
 
@@ -258,17 +255,18 @@ def _agreed(outcomes: set[bool]) -> ConditionOutcome:
     return outcomes.pop() if len(outcomes) == 1 else None
 
 
-def _is_under(path: str, folders: tuple[str, ...]) -> ConditionOutcome:
+def _is_under(path: str, folders: tuple[str, ...], readings: ArgumentReadings) -> ConditionOutcome:
     """Tell whether a path is inside one of the folders, on every system.
 
     Only the server knows where a relative path or a ``~`` leads, so those are undetermined.
     """
-    if not path.startswith("/") or "\0" in path or len(path) > MAX_PATH:
+    if not path.startswith("/") or "\0" in path:
         return None
     outcomes = set()
-    for walked in path_readings(path):
+    found = readings.texts(path)
+    # Systems resolve a path before they use it, so the path as sent is none of its readings.
+    for walked, folded in found[1:] or found:
         outcomes.add(any(_is_in(walked, folder) for folder in folders))
-        folded = fold_path(walked)
         outcomes.add(any(_is_in(folded, fold_path(folder)) for folder in folders))
     return _agreed(outcomes)
 
@@ -290,26 +288,17 @@ class TextGlob(Glob):
         self.folded = Glob(fold_path(pattern))
 
 
-def _matches_globs(text: str, globs: tuple[TextGlob, ...]) -> ConditionOutcome:
+def _matches_globs(
+    text: str, globs: tuple[TextGlob, ...], readings: ArgumentReadings
+) -> ConditionOutcome:
     """Tell whether a text matches one of the patterns, also where it is a path or a URL."""
     if any(glob.exact and glob.matches(text) for glob in globs):
         return True
     outcomes = set()
-    for reading in _text_readings(text):
+    for reading, folded in readings.texts(text):
         outcomes.add(any_matches(globs, reading))
-        folded = fold_path(reading)
         outcomes.add(any(glob.folded.matches(folded) for glob in globs))
-    return _agreed(outcomes) if outcomes else None
-
-
-def _text_readings(text: str) -> tuple[str, ...]:
-    """Return the readings of a text that may be a path or a URL; empty if there are too many."""
-    if len(text) > MAX_PATH:
-        return ()
-    if _URL.match(text):
-        others = uri_readings(text)
-        return () if others is None else (text, *others)
-    return (text, *path_readings(text)) if _RESOLVES.search(text) else (text,)
+    return _agreed(outcomes)
 
 
 def _exists(value: Any, operand: Any) -> ConditionOutcome:
@@ -367,17 +356,23 @@ _TESTS: Final[dict[str, _Test]] = {
     "in": _within,
     "not_in": lambda value, operand: _negated(value, _within(value, operand)),
     "matches": _only_for(str, lambda value, pattern: pattern.search(value)),
-    "glob": _only_for(str, _matches_globs),
+    "glob": _other_type,
     "contains": _contains,
     "starts_with": _only_for(str, lambda value, operand: value.startswith(operand)),
     "ends_with": _only_for(str, lambda value, operand: value.endswith(operand)),
-    "under": _only_for(str, _is_under),
+    "under": _other_type,
     "exists": _exists,
     "length_gt": _only_for(_SIZED, lambda value, operand: len(value) > operand),
     "length_lt": _only_for(_SIZED, lambda value, operand: len(value) < operand),
-    "any": _not_an_array,
-    "all": _not_an_array,
+    "any": _other_type,
+    "all": _other_type,
 }
+
+_PATH_TESTS: Final[dict[str, Callable[[str, Any, ArgumentReadings], ConditionOutcome]]] = {
+    "glob": _matches_globs,
+    "under": _is_under,
+}
+"""The tests of texts that may be paths."""
 
 _PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("gt", "ge", "lt", "le"), _number),

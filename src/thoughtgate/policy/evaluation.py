@@ -1,5 +1,6 @@
 """Evaluation of a call: the strictest verdict of all layers of the policy, on all readings."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from thoughtgate.policy.call import APPROVE, DENY, RESOURCE, Call, Verdict, strictness
@@ -12,7 +13,11 @@ from thoughtgate.policy.policy import (
     judge_alone,
 )
 from thoughtgate.policy.visibility import Visibility
-from thoughtgate.wire.readings import KeyReadings, uri_readings
+from thoughtgate.wire.readings import ArgumentReadings, uri_readings
+
+MAX_READ_IN_LIST: Final = 8_388_608
+"""Maximum characters of other readings in one list; beyond it, URIs are hidden. That is enough for
+tens of thousands of URIs with percent-encoded characters."""
 
 _TOO_MANY: Final = Verdict(
     DENY, "rules", "governance_denied", "servers could read the URI in too many ways"
@@ -47,14 +52,27 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
 
 def is_visible(visibility: Visibility, server: str, kind: str, name: str) -> bool:
     """Tell whether a tool, resource or prompt is visible to the agent in every reading."""
-    if not visibility.allows(server, name):
-        return False
-    if kind != RESOURCE:
-        return True
-    others = uri_readings(name)
-    return others is not None and all(
-        visibility.allows(server, other, spelled=name) for other in others
-    )
+    return not hidden_names(visibility, server, kind, [name])
+
+
+def hidden_names(
+    visibility: Visibility, server: str, kind: str, names: Iterable[str]
+) -> frozenset[str]:
+    """Return those names of a list that the agent must not see, in any reading."""
+    hidden = set()
+    read = 0
+    for name in names:
+        if not visibility.allows(server, name):
+            hidden.add(name)
+        elif kind == RESOURCE and visibility.depends_on_names(server):
+            # Servers write these lists: they must not choose how long reading them takes.
+            others = uri_readings(name) if read <= MAX_READ_IN_LIST else None
+            read += sum(map(len, others or ()))
+            if others is None or not all(
+                visibility.allows(server, other, spelled=name) for other in others
+            ):
+                hidden.add(name)
+    return frozenset(hidden)
 
 
 def _explain_reading(call: Call, policy: Policy, now: float) -> list[Step]:
@@ -73,7 +91,7 @@ def _by_all_readings(
     others = uri_readings(call.name)
     if others is None:
         return call, _TOO_MANY
-    decisive, readings = call, KeyReadings()
+    decisive, readings = call, ArgumentReadings()
     for name in others:
         reading = call._replace(name=name, spelled=call.name, readings=readings)
         other = _by_all_layers(reading, policy, now)
@@ -88,7 +106,7 @@ def _by_all_readings(
 def _by_all_layers(call: Call, policy: Policy, now: float) -> Verdict:
     verdict = judge_alone(call, policy, now)
     if policy.layers and call.readings is None:
-        call = call._replace(readings=KeyReadings())
+        call = call._replace(readings=ArgumentReadings())
     for layer in policy.layers:
         other = _as_of(layer, judge_alone(call, layer.policy, now))
         more = strictness(other) - strictness(verdict)

@@ -12,7 +12,7 @@ from typing import Final
 from thoughtgate.policy.call import DENY, FORWARD, MAX_KEPT, Call, Condition, Verdict
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
-from thoughtgate.wire.readings import KeyReadings
+from thoughtgate.wire.readings import ArgumentReadings
 
 MAX_LITERAL: Final = 24
 """Maximum length of an indexed prefix or suffix; each length in use costs one lookup."""
@@ -50,7 +50,7 @@ class Rule:
         verdict = Verdict(self.action, "rules", kind, self.reason, self.id, redact=self.redact)
         object.__setattr__(self, "verdict", verdict)
 
-    def accepts(self, call: Call, readings: KeyReadings | None = None) -> bool:
+    def accepts(self, call: Call, readings: ArgumentReadings | None = None) -> bool:
         """Tell whether a call that the selector matches also meets the conditions."""
         if not self.conditions and not self.annotations:
             return True
@@ -172,7 +172,7 @@ class RuleSet:
         followed by those that match the others.
         """
         matching: list[Rule | None] = []
-        readings = call.readings or KeyReadings()
+        readings = call.readings or ArgumentReadings()
         for rule in self.candidates(call.server, call.kind, call.name, call.spelled):
             readings.ambiguous = False
             if rule.accepts(call, readings):

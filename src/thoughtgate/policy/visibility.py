@@ -70,6 +70,11 @@ class Visibility:
         own = self.servers.get(server)
         return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
 
+    def depends_on_names(self, server: str) -> bool:
+        """Tell whether some things of a server may be visible and others not."""
+        own = self.exposure(server)
+        return own.mode != ALL or any(other.depends_on_names(server) for other in self.narrowed_by)
+
     def allows(self, server: str, name: str, *, spelled: str = "") -> bool:
         """Tell whether a tool, resource or prompt is visible to the agent.
 

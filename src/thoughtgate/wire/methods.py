@@ -148,6 +148,8 @@ def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:
     if type(uris) is not list:
         return f"{place} must be a list of URIs"
     wrong = next(filter(None, (_wrong_name(f"each of {place}", uri) for uri in uris)), "")
+    if not wrong and sum(map(len, uris)) > MAX_TARGET:
+        wrong = f"{place} must have at most {MAX_TARGET} characters"
     return wrong or [Named("resource", uri, {}) for uri in uris]
 
 

@@ -17,13 +17,19 @@ from thoughtgate.wire.frame import fold_key
 MAX_DECODING: Final = 3
 """How many levels of percent-encoding are decoded."""
 
-MAX_READINGS: Final = 96
-"""Maximum number of readings of a URI. An ordinary URI has one, contrived ones up to about sixty;
-a URI with more is refused."""
+MAX_READINGS: Final = 64
+"""Maximum number of readings of a URI. An ordinary URI has one, with spaces in it three; contrived
+ones have dozens, and one with more is refused."""
+
+MAX_READ: Final = 131_072
+"""Maximum characters of all readings of a URI together, which the time to find them depends on."""
 
 MAX_VARIANTS: Final = 64
 """Maximum number of keys of one object that fold to the same; more leave a condition undetermined,
 because each would be tested by every rule."""
+
+MAX_PATH: Final = 65_536
+"""Maximum characters of a text that is read as a path; no system opens a longer one."""
 
 MISSING: Final = object()
 """The value of a key that an object does not have."""
@@ -57,6 +63,10 @@ _ENCODED_DOT: Final = re.compile("%2[eE]")
 _DRIVE: Final = re.compile(r"[A-Za-z][:|]")
 _PATH_END: Final = re.compile("[?#]")
 _AUTHORITY_END: Final = re.compile("[/?#]")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[/\\]")
+_RESOLVES: Final = re.compile(r"\\|//|(?:\A|/)\.\.?(?:/|\Z)|[. ](?:/|\Z)")
+"""What systems resolve in a path: a path without it has one reading."""
+
 _REMOVED: Final = str.maketrans("", "", "\t\n\r")
 _C0_AND_SPACE: Final = "".join(map(chr, range(0x21)))
 _NUMBER: Final = re.compile("0[xX][0-9A-Fa-f]{0,8}|[0-9]{1,12}")
@@ -68,13 +78,17 @@ def uri_readings(uri: str) -> tuple[str, ...] | None:
     if _PLAIN.fullmatch(uri):
         return ()
     found: dict[str, None] = {}
-    level = {uri: None}
+    level, size = {uri: None}, 0
     for _ in range(MAX_DECODING + 1):
-        spellings = {spelling: None for text in level for spelling in _spellings(text)}
-        found |= spellings
-        if len(found) > MAX_READINGS:
-            return None
-        level = {decoded: None for text in spellings if (decoded := _decoded(text)) not in found}
+        fresh: dict[str, None] = {}
+        for text in level:
+            for spelling in _spellings(text):
+                if spelling not in found:
+                    found[spelling] = fresh[spelling] = None
+                    size += len(spelling)
+                if len(found) > MAX_READINGS or size > max(MAX_READ, 2 * len(uri)):
+                    return None
+        level = {decoded: None for text in fresh if (decoded := _decoded(text)) not in found}
         if not level:
             break
     del found[uri]
@@ -294,17 +308,41 @@ def fold_path(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
-class KeyReadings:
-    """The keys of objects by their folded form, built once per object and evaluation."""
+def _text_readings(text: str) -> tuple[str, ...]:
+    if len(text) > MAX_PATH:
+        return ()
+    if _URL.match(text):
+        others = uri_readings(text)
+        return () if others is None else (text, *others)
+    return (text, *path_readings(text)) if _RESOLVES.search(text) else (text,)
 
-    __slots__ = ("_objects", "ambiguous")
+
+class ArgumentReadings:
+    """The readings of keys and texts in arguments, found once per evaluation.
+
+    Every rule that looks at an object or a text would otherwise read it again.
+    """
+
+    __slots__ = ("_objects", "_texts", "ambiguous")
 
     ambiguous: bool
     """Whether a reading was decided that another reading contradicts."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Mapping[str, Any], dict[str, str | list[str]]]] = {}
+        self._texts: dict[str, tuple[tuple[str, str], ...]] = {}
         self.ambiguous = False
+
+    def texts(self, text: str) -> tuple[tuple[str, str], ...]:
+        """Return the readings of a text as a path or URL, each with its folded form.
+
+        Empty if there are too many to trust any.
+        """
+        known = self._texts.get(text)
+        if known is None:
+            known = tuple((one, fold_path(one)) for one in _text_readings(text))
+            self._texts[text] = known
+        return known
 
     def values(self, members: Mapping[str, Any], key: str) -> tuple[Any, ...] | None:
         """Return the values that servers may read for a key; None if there are too many.
