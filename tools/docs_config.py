@@ -123,7 +123,7 @@ Servers do not all read a call in the same way, so a condition is tested in ever
 - `glob` tests a URL in every spelling that URL parsers make of it.
 - A text of more than 65,536 characters is undecidable for both.
 
-`any` and `all` are undecidable for a value that is not an array, for an array of more than 10,000 items, and `all` also for an empty array.
+`any` and `all` are undecidable for a value that is not an array, for an array of more than 1,000 items, and `all` also for an empty array.
 If a dotted path leads through an array, they test the value in each item: `files.path: {any: {under: /etc}}`.
 [Write rules that hold](../guides/writing-rules.md) explains this with examples.
 

@@ -326,7 +326,7 @@ def test_a_glob_must_match_a_path_or_url_in_all_readings(
         ({"all": {"under": "/srv"}}, "/srv/a", UNSURE),
         ({"any": {"any": {"gt": 1}}}, [[0], [2]], HOLDS),
         ({"all": {"any": {"gt": 1}}}, [[0], [2]], FAILS),
-        ({"any": {"gt": 1}}, [0] * 10_001, UNSURE),
+        ({"any": {"gt": 1}}, [0] * 1_001, UNSURE),
     ],
 )
 def test_any_and_all_look_into_arrays(test: Any, value: Any, expected: bool | None) -> None:

@@ -33,7 +33,7 @@ from thoughtgate.wire.readings import (
 ConditionOutcome = bool | None
 """True: holds. False: fails. None: undetermined."""
 
-MAX_ELEMENTS: Final = 10_000
+MAX_ELEMENTS: Final = 1_000
 """Maximum length of an array whose members are tested; for longer ones, ``any`` and ``all`` are
 undetermined, because every rule would test every member."""
 
@@ -285,17 +285,21 @@ class TextGlob(Glob):
 
     def __init__(self, pattern: str) -> None:
         super().__init__(pattern)
-        self.folded = Glob(fold_path(pattern))
+        folded = fold_path(pattern)
+        self.folded = self if folded == pattern else Glob(folded)
 
 
 def _matches_globs(
     text: str, globs: tuple[TextGlob, ...], readings: ArgumentReadings
 ) -> ConditionOutcome:
     """Tell whether a text matches one of the patterns, also where it is a path or a URL."""
+    found = readings.texts(text)
+    if len(found) == 1 and found[0][1] == text and all(glob.folded is glob for glob in globs):
+        return any_matches(globs, text)  # nothing to fold, as in most paths and patterns
     if any(glob.exact and glob.matches(text) for glob in globs):
         return True
     outcomes = set()
-    for reading, folded in readings.texts(text):
+    for reading, folded in found:
         outcomes.add(any_matches(globs, reading))
         outcomes.add(any(glob.folded.matches(folded) for glob in globs))
     return _agreed(outcomes)

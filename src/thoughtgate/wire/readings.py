@@ -311,7 +311,7 @@ def fold_path(path: str) -> str:
 def _text_readings(text: str) -> tuple[str, ...]:
     if len(text) > MAX_PATH:
         return ()
-    if _URL.match(text):
+    if ":" in text and _URL.match(text):
         others = uri_readings(text)
         return () if others is None else (text, *others)
     return (text, *path_readings(text)) if _RESOLVES.search(text) else (text,)
