@@ -180,7 +180,17 @@ def test_the_stricter_of_the_rules_for_different_readings_counts() -> None:
     (_, step) = explain(
         Call("fs", "tool", "read", {"path": "/tmp/x", "Path": "/etc/x"}), rules, 0.0
     )
-    assert "read the arguments differently" in step.looked_at
+    assert "keys differ only in case" in step.looked_at
+
+
+def test_a_variant_of_a_key_that_decides_is_explained() -> None:
+    rules = policy(AMOUNT)
+
+    varied = explain(Call("fs", "tool", "read", {"Amount": 5000}), rules, 0.0)[-1]
+    plain = explain(Call("fs", "tool", "read", {"amount": 5000}), rules, 0.0)[-1]
+
+    assert "keys differ only in case" in varied.looked_at
+    assert "keys differ" not in plain.looked_at
 
 
 def test_cedar_is_asked_if_a_rule_of_one_reading_says_so() -> None:

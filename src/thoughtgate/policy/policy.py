@@ -24,6 +24,7 @@ from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.visibility import Visibility
+from thoughtgate.wire.readings import ArgumentReadings
 
 DEFAULT_WORKFLOW: Final = "default"
 """The workflow for rules that do not name one."""
@@ -190,7 +191,8 @@ def _seen_by_visibility(call: Call, policy: Policy) -> str:
 
 def _seen_by_rules(call: Call, policy: Policy) -> str:
     rules = policy.rules.candidates(call.server, call.kind, call.name, call.spelled)
-    matching = policy.rules.matches(call)
+    readings = ArgumentReadings()
+    matching = policy.rules.matches(call._replace(readings=readings))
     told = []
     for rule in rules:
         matches = rule in matching
@@ -199,8 +201,8 @@ def _seen_by_rules(call: Call, policy: Policy) -> str:
             break
     else:
         told.append(f"default {policy.default}")
-    if len(matching) > 1:
-        told.append("servers could read the arguments differently, so the strictest counts")
+    if readings.ambiguous or len(matching) > 1:
+        told.append("keys differ only in case, and the strictest reading of the arguments counts")
     return f"{len(rules)} of {len(policy.rules.rules)} rules name it: {', '.join(told)}"
 
 
