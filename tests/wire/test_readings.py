@@ -58,6 +58,9 @@ def others(uri: str) -> tuple[str, ...]:
         "file:///x%3fy/%2e%2e/%65tc/passwd",
         "file:///tmp/.%09./etc/passwd",
         "file:/tmp/%2e%2e%5cetc/passwd",
+        "file:///etc/passwd?x",
+        "file:///etc/passwd#x",
+        "file:/etc/passwd?x#/../y",
     ],
 )
 def test_every_spelling_of_a_file_is_known_for_what_it_opens(spelling: str) -> None:

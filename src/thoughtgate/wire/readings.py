@@ -46,7 +46,7 @@ _DEFAULT_PORTS: Final = {
 
 _NAME: Final = r"[A-Za-z0-9_!$&'()*+,;=:@.~-]"
 _PLAIN: Final = re.compile(
-    r"(?:file://(?=/)"
+    r"(?:file://(?=/[^?#]*\Z)"
     r"|(?:https?|wss?|ftp)://(?!xn--|[^/]*\.xn--)(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?=/)"
     r"|(?!(?:file|https?|wss?|ftp):)[a-z][a-z0-9+.-]*://[a-z0-9.-]*)"
     rf"(?:/(?!\.\.?(?:[/?#]|\Z)){_NAME}+)*/?"
@@ -136,6 +136,8 @@ def _special(scheme: str, rest: str) -> Iterator[str]:
     for place in (path, f"/{host}{path}") if host else (path,):
         for one in _paths(_drive_path(place or "/")):
             yield f"file://{one}{tail}"
+            # What opens a file does not look at the query.
+            yield f"file://{one}"
 
 
 def _split(rest: str) -> tuple[str, str, str]:
