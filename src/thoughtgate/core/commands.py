@@ -27,7 +27,7 @@ class ToServer(NamedTuple):
     message: Message | None = None
     """The parsed frame; None for an unreadable frame, which the development profile forwards."""
     detached: bool = False
-    """Whether no caller waits for the answer, because the gate itself asks."""
+    """Whether the frame is the gate's own and belongs to no caller."""
 
 
 class ToAgent(NamedTuple):

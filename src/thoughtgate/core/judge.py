@@ -35,7 +35,7 @@ from thoughtgate.policy.call import (
     Call,
     Verdict,
 )
-from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.evaluation import evaluate, hidden_names
 from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
@@ -283,8 +283,7 @@ class Judge:
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
             self._learn(server, entries)
-        allows = self.policy.visibility.allows
-        hidden = frozenset(name for name in names if not allows(server, name))
+        hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
@@ -384,6 +383,8 @@ class Judge:
                 digest,
                 self._forwarded.get(question.session, 0),
                 question.claims,
+                "",
+                None,
                 said is not None or not is_tool,
             ),
         )

@@ -10,7 +10,7 @@ from thoughtgate.core.answers import outcome_of
 from thoughtgate.core.commands import PROMPT, AskPeople, Command, JudgeCall, ToAgent, Withdraw
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.record_events import CANCELLED, ERROR, SERVER_TO_AGENT
-from thoughtgate.core.session_replies import PendingRequest, SessionReplies, to_server_frame
+from thoughtgate.core.session_replies import PendingRequest, SessionReplies, reply_to_server
 from thoughtgate.policy.call import APPROVE, FORWARD
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import named_by_server
@@ -93,7 +93,7 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         reply = render_error(ident, kind, gate=verdict.gate, correlation_id=call_id)
         error = {"class": "policy_block", "kind": kind, "message": MESSAGES[kind]}
         asked = asked._replace(call_id=call_id)
-        return [*self._replies.ended(asked, at, ERROR, len(reply), error), to_server_frame(reply)]
+        return [*self._replies.ended(asked, at, ERROR, len(reply), error), reply_to_server(reply)]
 
     def answered(self, message: Message, at: float) -> list[Command] | None:
         """Return the events that record the agent's answer; None if the server did not ask."""

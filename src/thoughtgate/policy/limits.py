@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import DENY, MAX_KEPT, SERVER_KINDS, Call, Verdict
+from thoughtgate.policy.call import DENY, MAX_KEPT, RESOURCE, SERVER_KINDS, Call, Verdict
 from thoughtgate.policy.selectors import Selector
+from thoughtgate.wire.readings import uri_readings
 
 RUN: Final = "run"
 SESSION: Final = "session"
@@ -149,7 +150,12 @@ class LimitState:
         key = (call.server, call.kind, call.name)
         known = self._covering.get(key)
         if known is None:
-            known = tuple(limit for limit in self.limits if _counts(limit, call))
+            # A resource counts in every reading, so that no spelling of its URI escapes a limit.
+            readings = uri_readings(call.name) if call.kind == RESOURCE else ()
+            keys = [key, *((call.server, call.kind, name) for name in readings or ())]
+            known = tuple(
+                limit for limit in self.limits if any(_counts(limit, *one) for one in keys)
+            )
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
             # Callers choose names: long ones would let them fill the memory.
@@ -253,14 +259,14 @@ def _count_failure(circuit: _Circuit, breaker: Breaker, now: float) -> None:
         circuit.open_until = now + breaker.cooldown_s
 
 
-def _counts(limit: Limit, call: Call) -> bool:
+def _counts(limit: Limit, server: str, kind: str, name: str) -> bool:
     """Tell whether a limit counts a call; a server's requests only if the limit names their kind.
 
     Otherwise a server could use up the agent's budget.
     """
-    if call.kind in SERVER_KINDS and call.kind not in limit.selector.kinds:
+    if kind in SERVER_KINDS and kind not in limit.selector.kinds:
         return False
-    return limit.selector.covers(call.server, call.kind, call.name)
+    return limit.selector.covers(server, kind, name)
 
 
 def _key(limit: Limit, call: Call, usual: str) -> str:
