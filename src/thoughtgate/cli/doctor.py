@@ -19,8 +19,8 @@ from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.process.own_command import own_command
 from thoughtgate.version import __version__
-from thoughtgate.wrap.rewritten_entry import shim_command
 from thoughtgate.wrap.run import ACTIVE
 
 app = command_app()
@@ -60,7 +60,7 @@ def _line(finding: Finding) -> str:
 def _check(config: str | None) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", ok=True, message=f"thoughtgate {__version__} on Python {version}")
-    yield Finding("command", ok=True, message=" ".join(shim_command()))
+    yield Finding("command", ok=True, message=" ".join(own_command()))
     if os.environ.get(ACTIVE):
         message = "this shell runs inside a wrapped agent, whose servers are governed"
         yield Finding("agent", ok=True, message=message)
