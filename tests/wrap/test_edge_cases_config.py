@@ -181,7 +181,7 @@ def test_ec_stdio_025_claude_codes_user_and_project_files_are_both_governed(
         assert [tool["name"] for tool in tools] == ["from_project"]
         for path in (user, project):
             for one in json.loads(path.read_text("utf-8"))["mcpServers"].values():
-                assert one["args"][0] == "shim"
+                assert one["args"][:4] == ["-I", "-m", "thoughtgate", "shim"]
         assert run.finish() == 0
     assert "configured 2 servers: other, sample" in run.stderr
     assert [user.read_bytes(), project.read_bytes()] == before
@@ -240,7 +240,7 @@ def test_ec_stdio_038_a_dry_run_prints_the_diff_and_touches_nothing(machine: Mac
 
     assert done.returncode == 0
     assert done.stdout.startswith(f"--- {machine.config}\n+++ ")
-    assert '+      "command": "' in done.stdout
+    assert '+        "shim",' in done.stdout
     assert machine.config.read_bytes() == original
     assert machine.left_in(machine.project) == []
     assert not machine.state.exists()

@@ -120,6 +120,7 @@ def test_a_value_that_only_the_agent_knows_keeps_the_server_from_starting(
         run.wait_until_ready()
         text = run.order("text")["said"]
         run.order("open", greet=False)
+        assert run.order("ask", method="ping", server="fine")["said"]["result"] == {}
         gone = run.order("ask", method="ping", server="sample")
         assert run.finish() == 0
 
