@@ -97,3 +97,45 @@ def test_a_value_that_cannot_be_known_is_a_problem(
     moved = _moved(env, agent)
     assert problem in moved.problem
     assert moved.values == {}
+
+
+def _with_file(tmp_path: Path, named: Any, **env: str) -> MovedVariables | None:
+    (tmp_path / ".env").write_text("A=file\nB=file\nLD_PRELOAD=evil\n", "utf-8")
+    path = tmp_path / ".vscode" / "mcp.json"
+    layer = Layer(path, path, "project", ("servers",))
+    entry = ServerEntry("a", layer, "governed", env=env, raw={"envFile": named, "env": env})
+    return moved_variables(entry, AGENTS["vscode"], {"V": str(tmp_path)})
+
+
+@pytest.mark.parametrize("place", ["${workspaceFolder}", "${env:V}"])
+def test_variables_of_a_named_file_go_to_the_server_alone(tmp_path: Path, place: str) -> None:
+    assert _with_file(tmp_path, f"{place}/.env", A="own", HOME=place) == MovedVariables(
+        {"B": "file", "LD_PRELOAD": "evil", "HOME": str(tmp_path)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [
+        ("${userHome}/.env", "only the agent can expand"),
+        (".env", "not an absolute path"),
+        ("${workspaceFolder}/missing", "cannot be read"),
+        (5, "is not a text"),
+    ],
+)
+def test_a_named_file_that_cannot_be_known_is_a_problem(
+    tmp_path: Path, named: Any, problem: str
+) -> None:
+    moved = _with_file(tmp_path, named, HOME="/h")
+    assert moved is not None
+    assert problem in moved.problem
+
+
+def test_the_folder_of_an_editor_is_known_in_its_own_files_only(tmp_path: Path) -> None:
+    for path, scope in ((tmp_path / "mcp.json", "project"), (tmp_path / ".vscode/m.json", "user")):
+        entry = ServerEntry(
+            "a", Layer(path, path, scope, ()), "governed", env={"HOME": "${workspaceFolder}"}
+        )
+        moved = moved_variables(entry, AGENTS["vscode"], {})
+        assert moved is not None
+        assert "only the agent can expand" in moved.problem

@@ -99,6 +99,15 @@ def test_variables_that_another_file_adds_and_nothing_empties_are_refused(scene:
     assert "mcp.a.environment.LD_PRELOAD" in str(caught.value)
 
 
+def test_a_file_of_variables_is_not_named_in_the_rewritten_entry(scene: Scene) -> None:
+    scene.agent = "vscode"
+    before = '{"servers": {"a": {"envFile": "/x/.env", "command": "x", "args": []}}}'
+    scene.write(scene.project / ".vscode/mcp.json", before)
+    (one,) = put_behind_gate(scene.plan()).files
+    assert "envFile" not in json.loads(one.content)["servers"]["a"]
+    assert revert(one.content, "json", one.records).decode() == before
+
+
 def test_variables_of_a_remote_entry_are_removed(scene: Scene) -> None:
     entry = {"url": "https://r", "env": {"SSL_CERT_FILE": "/evil", "LD_PRELOAD": "x"}}
     scene.write(scene.desktop, {"mcpServers": {"r": entry}})

@@ -8,8 +8,10 @@ server, and to nothing else.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.agents import env_file
 from thoughtgate.agents.catalog import Agent
 from thoughtgate.agents.entries import KeyPath, ServerEntry
 from thoughtgate.agents.entry_shapes import ENV_KEYS, lookup
@@ -29,6 +31,8 @@ OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
 
 _NOT_IN_NAMES: Final = "=\0${"
 """A name with one of these is another name for the agent or the system than the one written."""
+
+_EDITOR_FOLDERS: Final = (".vscode", ".cursor")
 
 _REFERENCES: Final = ("${", "{env:", "{file:")
 
@@ -57,6 +61,11 @@ def moved_keys(entry: Mapping[str, Any]) -> Iterator[KeyPath]:
             yield from ((*keys, name) for name in table if reaches_gate(name))
 
 
+def sets_environment(entry: Mapping[str, Any]) -> bool:
+    """Tell whether an entry sets variables that must not reach the gate."""
+    return env_file.KEY in entry or any(moved_keys(entry))
+
+
 def moved_variables(
     entry: ServerEntry, agent: Agent, environ: Mapping[str, str]
 ) -> MovedVariables | None:
@@ -65,17 +74,45 @@ def moved_variables(
     References are expanded as the agent would do it, with the environment that the agent gets.
     """
     named = {name: value for name, value in entry.env.items() if reaches_gate(name)}
-    if not named:
+    file = entry.raw.get(env_file.KEY)
+    if not named and file is None:
         return None
-    values = {}
-    for name, value in named.items():
-        problem = _problem(name, value, agent, environ)
-        if problem:
-            return MovedVariables(problem=problem)
-        values[name] = expand(value, agent.syntax, environ)
+    values, problem = _from_file(file, entry, agent, environ) if file is not None else ({}, "")
+    for name, written in named.items():
+        value = _with_workspace(written, entry)
+        problem = problem or _problem(name, value, agent, environ)
+        if not problem:
+            values[name] = expand(value, agent.syntax, environ)
+    if problem:
+        return MovedVariables(problem=problem)
     if entry.skipped:
         values = {name: text for name, text in values.items() if not name.startswith(OWN_PREFIXES)}
     return MovedVariables(values)
+
+
+def _from_file(
+    written: Any, entry: ServerEntry, agent: Agent, environ: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """Return the variables of the file that an entry names, and why they are unknown, if so."""
+    named = _with_workspace(written, entry)
+    problem = _problem(env_file.KEY, named, agent, environ)
+    if problem:
+        return {}, problem
+    path = Path(expand(named, agent.syntax, environ))
+    if not path.is_absolute():
+        return {}, f"{env_file.KEY} is not an absolute path"
+    found, problem = env_file.read_env_file(path)
+    return {name: value for name, value in found.items() if name not in entry.env}, problem
+
+
+def _with_workspace(value: Any, entry: ServerEntry) -> Any:
+    """Fill in the folder that an editor has open, if the entry is in a file of that folder."""
+    folder = entry.layer.path.parent
+    if not isinstance(value, str) or folder.name not in _EDITOR_FOLDERS:
+        return value
+    if entry.layer.scope != "project":
+        return value
+    return value.replace("${workspaceFolder}", str(folder.parent))
 
 
 def _problem(name: str, value: Any, agent: Agent, environ: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ REMOTE_KEYS: Final = (
     "scopes",
     "env",
     "environment",
+    "envFile",
 )
 """Keys that have no place beside the command that reaches a URL.
 

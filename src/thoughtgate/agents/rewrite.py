@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thoughtgate.agents import env_file
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.documents import (
     ConfigDocument,
@@ -21,7 +22,7 @@ from thoughtgate.agents.documents import (
 )
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
-from thoughtgate.agents.entry_environment import moved_keys
+from thoughtgate.agents.entry_environment import moved_keys, sets_environment
 from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, command_keys, lookup
 from thoughtgate.errors import ConfigError, Problem
 
@@ -145,7 +146,7 @@ def _refuse_stray_variables(plan: Plan, governed: Collection[ServerEntry]) -> No
 def _inherits_command(plan: Plan, entry: ServerEntry) -> bool:
     """Tell whether an entry inherits its whole command line from a lower, rewritten layer."""
     found = command_keys(entry.raw)
-    if any(lookup(entry.raw, keys) is not None for keys in found) or any(moved_keys(entry.raw)):
+    if any(lookup(entry.raw, keys) is not None for keys in found) or sets_environment(entry.raw):
         return False
     weaker = (other for other in plan.with_status("shadowed") if other.id == entry.id)
     return any(other is not entry and argv_of(other.raw) for other in weaker)
@@ -157,7 +158,8 @@ def _stdio_changes(
     """Return the changes that put a command line behind ``head``."""
     found = command_keys(entry.raw)
     # If an entry has both a URL and a command, some agents use the URL and bypass the gate.
-    others = [*_removals(entry, document, URL_KEYS), *_emptied(entry, document)]
+    bypasses = (*URL_KEYS, env_file.KEY)
+    others = [*_removals(entry, document, bypasses), *_emptied(entry, document)]
     if found.is_array:
         return [EntryChange("prepend", found.args, head), *others]
     changes = [_put(entry, document, found.command, head[0])]
