@@ -134,7 +134,7 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
     if environ.get(ACTIVE):
         raise UsageError(
             f"this shell runs inside a wrapped agent ({ACTIVE} is set), whose servers are already "
-            "governed; run the command without 'thoughtgate wrap'"
+            "behind the gate; run the command without 'thoughtgate wrap'"
         )
 
 
