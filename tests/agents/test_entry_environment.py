@@ -29,6 +29,7 @@ LAYER = Layer(Path("c.json"), Path("c.json"), "user", ("mcpServers",))
         ("XDG_CONFIG_HOME", True),
         ("HOME", True),
         ("GCONV_PATH", True),
+        ("__PYVENV_LAUNCHER__", True),
         ("LD_PRELOAD=/evil.so:", True),
         ("HOME=/evil", True),
         ("{env:NOT_SET}HOME", True),

@@ -20,8 +20,9 @@ from thoughtgate.agents.expansion import expand, undefined_variables
 PREFIXES: Final = ("LD_", "DYLD_", "PYTHON", "THOUGHTGATE_", "SUB_", "XDG_")
 """The dynamic loaders' variables, the interpreter's, the gate's own, and the user's directories."""
 
-NAMES: Final = frozenset({"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES"})
-"""Other variables: the user's home, and those that make the C library load converters."""
+NAMES: Final = frozenset({"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__"})
+"""Others: the user's home, those with which the C library loads converters, and the one by which
+Python on macOS finds its packages."""
 
 ENTRY_OPTION: Final = "--entry"
 """The shim's option that selects the variables of its entry in the run file."""

@@ -98,7 +98,12 @@ def wrap(
         bool, Option("--dry-run", help="Print what would change in the agent's config, and exit.")
     ] = False,
     strict: Annotated[
-        bool, Option("--strict", help="Refuse to start if any server would not be governed.")
+        bool,
+        Option(
+            "--strict",
+            help="Refuse to start if any server would not be governed, and fail if one never starts "
+            "through the gate.",
+        ),
     ] = False,
     remote: Annotated[
         bool,

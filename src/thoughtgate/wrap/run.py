@@ -74,7 +74,7 @@ class WrapOptions:
     port: int = 0
     restore: bool = True
     strict: bool = False
-    """Refuse to start if a server would run ungoverned."""
+    """Refuse to start if a server would run ungoverned; fail if one never reports."""
     remote: bool = True
     """Also put remote servers behind the gate, if they can be reached without the agent."""
 
