@@ -11,6 +11,8 @@ import pytest
 from thoughtgate.process import own_command as module
 from thoughtgate.process.own_command import own_command
 
+PROGRAM = str(Path(sys.executable).parent.resolve() / Path(sys.executable).name)
+
 
 def test_it_begins_with_an_absolute_path_that_can_be_run() -> None:
     command = own_command()
@@ -45,10 +47,10 @@ def test_an_installation_in_the_users_packages_can_be_found(
     folder = str(Path(module.__file__).parents[2])
     monkeypatch.setattr(site, "getusersitepackages", lambda: folder)
 
-    assert own_command() == [sys.executable, "-EP", "-m", "thoughtgate"]
+    assert own_command() == [PROGRAM, "-EP", "-m", "thoughtgate"]
 
 
 def test_a_self_contained_program_is_its_own_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
 
-    assert own_command() == [sys.executable]
+    assert own_command() == [PROGRAM]

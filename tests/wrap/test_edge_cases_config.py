@@ -215,8 +215,9 @@ def test_ec_stdio_029_the_shim_is_named_by_its_absolute_path(machine: Machine) -
     command = json.loads(text)["mcpServers"]["sample"]["command"]
     assert Path(command).is_absolute()
     assert os.access(command, os.X_OK)
+    python = Path(sys.executable)
     # Its last link stays: Python finds the virtual environment of an installation by it.
-    assert command == sys.executable
+    assert command == str(python.parent.resolve() / python.name)
 
 
 @pytest.mark.requirement("EC-STDIO-034")

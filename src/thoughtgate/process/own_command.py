@@ -18,13 +18,15 @@ _WITH_USER_SITE: Final = "-EP"
 def own_command() -> list[str]:
     """Return the command as an absolute path and arguments; the same in each run.
 
-    The interpreter is named by the link that runs now, because a virtual environment is
-    recognised by it.
+    Links in the path are resolved, except for the last: Python recognises a virtual environment by
+    the directory in which that link is.
     """
+    python = Path(sys.executable)
+    program = str(python.parent.resolve() / python.name)
     if getattr(sys, "frozen", False):  # a self-contained folder, whose interpreter is isolated
-        return [sys.executable]
+        return [program]
     flags = _WITH_USER_SITE if _is_in(Path(__file__), site.getusersitepackages()) else _ISOLATED
-    return [sys.executable, flags, "-m", "thoughtgate"]
+    return [program, flags, "-m", "thoughtgate"]
 
 
 def _is_in(file: Path, folder: str) -> bool:
