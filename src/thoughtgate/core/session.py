@@ -21,9 +21,8 @@ from thoughtgate.core.commands import (
     Withdraw,
 )
 from thoughtgate.core.elicitation import METHOD, Elicitations
-from thoughtgate.core.input_requests import MEMBER, InputRequests
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
-from thoughtgate.core.server_requests import ServerRequests, is_server_key
+from thoughtgate.core.server_requests import MEMBER, InputRequests, ServerRequests, is_server_key
 from thoughtgate.core.session_replies import (
     ASKED_IN_AGENT,
     CALLER_GONE,

@@ -16,7 +16,6 @@ from typing import Any, Final
 import uvloop
 
 from thoughtgate.config.settings import ListenSettings
-from thoughtgate.core.namespace import NoSelection, select_namespace
 from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.front.http_front import HttpFront, check_address
@@ -43,6 +42,7 @@ from thoughtgate.hub.backend import HubBackend
 from thoughtgate.hub.control import operations
 from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.hub.log import open_log
+from thoughtgate.hub.namespace import NoSelection, select_namespace
 from thoughtgate.hub.servers import named
 from thoughtgate.hub.single_servers import SingleServers
 from thoughtgate.process.guardian import Guardian
