@@ -56,8 +56,8 @@ class Agent:
         """Have the agent run a command of ours, and return what came of it."""
         output = self.machine.top / f"{way}-{'-'.join(words)}.json"
         self.order("run", command=[*WAYS[way], str(output), *thoughtgate(*words)])
-        text = wait_for(lambda: output.exists() and output.read_text("utf-8"), what=way)
-        told: dict[str, Any] = json.loads(text)
+        wait_for(output.exists, what=way)
+        told: dict[str, Any] = json.loads(output.read_text("utf-8"))
         return told
 
     def person(self, *words: str) -> subprocess.CompletedProcess[str]:

@@ -8,10 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-PATIENCE_S = 20.0
+from tests.support.waiting import PATIENCE_S, wait_for
 
 
 def main(way: str, output: str, command: list[str]) -> None:
@@ -22,9 +21,7 @@ def main(way: str, output: str, command: list[str]) -> None:
             return
         if way == "session":
             os.setsid()
-        deadline = time.monotonic() + PATIENCE_S
-        while os.getppid() == parent and time.monotonic() < deadline:
-            time.sleep(0.005)
+        wait_for(lambda: os.getppid() != parent, what="the end of the parent")
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     told = {"code": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
     temporary = Path(f"{output}.part")
