@@ -32,6 +32,8 @@ WAYS = {
 }
 """How an agent may start a command that answers."""
 
+HIDING = [*FREE, "unshare", "--pid", "--fork", "--mount-proc", *DETACH, "child"]
+
 
 class Agent:
     """An agent with a shell, and a call of it that waits for a person."""
@@ -55,7 +57,7 @@ class Agent:
     def run(self, way: str, *words: str) -> dict[str, Any]:
         """Have the agent run a command of ours, and return what came of it."""
         output = self.machine.top / f"{way}-{'-'.join(words)}.json"
-        self.order("run", command=[*WAYS[way], str(output), *thoughtgate(*words)])
+        self.order("run", command=[*WAYS.get(way, HIDING), str(output), *thoughtgate(*words)])
         wait_for(output.exists, what=way)
         told: dict[str, Any] = json.loads(output.read_text("utf-8"))
         return told
@@ -133,6 +135,16 @@ def test_another_terminal_can_approve(agent: Agent) -> None:
     ident = agent.hold("delete_note")
     done = agent.machine.run("approvals", "approve", ident)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.promise("agent-cannot-approve")
+@pytest.mark.skipif(os.geteuid() != 0, reason="not every system lets users make namespaces")
+@pytest.mark.parametrize("agent", ["shim", "wrap"], indirect=True)
+def test_a_process_namespace_does_not_hide_the_agent(agent: Agent) -> None:
+    ident = agent.hold("delete_note")
+    told = agent.run("namespace", "approvals", "approve", ident)
+    assert (told["code"], told["stdout"]) == (2, ""), told
+    assert "cannot be seen" in told["stderr"]
 
 
 @pytest.mark.promise("agent-cannot-approve")
