@@ -8,12 +8,9 @@ import pytest
 from thoughtgate.core import judge as judge_module
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.judge import (
-    MAX_INSPECT,
     MAX_KEPT,
     MAX_KNOWN_TOOLS,
-    MAX_PREVIEW,
     MAX_SAID,
-    TRUNCATED,
     CallRequest,
     Decision,
     Judge,
@@ -27,6 +24,7 @@ from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Breaker, Limit, Rate
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.previews import MAX_INSPECT, MAX_PREVIEW, TRUNCATED
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
@@ -498,7 +496,7 @@ def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
     )
     judge.screen("srv", "1", "tools/list", entries, 1.0)
 
-    assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS
+    assert len(judge._listed["srv"]) == MAX_KNOWN_TOOLS
 
 
 def test_a_policy_may_ask_how_many_calls_a_session_has_made() -> None:

@@ -70,7 +70,7 @@ def _drop(value: Any, path: list[str]) -> None:
 def event(kind: str, server: str = SERVER, profile: str = "production", **body: Any) -> Event:
     """Return an event with the envelope that every face must write."""
     return {
-        "v": "1.0",
+        "v": "1.1",
         "type": kind,
         "agent_id": "unknown",
         "client": "unknown",

@@ -45,6 +45,12 @@ class Call(NamedTuple):
     """Calls forwarded in the session so far, for Cedar policies."""
     claims: dict[str, Any] | None = None
     """Claims from the principal's authentication, for Cedar policies."""
+    extra: dict[str, Any] | None = None
+    """What the request's params carry beyond name and arguments (``wire.extra_params``)."""
+    extra_hash: str = ""
+    """SHA-256 of the canonical ``extra``; empty without it, or if it has no canonical form."""
+    definition: str = ""
+    """For a tool: digest of how the server listed it last; empty if it has not listed it."""
 
 
 class Verdict(NamedTuple):

@@ -31,7 +31,7 @@ from thoughtgate.gate.approvals.queue import (
     new_approval_id,
     open_approvals,
     open_store,
-    show_arguments,
+    show_json,
 )
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK, Redactor
@@ -499,8 +499,8 @@ def test_a_decision_without_a_vote_is_still_a_decision(store: ApprovalStore) -> 
 
 
 def test_long_values_are_folded_and_people_are_told() -> None:
-    call = CALL._replace(arguments={"text": "x" * MAX_SHOWN, "deep": {"list": ["y" * 5000, 1]}})
-    text, folded = show_arguments(call, Redactor())
+    arguments = {"text": "x" * MAX_SHOWN, "deep": {"list": ["y" * 5000, 1]}}
+    text, folded = show_json(arguments, Redactor())
     shown = json.loads(text)
     assert folded
     assert len(text) < MAX_SHOWN
@@ -509,8 +509,7 @@ def test_long_values_are_folded_and_people_are_told() -> None:
 
 
 def test_arguments_too_long_even_when_folded_are_only_measured() -> None:
-    call = CALL._replace(arguments={str(n): n for n in range(20_000)})
-    text, folded = show_arguments(call, Redactor())
+    text, folded = show_json({str(n): n for n in range(20_000)}, Redactor())
     assert folded
     assert "too long to show" in text
     json.loads(text)
