@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.state_directory import ensure_directory
 from thoughtgate.stores.process_owner import is_alive, own_name
+from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -46,27 +47,19 @@ def exchange(state: str) -> Iterator[str]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class SharedNumbers:
-    """One worker's metrics, and those of the other workers."""
+class SharedNumbers(Metrics):
+    """One worker's metrics, rendered together with those of the other workers."""
 
-    def __init__(self, own: Metrics, directory: str) -> None:
-        self._own = own
+    def __init__(self, directory: str) -> None:
+        super().__init__(HTTP)
         self._path = Path(directory, f"{os.getpid()}.json")
         self._told = b""
-
-    def set(self, name: str, value: float) -> None:
-        """Set a gauge of this worker."""
-        self._own.set(name, value)
-
-    def take(self, name: str, value: float) -> None:
-        """Add a value to a histogram of this worker."""
-        self._own.take(name, value)
 
     def render(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""
         from thoughtgate.telemetry.merging import render_merged  # see ``telemetry.metrics``
 
-        families = list(self._own.families())
+        families = list(self.families())
         self._tell(families)
         return render_merged(families, self._others())
 
@@ -79,12 +72,12 @@ class SharedNumbers:
         finally:
             await finish(task)
             refresh()
-            self._tell(list(self._own.families()))
+            self._tell(list(self.families()))
 
     async def _keep_telling(self, refresh: Callable[[], None]) -> None:
         while True:
             refresh()
-            self._tell(list(self._own.families()))
+            self._tell(list(self.families()))
             await asyncio.sleep(TELL_S)
 
     def _tell(self, families: "list[Family]") -> None:
