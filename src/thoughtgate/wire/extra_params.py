@@ -55,7 +55,8 @@ def _is_small_object(value: Any) -> bool:
     """Tell whether a value is an object of few, short and printable ASCII texts."""
     if type(value) is not dict:
         return False
-    left, parts, size = [value], 0, 0
+    left: list[Any] = [value]
+    parts = size = 0
     while left:
         one = left.pop()
         kind = type(one)
