@@ -92,7 +92,7 @@ def test_a_plain_call_has_nothing_extra(method: str, params: dict[str, Any]) -> 
     ],
 )
 def test_everything_else_is_extra(method: str, more: dict[str, Any]) -> None:
-    named = {"resources/read": {"uri": "a:b"}, "tools/call": CALL}.get(method, {})
+    named: dict[str, Any] = {"resources/read": {"uri": "a:b"}, "tools/call": CALL}.get(method, {})
     assert extra_params(method, {**named, **more}) == more
 
 
