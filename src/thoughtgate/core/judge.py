@@ -152,13 +152,12 @@ class Judge:
         self._said_by = policy
         """The policy that the cache belongs to."""
         self._names: dict[str, str] = {}
-        """Cached names for the record, with their secrets masked."""
-        self._names_by = policy.redactor
-        """The redactor that masked them."""
+        """Cached names for the record, masked by the redactor of the policy in force."""
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
         self.policy = policy
+        self._names.clear()
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         before, self._limits = self._limits, LimitState(policy.limits)
         self._limits.continue_from(before)
@@ -387,11 +386,10 @@ class Judge:
 
     def recorded_name(self, name: str) -> str:
         """Return the name of a tool or prompt, or a URI, as the record and logs show it."""
-        if self._names_by is not self.policy.redactor or len(self._names) >= MAX_NAMES:
-            self._names_by = self.policy.redactor
-            self._names.clear()
         shown = self._names.get(name)
         if shown is None:
+            if len(self._names) >= MAX_NAMES:
+                self._names.clear()
             shown = recorded_name(name, self.policy.redactor, MAX_NAME)
             if len(name) <= MAX_NAME:
                 self._names[name] = shown
@@ -401,7 +399,7 @@ class Judge:
         said = {
             "call_id": call_id,
             "server_name": call.server,
-            "tool_name": self.recorded_name(call.name),
+            "tool_name": self._names.get(call.name) or self.recorded_name(call.name),
             "args_hash": call.args_hash,
         }
         if call.extra_hash:
@@ -424,7 +422,9 @@ class Judge:
             "seq": self._calls,
         }
         if call.extra:
-            text, is_cut = self._shown(call.extra, "", question.size)
+            text, is_cut = preview(
+                call.extra, "", question.size, self._preview_bytes, self.policy.redactor
+            )
             said["extra_hash"] = call.extra_hash
             said["extra"] = {"truncated": is_cut, "preview": text}
         trace = question.trace or (traceparent(params) if META in params else "")
@@ -437,11 +437,10 @@ class Judge:
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         rendered, text = self._rendered
-        text, is_cut = self._shown(arguments, text if rendered is arguments else "", size)
+        if rendered is not arguments:
+            text = ""
+        text, is_cut = preview(arguments, text, size, self._preview_bytes, self.policy.redactor)
         return {"truncated": is_cut, "args_preview": text}
-
-    def _shown(self, value: dict[str, Any], text: str, size: int) -> tuple[str, bool]:
-        return preview(value, text, size, self._preview_bytes, self.policy.redactor)
 
     def _decision_record(
         self, call_id: str, call: Call, verdict: Verdict, question: CallRequest
