@@ -92,7 +92,8 @@ def test_a_plain_call_has_nothing_extra(method: str, params: dict[str, Any]) -> 
     ],
 )
 def test_everything_else_is_extra(method: str, more: dict[str, Any]) -> None:
-    named: dict[str, Any] = {"resources/read": {"uri": "a:b"}, "tools/call": CALL}.get(method, {})
+    plain: dict[str, dict[str, Any]] = {"resources/read": {"uri": "a:b"}, "tools/call": CALL}
+    named = plain.get(method, {})
     assert extra_params(method, {**named, **more}) == more
 
 
