@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.record_events import Record
 from thoughtgate.wire.frame import escape_separators
 
-CONTRACT: Final = "1.0"
+CONTRACT: Final = "1.1"
 """Version of the record format. New members and types raise the minor number."""
 
 GENESIS: Final = "0" * 64

@@ -19,7 +19,7 @@ from thoughtgate.record.reader import Watch, read_entry, read_lines, record_file
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import keep_log
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -87,7 +87,7 @@ _TABLES_BY_FILE: Final = ("files", "faults", "calls", "traffic")
 
 _INDEX_WORDS: Final = (
     "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
-    "coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
+    "coalesce(extra, '') || ' ' || coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
     "WHERE indexed = 0 AND preview IS NOT NULL"
 )
 _MARK_INDEXED: Final = "UPDATE calls SET indexed = 1 WHERE indexed = 0 AND preview IS NOT NULL"
