@@ -37,8 +37,8 @@ class Listener:
     def server_lost(self, gone: PeerGone) -> None:
         self.lost.append(str(gone))
 
-    def server_refused(self, fault: Fault, size: int) -> None:
-        assert size
+    def server_refused(self, fault: Fault, line: bytes) -> None:
+        assert line
         self.refused.append(fault)
 
 

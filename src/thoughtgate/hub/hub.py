@@ -45,6 +45,7 @@ from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
 from thoughtgate.upstream.supervisor import Supervisor
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
@@ -265,7 +266,7 @@ class Hub:
         if relay is not None:
             self.notices.said(relay, message)
 
-    def server_refused(self, supervisor: Supervisor, fault: Fault, size: int) -> None:
+    def server_refused(self, supervisor: Supervisor, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped."""
         self.gate.note(
             frame_refused(
@@ -275,7 +276,8 @@ class Hub:
                 direction=SERVER_TO_AGENT,
                 check=fault.check,
                 kind=fault.kind,
-                size=size,
+                size=length_of(line),
+                start=line,
             )
         )
 

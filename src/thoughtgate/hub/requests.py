@@ -36,6 +36,7 @@ from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
 from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
 from thoughtgate.wire.replies import render, render_error
@@ -78,7 +79,7 @@ class HubRequests:
                 return 0
             message = read_frame(line)
         if isinstance(message, Fault):
-            return self.refuse(client, message, len(line), sink)
+            return self.refuse(client, message, line, sink)
         if message.shape == REQUEST:
             return self._asked(client, message, sink)
         if message.shape == NOTIFICATION:
@@ -342,7 +343,7 @@ class HubRequests:
         if named_by(method, message.body.get("params") or {}) or method in LISTINGS:
             # Without an id there is no way to report the verdict, so such a call is not made.
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
-            return self.refuse(client, fault, len(message.raw), sink, method=method)
+            return self.refuse(client, fault, message.raw, sink, method=method)
         if method != CANCELLED:
             self._see(client, message)
         if method == CANCELLED:
@@ -375,7 +376,7 @@ class HubRequests:
         if session is not None:
             return session.feed(AgentSent(message.raw, now(), message), sink)
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-        return self.refuse(client, fault, len(message.raw), sink)
+        return self.refuse(client, fault, message.raw, sink)
 
     # Records and replies.
 
@@ -397,14 +398,14 @@ class HubRequests:
         self, client: Client, fault: Fault, message: Message, sink: Sink | None
     ) -> int:
         modern = version_in(message.body.get("params") or {}) is not None
-        size, method = len(message.raw), message.method
-        return self.refuse(client, fault, size, sink, modern=modern, method=method)
+        raw, method = message.raw, message.method
+        return self.refuse(client, fault, raw, sink, modern=modern, method=method)
 
     def refuse(
         self,
         client: Client,
         fault: Fault,
-        size: int,
+        frame: bytes,
         sink: Sink | None,
         *,
         modern: bool = False,
@@ -421,7 +422,8 @@ class HubRequests:
                 direction=AGENT_TO_SERVER,
                 check=fault.check,
                 kind=fault.kind,
-                size=size,
+                size=length_of(frame),
+                start=frame,
                 method=method,
                 correlation_id=correlation_id,
             )

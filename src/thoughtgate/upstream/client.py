@@ -65,7 +65,7 @@ class Audience(Protocol):
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the loss of the connection, unless the gate closed it."""
 
-    def server_refused(self, fault: Fault, size: int) -> None:
+    def server_refused(self, fault: Fault, line: bytes) -> None:
         """Handle a server frame that could not be read safely and was dropped."""
 
 
@@ -317,7 +317,7 @@ class ServerConnection:
         if message is None:
             message = read_frame(line)
         if isinstance(message, Fault):
-            self._audience.server_refused(message, len(line))
+            self._audience.server_refused(message, line)
             if message.id is not None:
                 self._fail(message.id, "the server's answer could not be read safely")
         elif message.shape == REQUEST:
@@ -354,7 +354,7 @@ class ServerConnection:
         waiting = self._pending.get(message.id) if message.id is not None else None
         if waiting is None:
             fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-            self._audience.server_refused(fault, len(message.raw))
+            self._audience.server_refused(fault, message.raw)
         elif not waiting.done():
             waiting.set_result(message)
 

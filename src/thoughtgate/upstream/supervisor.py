@@ -48,7 +48,7 @@ class Owner(Protocol):
     def server_said(self, supervisor: "Supervisor", message: Message) -> None:
         """Handle a notification of the server."""
 
-    def server_refused(self, supervisor: "Supervisor", fault: Fault, size: int) -> None:
+    def server_refused(self, supervisor: "Supervisor", fault: Fault, line: bytes) -> None:
         """Handle a server frame that was dropped."""
 
     def server_changed(self, supervisor: "Supervisor", event: str) -> None:
@@ -314,10 +314,10 @@ class Supervisor(ServerRunner[ServerConnection]):
         """Handle the loss of the connection."""
         self.lost(gone)
 
-    def server_refused(self, fault: Fault, size: int) -> None:
+    def server_refused(self, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped, unless there are too many."""
         if self.check_noise():
-            self._owner.server_refused(self, fault, size)
+            self._owner.server_refused(self, fault, line)
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:
