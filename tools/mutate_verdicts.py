@@ -53,8 +53,8 @@ _ENDPOINT: Final = ("tests/front/test_endpoint.py",)
 MUTATIONS: Final = (
     Mutation(
         "policy/policy.py",
-        "if policy.visibility.allows(call.server, call.kind, call.name):",
-        "if not policy.visibility.allows(call.server, call.kind, call.name):",
+        "if policy.visibility.allows(call.server, call.name):",
+        "if not policy.visibility.allows(call.server, call.name):",
         _POLICY,
     ),
     Mutation(
@@ -178,7 +178,7 @@ MUTATIONS: Final = (
         "return any(walked.startswith(folder) for folder in folders)",
         _CONDITIONS,
     ),
-    Mutation("policy/limits.py", "if spent >= limit.budget", "if spent > limit.budget", _LIMITS),
+    Mutation("policy/limits.py", "if spent < limit.budget:", "if spent <= limit.budget:", _LIMITS),
     Mutation("policy/limits.py", "if tokens >= 1:", "if tokens >= 0:", _LIMITS),
     Mutation(
         "policy/limits.py",

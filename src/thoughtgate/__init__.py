@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from thoughtgate.errors import ConfigError, RecordError, StoreError, ThoughtGateError
     from thoughtgate.policy.call import Call, Verdict
     from thoughtgate.policy.policy import Policy
-
-__version__ = "0.1.0"
+    from thoughtgate.version import __version__
 
 __all__ = [
     "Approval",
@@ -66,6 +65,7 @@ _MODULES = {
     "ThoughtGateError": "errors",
     "Verdict": "policy.call",
     "Vote": "core.approval",
+    "__version__": "version",
     "judge": "embed.policies",
     "load_policy": "embed.policies",
     "open_gate": "embed.open_gate",

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import pytest
 
 from thoughtgate.config.document import dotted
-from thoughtgate.config.key_types import Checked, Parsed
-from thoughtgate.config.read_keys import REQUIRED, keys_of, read_settings, shape_of
+from thoughtgate.config.key_types import REQUIRED, Checked, Parsed
+from thoughtgate.config.read_keys import keys_of, read_settings, shape_of
 from thoughtgate.config.settings import AuditSettings, RuleSettings, ServerSettings, Settings
 
 LEAST: dict[str, Any] = {"schema": 1, "default": "deny"}

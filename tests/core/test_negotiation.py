@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from thoughtgate.core.negotiation import (
+    INFO,
     carried_capabilities,
-    choose_version,
     completed,
     discover_result,
-    info,
     initialize_params,
     initialize_result,
     initialized_by,
@@ -36,31 +35,31 @@ SPEC = "io.modelcontextprotocol/"
     ],
 )
 def test_the_asked_revision_is_answered_if_it_is_a_legacy_one(asked: Any, given: str) -> None:
-    assert choose_version(asked) == given
+    assert initialize_result(asked, {}, "")["protocolVersion"] == given
 
 
 @pytest.mark.requirement("S002-13", "S002-20")
 def test_initialize_tells_version_capabilities_and_name() -> None:
-    result = initialize_result("2025-06-18", {"tools": {}}, "1.2", "hello")
+    result = initialize_result("2025-06-18", {"tools": {}}, "hello")
 
     assert result == {
         "protocolVersion": "2025-06-18",
         "capabilities": {"tools": {}},
-        "serverInfo": info("1.2"),
+        "serverInfo": INFO,
         "instructions": "hello",
     }
-    assert "instructions" not in initialize_result("2025-06-18", {}, "1", "")
+    assert "instructions" not in initialize_result("2025-06-18", {}, "")
 
 
 def test_the_gate_opens_a_connection_in_the_latest_legacy_revision() -> None:
-    params = initialize_params("1.2", {"roots": {}})
+    params = initialize_params({"roots": {}})
 
     assert params == {
         "protocolVersion": "2025-11-25",
         "capabilities": {"roots": {}},
-        "clientInfo": info("1.2"),
+        "clientInfo": INFO,
     }
-    assert initialize_params("1", {}, "2025-06-18")["protocolVersion"] == "2025-06-18"
+    assert initialize_params({}, "2025-06-18")["protocolVersion"] == "2025-06-18"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_only_a_result_in_a_legacy_revision_opens_a_connection(
 
 
 def test_discover_tells_modern_revisions_and_no_logging() -> None:
-    result = discover_result({"tools": {}, "logging": {}}, "1", "hi")
+    result = discover_result({"tools": {}, "logging": {}}, "hi")
 
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {"tools": {}}
@@ -127,13 +126,13 @@ def test_a_modern_server_gets_an_envelope_and_vendor_keys_stay() -> None:
         "_meta": {"vendor/x": 1, "progressToken": "p", f"{SPEC}foo": 2},
     }
 
-    made = params_for_modern(params, capabilities={}, version="1", log_level="info", token=7)
+    made = params_for_modern(params, capabilities={}, log_level="info", token=7)
 
     assert made["_meta"] == {
         "vendor/x": 1,
         f"{SPEC}protocolVersion": "2026-07-28",
         f"{SPEC}clientCapabilities": {},
-        f"{SPEC}clientInfo": info("1"),
+        f"{SPEC}clientInfo": INFO,
         f"{SPEC}logLevel": "info",
         "progressToken": 7,
     }
@@ -149,15 +148,14 @@ def test_a_legacy_server_gets_no_envelope() -> None:
 
 
 def test_a_modern_client_gets_what_a_legacy_server_leaves_out() -> None:
-    made = completed("resources/read", {"contents": [], "_meta": {"a": 1}}, "1")
+    made = completed("resources/read", {"contents": [], "_meta": {"a": 1}})
 
     assert made["resultType"] == "complete"
     assert (made["ttlMs"], made["cacheScope"]) == (0, "private")
-    assert made["_meta"] == {"a": 1, f"{SPEC}serverInfo": info("1")}
-    assert "ttlMs" not in completed("tools/call", {"content": []}, "1")
+    assert made["_meta"] == {"a": 1, f"{SPEC}serverInfo": INFO}
+    assert "ttlMs" not in completed("tools/call", {"content": []})
     assert (
-        completed("tools/call", {"resultType": "input_required"}, "1")["resultType"]
-        == "input_required"
+        completed("tools/call", {"resultType": "input_required"})["resultType"] == "input_required"
     )
 
 

@@ -10,7 +10,9 @@ from tests.support.frames import line as frame
 from thoughtgate.core.commands import ANSWER, NOTICE, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import AGENT_TO_SERVER, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
+    LATE_FOR_S,
     NEVER_PASSED,
+    OpenRequests,
     PendingRequest,
     SessionReplies,
     SessionSettings,
@@ -146,3 +148,21 @@ def test_an_answer_about_a_task_names_the_kind_of_its_refusal(
 
     assert (reply.key, reply.carries, reply.error) == ("a", ANSWER, kind)
     assert json.loads(reply.data) == {"jsonrpc": "2.0", "id": "a", **body}
+
+
+def test_a_token_leads_to_its_request_only_while_that_is_open() -> None:
+    table = OpenRequests()
+    table.add(1, ASKED._replace(token=7))
+    told = {"method": "notifications/progress", "params": {"progressToken": 7}}
+    progress = _read({"jsonrpc": "2.0", **told})
+    table.note_progress(progress, 5.0)
+
+    assert table[1].alive_at == 5.0
+    assert table.close_early(1, 6.0) is not None
+    assert table.tokens == {}
+    assert table.late == {1: 6.0}
+    table.note_progress(progress, 7.0)
+    table.forget_late(6.0 + LATE_FOR_S)
+    assert table.late == {1: 6.0}
+    table.forget_late(6.1 + LATE_FOR_S)
+    assert table.late == {}

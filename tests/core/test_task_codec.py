@@ -53,7 +53,6 @@ def test_the_official_sdk_reads_every_older_shape() -> None:
         mcp.types.GetTaskResult.model_validate(codec.got(task, modern=False)["result"])
         mcp.types.CancelTaskResult.model_validate(codec.cancelled(task, modern=False)["result"])
         mcp.types.ListTasksResult.model_validate(codec.listed([task], "c")["result"])
-        mcp.types.TaskStatusNotification.model_validate(codec.notification(task))
     advertised = codec.advertise({}, modern=False)["tasks"]
     assert mcp.types.ServerTasksCapability.model_validate(advertised).requests is not None
 
@@ -141,15 +140,6 @@ def test_a_request_without_the_extension_is_told_which_one_it_lacks() -> None:
     error = codec.missing_extension()["error"]
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-
-
-def test_a_change_is_notified_in_the_callers_revision() -> None:
-    legacy = codec.notification(DONE)
-    assert legacy["method"] == "notifications/tasks/status"
-    assert "result" not in legacy["params"]
-    modern = codec.notification(DONE._replace(modern=True))
-    assert modern["method"] == "notifications/tasks"
-    assert modern["params"]["result"] == RESULT
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from thoughtgate.core.task_table import (
     TaskLimits,
     TaskStep,
     TaskTable,
-    TellTask,
 )
 
 ANN = Caller("ann", "s1", authenticated=True)
@@ -74,10 +73,10 @@ def test_a_task_is_kept_before_its_caller_hears_of_it() -> None:
 
 def test_the_call_runs_when_the_approval_lands_and_the_result_waits() -> None:
     book = a_book()
-    assert kinds(book.started("tg_1", NOW + 1)) == ["SaveTask", "TellTask"]
+    assert kinds(book.started("tg_1", NOW + 1)) == ["SaveTask"]
     assert ask(book, "tasks/get")["result"]["statusMessage"] == task_book.RUNNING_NOTE
     steps = book.finished("tg_1", {"jsonrpc": "2.0", "id": 7, "result": RESULT}, NOW + 2)
-    assert kinds(steps) == ["SaveTask", "TellTask"]
+    assert kinds(steps) == ["SaveTask"]
     task = book.task("tg_1")
     assert task is not None
     assert (task.phase, json.loads(task.outcome)) == (COMPLETED, {"result": RESULT})
@@ -142,7 +141,7 @@ def test_cancelling_stops_the_call_and_is_final() -> None:
     book = a_book()
     steps = book.request("key", ANN, "tasks/cancel", {"taskId": "tg_1"}, NOW + 1)
     assert steps is not None
-    assert kinds(steps) == ["StopTask", "SaveTask", "TellTask", "AnswerTask"]
+    assert kinds(steps) == ["StopTask", "SaveTask", "AnswerTask"]
     answer = steps[-1]
     assert isinstance(answer, AnswerTask)
     assert answer.body["result"]["status"] == "cancelled"
@@ -293,7 +292,7 @@ def test_after_a_restart_what_was_held_is_asked_again_and_what_ran_is_not_run_ag
     lost = book.task("tg_ran")
     assert lost is not None
     assert (lost.phase, lost.note) == (FAILED, task_book.LOST_NOTE)
-    assert TellTask(lost) in steps
+    assert SaveTask(lost) in steps
     assert book.task("tg_done") == done
 
 
@@ -332,6 +331,6 @@ def test_a_task_that_another_carries_is_shown_and_answers_who_waits_for_its_end(
 def test_a_task_that_could_not_be_kept_is_none() -> None:
     book = TaskTable()
     book.create("key", a_task(), NOW)
-    book.drop("tg_1")
+    book.forget("tg_1")
     assert book.task("tg_1") is None
     assert kind_of(ask(book, "tasks/get")) == "task_not_found"

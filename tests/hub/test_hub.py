@@ -74,8 +74,8 @@ def test_a_disabled_server_is_never_started(tmp_path: Path) -> None:
 def test_a_call_that_names_no_server_is_denied_as_hidden() -> None:
     policy = hide_nowhere(Policy(default="forward"))
 
-    assert not policy.visibility.allows(NOWHERE, "tool", "anything")
-    assert policy.visibility.allows("one", "tool", "anything")
+    assert not policy.visibility.allows(NOWHERE, "anything")
+    assert policy.visibility.allows("one", "anything")
 
 
 # A config read again while the hub runs: only what changed restarts.

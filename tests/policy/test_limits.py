@@ -1,6 +1,5 @@
 """Limits: what is refused, what is counted, and in which order they speak."""
 
-import json
 from typing import Any
 
 import pytest
@@ -91,7 +90,7 @@ def test_a_breaker_opens_after_failures_tries_once_and_closes_or_opens_again() -
     counted = state(Limit("k", breaker=Breaker(2, 60.0, 30.0)))
     for now in (0.0, 1.0):
         assert forward(counted, now=now) is None
-        counted.failed(CALL, now)
+        counted.ended(CALL, now, failed=True)
     verdict = forward(counted, now=2.0)
     assert kind(verdict) == "breaker"
     assert verdict is not None
@@ -100,25 +99,25 @@ def test_a_breaker_opens_after_failures_tries_once_and_closes_or_opens_again() -
 
     assert forward(counted, now=31.0) is None
     assert kind(forward(counted, now=32.0)) == "breaker"
-    counted.failed(CALL, 33.0)
+    counted.ended(CALL, 33.0, failed=True)
     assert kind(forward(counted, now=62.0)) == "breaker"
 
     assert forward(counted, now=63.0) is None
-    counted.succeeded(CALL, 64.0)
+    counted.ended(CALL, 64.0, failed=False)
     assert forward(counted, now=64.0) is None
 
 
 def test_failures_far_apart_do_not_open_a_breaker() -> None:
     counted = state(Limit("b", budget=9), Limit("k", breaker=Breaker(2, 60.0, 30.0)))
     for now in (0.0, 61.0, 122.0):
-        counted.failed(CALL, now)
+        counted.ended(CALL, now, failed=True)
     assert counted.check(CALL, 122.0) is None
-    counted.succeeded(CALL, 122.0)
+    counted.ended(CALL, 64.0, failed=False)
 
 
 def test_a_try_whose_end_nobody_tells_does_not_block_for_ever() -> None:
     counted = state(Limit("k", breaker=Breaker(1, 60.0, 10.0)))
-    counted.failed(CALL, 0.0)
+    counted.ended(CALL, 0.0, failed=True)
     assert forward(counted, now=10.0) is None
     assert kind(forward(counted, now=15.0)) == "breaker"
     assert forward(counted, now=20.0) is None
@@ -135,7 +134,7 @@ def test_a_breaker_speaks_before_a_duplicate_a_budget_and_a_rate() -> None:
     while limits:
         counted = LimitState(limits)
         assert forward(counted) is None
-        counted.failed(CALL, 0.0)
+        counted.ended(CALL, 0.0, failed=True)
         spoken.append(kind(counted.check(CALL, 0.0)))
         limits.pop()
     assert spoken == ["breaker", "duplicate", "budget", "rate_limited"]
@@ -182,7 +181,7 @@ def test_a_scope_says_what_is_counted_together(scope: str) -> None:
         assert forward(counted, other) is None
 
 
-def test_counts_survive_export_and_restore_through_json() -> None:
+def test_counts_pass_to_the_limits_that_still_exist() -> None:
     limits = (
         Limit("b", budget=1),
         Limit("r", rate=Rate(1, 60.0)),
@@ -191,19 +190,12 @@ def test_counts_survive_export_and_restore_through_json() -> None:
     )
     first = LimitState(limits)
     assert forward(first) is None
-    first.failed(CALL, 0.0)
-    saved = json.loads(json.dumps(first.export()))
+    first.ended(CALL, 0.0, failed=True)
     for limit in limits:
         again = state(limit)
-        again.restore(saved)
+        again.continue_from(first)
         assert again.check(CALL, 1.0) is not None
-    assert again.export()["spent"] == {}
-
-
-def test_a_state_of_another_version_is_not_taken_over() -> None:
-    counted = state(Limit("b", budget=1))
-    counted.restore({"version": 0})
-    assert forward(counted) is None
+    assert [len(table) for table in again.tables] == [0, 0, 0, 1]
 
 
 def test_a_full_table_makes_newcomers_share_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +271,24 @@ def test_a_full_table_of_breakers_drops_what_no_longer_counts(
     monkeypatch.setattr(limits_module, "MAX_KEYS", 3)
     counted = state(Limit("k", breaker=Breaker(1, 10.0, 5.0)))
     for number in range(3):
-        counted.failed(CALL._replace(name=f"x{number}"), 0.0)
-    counted.failed(CALL._replace(name="late"), 100.0)
+        counted.ended(CALL._replace(name=f"x{number}"), 0.0, failed=True)
+    counted.ended(CALL._replace(name="late"), 100.0, failed=True)
     assert kind(counted.check(CALL._replace(name="late"), 101.0)) == "breaker"
     assert counted.check(CALL._replace(name="other"), 101.0) is None
+
+
+def test_a_full_table_keeps_a_breaker_whose_failures_still_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits_module, "MAX_KEYS", 2)
+    counted = state(Limit("k", breaker=Breaker(2, 60.0, 30.0)))
+    calls = [CALL._replace(name=name) for name in ("over", "current", "new")]
+    for call, now in zip(calls, (0.0, 50.0, 100.0), strict=True):
+        counted.ended(call, now, failed=True)
+
+    counted.ended(calls[1], 101.0, failed=True)
+    assert kind(counted.check(calls[1], 102.0)) == "breaker"
+    assert counted.check(calls[0], 102.0) is None
 
 
 def test_long_names_are_counted_apart_but_not_kept() -> None:
@@ -294,4 +300,4 @@ def test_long_names_are_counted_apart_but_not_kept() -> None:
         assert kind(forward(counted, call)) == "passes"
         assert kind(forward(counted, call)) != "passes"
     assert not counted._covering
-    assert len(json.dumps(counted.export())) < 10_000
+    assert sum(len(key) for table in counted.tables for key in table) < 10_000

@@ -239,8 +239,7 @@ class _Run:
         """Pass the result of a call to the breakers."""
         if recorded.call_id in self._open:
             self._open.remove(recorded.call_id)
-            told = self._limits.failed if recorded.failed else self._limits.succeeded
-            told(recorded.call, at)
+            self._limits.ended(recorded.call, at, failed=recorded.failed)
 
     def _judge(self, recorded: RecordedCall, call: Call) -> Verdict:
         verdict = evaluate(call, self._policy, recorded.at)
@@ -326,7 +325,7 @@ def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
         return "the name on record is cut"
     if call.method == LISTEN:
         return SEVERAL_NAMED
-    if not policy.visibility.allows(call.server, call.kind, call.name):
+    if not policy.visibility.allows(call.server, call.name):
         return ""
     return _rules_doubt(recorded, policy)
 

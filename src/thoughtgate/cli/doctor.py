@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from typer import Exit
 
-from thoughtgate import __version__
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.wrapped_configs import is_live
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
@@ -20,6 +19,7 @@ from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.version import __version__
 from thoughtgate.wrap.rewritten_entry import shim_command
 from thoughtgate.wrap.run import ACTIVE
 

@@ -52,8 +52,9 @@ def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple)
     yield from _rules(data)
     yield from _limits(data)
     for name, workflow in _map(data, "approval").items():
-        yield from _workflow(("approval", name), workflow)
-        yield from _channel(("approval", name), workflow, channels)
+        if isinstance(workflow, dict):
+            yield from _workflow(("approval", name), workflow)
+            yield from _channel(("approval", name), workflow, channels)
     yield from _listen(_map(data, "listen"))
     yield from _namespaces(data)
     yield from _places(data)
@@ -132,10 +133,8 @@ def _server_id(path: Path, key: str, seen: dict[str, str]) -> Found:
 def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
     command, url = server.get("command"), server.get("url")
     if key == "*" and (command or url):
-        yield (
-            path,
-            "'*' stands for all servers that are not listed, so it cannot have a command or url",
-        )
+        words = "'*' stands for all servers that are not listed"
+        yield path, f"{words}, so it cannot have a command or url"
     if command and url:
         yield (*path, "command"), "url is set too; keep one of them"
     for field, needs, present in (
@@ -146,11 +145,9 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
     ):
         if server.get(field) and not present:
             yield (*path, field), f"requires {needs}"
-    if isinstance(url, str) and url:
-        secret = bool(server.get("auth")) or "authorization" in map(
-            str.lower, _map(server, "headers")
-        )
-        yield from _address((*path, "url"), url, secure=secret, credentials="auth with token_env")
+    headers = {name.lower() for name in _map(server, "headers")}
+    secret = bool(server.get("auth")) or "authorization" in headers
+    yield from _address((*path, "url"), url, secure=secret, credentials="auth with token_env")
     for field in ("timeout", "start_timeout", "connect_timeout"):
         yield from _at_least((*path, field), server.get(field), MIN_TIMEOUT_S)
     yield from _handed_over(path, server)
@@ -166,16 +163,12 @@ def _handed_over(path: Path, server: dict[str, Any]) -> Found:
             yield (*path, "args", at), "must not contain a NUL character"
     for name, value in _map(server, "env").items():
         if not name or "=" in name or "\0" in f"{name}{value}":
-            yield (
-                (*path, "env", name),
-                "the name must not be empty or contain =, and neither part may contain a NUL character",
-            )
+            words = "the name must not be empty or contain ="
+            yield (*path, "env", name), f"{words}, and neither part may contain a NUL character"
     for name, value in _map(server, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(str(value)):
-            yield (
-                (*path, "headers", name),
-                "must be a valid header name with a value on a single line",
-            )
+            words = "must be a valid header name with a value on a single line"
+            yield (*path, "headers", name), words
 
 
 def _at_least(path: Path, value: Any, least_s: float) -> Found:
@@ -184,11 +177,13 @@ def _at_least(path: Path, value: Any, least_s: float) -> Found:
         yield path, f"must be at least {least_s:g}s (got {value!r})"
 
 
-def _address(path: Path, url: str, *, secure: bool, credentials: str = "") -> Found:
-    """Check a URL; one that a secret is sent to must be https, except on loopback.
+def _address(path: Path, url: Any, *, secure: bool, credentials: str = "") -> Found:
+    """Check a URL, if there is one; if a secret is sent to it, it must be https or on loopback.
 
     ``credentials`` names the key for a user name and password, if there is one.
     """
+    if not isinstance(url, str) or not url:
+        return
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -250,18 +245,14 @@ def _rules(data: dict[str, Any]) -> Found:
         if action == "policy" and not data.get("cedar"):
             yield (*path, "action"), "policy asks Cedar, but there are no policies under cedar"
         if rule.get("annotations") and action not in ("deny", "approve"):
-            yield (
-                (*path, "annotations"),
-                "only for deny and approve: the server writes annotations, so they cannot grant access",
-            )
+            words = "only for deny and approve: the server writes annotations"
+            yield (*path, "annotations"), f"{words}, so they cannot grant access"
         if approval and action != "approve":
             yield (*path, "approval"), "only for rules with action: approve"
         known = {"default", *_map(data, "approval")}
         if isinstance(approval, str) and approval and approval not in known:
-            yield (
-                (*path, "approval"),
-                f"no workflow {approval!r} under approval; the workflows are {', '.join(sorted(known))}",
-            )
+            words = f"no workflow {approval!r} under approval"
+            yield (*path, "approval"), f"{words}; the workflows are {', '.join(sorted(known))}"
 
 
 def _limits(data: dict[str, Any]) -> Found:
@@ -277,9 +268,7 @@ def _limits(data: dict[str, Any]) -> Found:
             yield from _at_least(("limits", at, "breaker", key), value, MIN_WINDOW_S)
 
 
-def _workflow(path: Path, workflow: Any) -> Found:
-    if not isinstance(workflow, dict):
-        return
+def _workflow(path: Path, workflow: dict[str, Any]) -> Found:
     channel = workflow.get("channel", "console")
     for name in ("slack", "webhook"):
         if channel == name and not workflow.get(name):
@@ -288,66 +277,45 @@ def _workflow(path: Path, workflow: Any) -> Found:
             yield (*path, name), f"is for channel: {name}, but the channel is {channel}"
     yield from _at_least((*path, "timeout"), workflow.get("timeout"), MIN_APPROVAL_S)
     approvers, required = workflow.get("approvers"), workflow.get("required")
-    if (
-        isinstance(approvers, list)
-        and approvers
-        and isinstance(required, int)
-        and required > len(set(map(str, approvers)))
-    ):
+    people = set(map(str, approvers)) if isinstance(approvers, list) else set()
+    if people and isinstance(required, int) and required > len(people):
         yield (*path, "required"), f"requires {required} approvals, but lists fewer approvers"
     for section, key in (("webhook", "url"), ("slack", "api_url")):
-        url = _map(workflow, section).get(key)
-        if isinstance(url, str) and url:
-            yield from _address((*path, section, key), url, secure=True)
+        yield from _address((*path, section, key), _map(workflow, section).get(key), secure=True)
 
 
-def _channel(path: Path, workflow: Any, channels: Callable[[], Collection[str]]) -> Found:
+def _channel(
+    path: Path, workflow: dict[str, Any], channels: Callable[[], Collection[str]]
+) -> Found:
     """Check that a workflow's channel exists, and that it is one that takes options."""
-    if not isinstance(workflow, dict):
-        return
     channel = workflow.get("channel", "console")
     if not isinstance(channel, str) or not channel:
         return
     if channel in BUILT_IN_CHANNELS:
         if "options" in workflow:
-            yield (
-                (*path, "options"),
-                f"only for channels that a package provides; {channel} is built in",
-            )
-        return
-    installed = sorted(channels())
-    if channel not in installed:
+            words = f"only for channels that a package provides; {channel} is built in"
+            yield (*path, "options"), words
+    elif channel not in (installed := sorted(channels())):
+        known = f"built in: {', '.join(BUILT_IN_CHANNELS)}"
         added = ", ".join(installed) or "none"
-        built_in = ", ".join(BUILT_IN_CHANNELS)
         yield (
             (*path, "channel"),
-            f"no channel {channel!r}; built in: {built_in}; from installed packages: {added}",
+            f"no channel {channel!r}; {known}; from installed packages: {added}",
         )
 
 
 def _listen(listen: dict[str, Any]) -> Found:
     transport, host, auth = listen.get("transport", "stdio"), listen.get("host"), listen.get("auth")
     if transport == "stdio" and auth:
-        yield (
-            ("listen", "auth"),
-            "only for transport: http; over stdio, the agent itself starts the gate",
-        )
-    if (
-        transport == "http"
-        and isinstance(host, str)
-        and host
-        and not is_loopback(host)
-        and not auth
-    ):
-        yield (
-            ("listen", "auth"),
-            f"required when listening on {host}, which other machines can reach",
-        )
+        words = "only for transport: http; over stdio, the agent itself starts the gate"
+        yield ("listen", "auth"), words
+    is_remote = isinstance(host, str) and host and not is_loopback(host)
+    if transport == "http" and is_remote and not auth:
+        words = f"required when listening on {host}, which other machines can reach"
+        yield ("listen", "auth"), words
     if isinstance(auth, dict):
         yield from _listen_auth(auth)
-    public = listen.get("public_url")
-    if isinstance(public, str) and public:
-        yield from _address(("listen", "public_url"), public, secure=False)
+    yield from _address(("listen", "public_url"), listen.get("public_url"), secure=False)
     if listen.get("admin_port") and listen.get("admin_port") == listen.get("port"):
         yield ("listen", "admin_port"), "must differ from port"
 
@@ -363,28 +331,24 @@ _AUTH_MAY: Final = {"jwt": {"issuer", "principal_claim"}}
 
 def _listen_auth(auth: dict[str, Any]) -> Found:
     path: Path = ("listen", "auth")
-    kind = auth.get("type")
-    needs = _AUTH_NEEDS.get(kind) if isinstance(kind, str) else None
+    kind = str(auth.get("type"))
+    needs = _AUTH_NEEDS.get(kind)
     if needs is None:
         return
     for key in sorted(needs):
         if not auth.get(key):
             yield (*path, key), f"required when type is {kind}"
     others = {key for keys in (*_AUTH_NEEDS.values(), *_AUTH_MAY.values()) for key in keys}
-    for key in sorted(others - needs - _AUTH_MAY.get(str(kind), set())):
+    for key in sorted(others - needs - _AUTH_MAY.get(kind, set())):
         if auth.get(key) is not None:
             yield (*path, key), f"has no effect when type is {kind}; remove it"
     for at, text in enumerate(_texts(auth.get("allow") or [])):
         try:
             ipaddress.ip_network(text, strict=False)
         except ValueError:
-            yield (
-                (*path, "allow", at),
-                f"must be an address range such as 10.0.0.0/8 (got {text!r})",
-            )
-    jwks = auth.get("jwks_url")
-    if isinstance(jwks, str) and jwks:
-        yield from _address((*path, "jwks_url"), jwks, secure=True)
+            words = f"must be an address range such as 10.0.0.0/8 (got {text!r})"
+            yield (*path, "allow", at), words
+    yield from _address((*path, "jwks_url"), auth.get("jwks_url"), secure=True)
 
 
 def _namespaces(data: dict[str, Any]) -> Found:
@@ -403,24 +367,18 @@ def _places(data: dict[str, Any]) -> Found:
     """Check where data is written and stored."""
     audit = _map(data, "audit")
     if audit.get("sink") == "stdout" and _map(data, "listen").get("transport", "stdio") == "stdio":
-        yield (
-            ("audit", "sink"),
-            "stdout carries MCP while listen.transport is stdio; use file or stderr",
-        )
+        words = "stdout carries MCP while listen.transport is stdio; use file or stderr"
+        yield ("audit", "sink"), words
     if audit.get("file") and audit.get("sink", "file") != "file":
         yield ("audit", "file"), f"has no effect when sink is {audit.get('sink')}; remove it"
     store = data.get("store", "sqlite")
-    if (
-        isinstance(store, str)
-        and store != "sqlite"
-        and not store.startswith(("redis://", "rediss://"))
-    ):
+    is_known = store == "sqlite" or str(store).startswith(("redis://", "rediss://"))
+    if isinstance(store, str) and not is_known:
         yield ("store",), "must be sqlite or a redis:// URL"
     tasks = _map(data, "tasks")
     ttl, most = _seconds(tasks.get("ttl")), _seconds(tasks.get("max_ttl"))
     if ttl is not None and most is not None and ttl > most:
         yield ("tasks", "ttl"), "must not be longer than max_ttl"
     endpoint = _map(_map(data, "telemetry"), "otlp").get("endpoint")
-    if isinstance(endpoint, str) and endpoint:
-        path: Path = ("telemetry", "otlp", "endpoint")
-        yield from _address(path, endpoint, secure=False, credentials="headers")
+    path = ("telemetry", "otlp", "endpoint")
+    yield from _address(path, endpoint, secure=False, credentials="headers")

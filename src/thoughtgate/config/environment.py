@@ -11,6 +11,14 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.errors import Problem
 
 
+def _seconds(value: str) -> Any:
+    return f"{value.strip()}s"
+
+
+def _whole(value: str) -> Any:
+    return int(value) if value.strip().isdigit() else value
+
+
 class Variable(NamedTuple):
     """One environment variable."""
 
@@ -20,74 +28,22 @@ class Variable(NamedTuple):
     default: str
     """The value used when neither the variable nor the key is set."""
     meaning: str
+    read: Callable[[str], Any] = str
+    """Turns the variable's text into the value of the key."""
 
-
-def _text(value: str) -> Any:
-    return value
-
-
-def _seconds(value: str) -> Any:
-    return f"{value.strip()}s"
-
-
-def _whole(value: str) -> Any:
-    return int(value) if value.strip().isdigit() else value
-
-
-class _Override(NamedTuple):
-    variable: Variable
-    read: Callable[[str], Any]
-
-
-_OVERRIDES: Final = (
-    _Override(
-        Variable("THOUGHTGATE_PROFILE", "profile", "production", "Profile: production or development."),
-        _text,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address to listen on, HOST:PORT; sets the transport to http."),
-        _text,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: the only one in the file, or else the server 'upstream'."),
-        _text,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, not counting approvals."),
-        _seconds,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", "servers.*.connect_timeout", "5", "How long connecting to an HTTP server may take."),
-        _seconds,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "listen.max_concurrent", "10000", "Maximum number of concurrent requests; further requests get 503."),
-        _whole,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_KEEPALIVE_SECS", "listen.keep_alive", "60", "How long an idle connection is kept."),
-        _seconds,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_MAX_REQUEST_BODY_BYTES", "listen.max_body", "1048576", "Largest request body."),
-        _whole,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a decision, in every workflow."),
-        _seconds,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_STORE", "store", "sqlite", "Where approvals, tasks and limits are kept."),
-        _text,
-    ),
-    _Override(
-        Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Lowest severity that is logged."),
-        _text,
-    ),
-)  # fmt: skip
 
 VARIABLES: Final = (
-    *(override.variable for override in _OVERRIDES),
+    Variable("THOUGHTGATE_PROFILE", "profile", "production", "Profile: production or development."),
+    Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address to listen on, HOST:PORT; sets the transport to http."),
+    Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: the only one in the file, or else the server 'upstream'."),
+    Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, not counting approvals.", _seconds),
+    Variable("THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", "servers.*.connect_timeout", "5", "How long connecting to an HTTP server may take.", _seconds),
+    Variable("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "listen.max_concurrent", "10000", "Maximum number of concurrent requests; further requests get 503.", _whole),
+    Variable("THOUGHTGATE_KEEPALIVE_SECS", "listen.keep_alive", "60", "How long an idle connection is kept.", _seconds),
+    Variable("THOUGHTGATE_MAX_REQUEST_BODY_BYTES", "listen.max_body", "1048576", "Largest request body.", _whole),
+    Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a decision, in every workflow.", _seconds),
+    Variable("THOUGHTGATE_STORE", "store", "sqlite", "Where approvals, tasks and limits are kept."),
+    Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Lowest severity that is logged."),
     Variable("THOUGHTGATE_CONFIG", "", "none", "Config file, if no flag names one."),
     Variable("THOUGHTGATE_STATE_DIR", "", "the user's state directory", "Directory for the record, the approvals and the run files; mode 0700."),
     Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is also accepted."),
@@ -103,18 +59,18 @@ def apply_environment(
     data: dict[str, Any], env: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Problem]]:
     """Return the data with the overrides of the environment, and the problems with them."""
-    overrides = [one for one in _OVERRIDES if env.get(one.variable.name)]
+    overrides = [one for one in VARIABLES if one.key and env.get(one.name)]
     # Copying a large policy takes longer than checking it.
     changed: dict[str, Any] = copy.deepcopy(data) if overrides else data
     problems: list[Problem] = []
-    for variable, read in overrides:
+    for variable in overrides:
         value = env[variable.name]
         if variable.name == "THOUGHTGATE_LISTEN":
             problems += _set_listen(changed, value)
         elif variable.name == "THOUGHTGATE_UPSTREAM":
             _set_upstream(changed, value)
         else:
-            _set(changed, variable.key.split("."), read(value))
+            _set(changed, variable.key.split("."), variable.read(value))
     return changed, problems
 
 
@@ -135,11 +91,8 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
 def _set_listen(data: dict[str, Any], value: str) -> list[Problem]:
     host, colon, port = value.rpartition(":")
     if not colon or not port.isdigit():
-        return [
-            Problem(
-                "THOUGHTGATE_LISTEN", f"must be HOST:PORT, such as 127.0.0.1:8080 (got {value!r})"
-            )
-        ]
+        words = f"must be HOST:PORT, such as 127.0.0.1:8080 (got {value!r})"
+        return [Problem("THOUGHTGATE_LISTEN", words)]
     _set(data, ["listen", "transport"], "http")
     _set(data, ["listen", "host"], host.strip("[]") or "0.0.0.0")  # noqa: S104  without auth the checks refuse it
     _set(data, ["listen", "port"], int(port))

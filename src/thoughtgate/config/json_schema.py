@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from thoughtgate.config import settings
 from thoughtgate.config.durations import render_duration
-from thoughtgate.config.read_keys import REQUIRED, Key, Shape, keys_of
+from thoughtgate.config.key_types import REQUIRED
+from thoughtgate.config.read_keys import Key, Shape, keys_of
 
 _TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 

@@ -6,6 +6,7 @@ floats, texts and tuples. ``read_keys`` applies them, ``json_schema`` describes 
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from thoughtgate.config.durations import parse_duration, parse_size
@@ -18,18 +19,14 @@ BUILT_IN_CHANNELS: Final = ("console", "terminal", "slack", "webhook", "elicitat
 """The approval channels that ThoughtGate itself provides; packages can add others."""
 
 
+@dataclass(frozen=True, eq=False)
 class Parsed:
-    """Marks a type whose values are written in another form, and parses that form.
+    """Marks a type whose values are written in another form, and parses that form."""
 
-    ``parse`` raises ValueError with a message for the user; ``schema`` describes the written form.
-    """
-
-    def __init__(
-        self, parse: Callable[[Any], Any], schema: Mapping[str, Any] | None = None
-    ) -> None:
-        """Keep the parser; without a schema, the one of the type itself applies."""
-        self.parse = parse
-        self.schema = schema
+    parse: Callable[[Any], Any]
+    """Raises ValueError with a message for the user."""
+    schema: Mapping[str, Any] | None = None
+    """Describes the written form; without it, the schema of the type itself applies."""
 
 
 class Checked:
@@ -44,13 +41,16 @@ class Checked:
         self.schema = schema
 
 
+REQUIRED: Final = object()
+"""The default of a key that has none."""
+
+
+@dataclass(frozen=True, eq=False)
 class FileKey:
     """A key that the file may hold and the settings do not: ``from_keys`` turns it into fields."""
 
-    def __init__(self, type_: Any, **options: Any) -> None:
-        """Keep the type; the key is required unless ``default`` is given."""
-        self.type = type_
-        self.options = options
+    type: Any
+    default: Any = REQUIRED
 
 
 NOT_A_KEY: Final = object()
@@ -124,8 +124,7 @@ Texts = tuple[Text, ...]
 VariableName = Annotated[
     str,
     matching(
-        r"^[A-Za-z_][A-Za-z0-9_]*$",
-        "must be the name of an environment variable, not its value",
+        r"^[A-Za-z_][A-Za-z0-9_]*$", "must be the name of an environment variable, not its value"
     ),
 ]
 GlobText = Annotated[str, Checked(Glob)]

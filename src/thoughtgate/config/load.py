@@ -47,7 +47,7 @@ def load_settings(
     document = parse(text, file=file, format_=format_)
     report = _Report(document, file)
     data = _named_servers(document, report)
-    report.hide(references(data))
+    report.hidden = tuple(references(data))
     data, unfilled = substitute(data, env)
     report.add(unfilled)
     data, wrong = apply_environment(data, env)
@@ -66,14 +66,11 @@ class _Report:
 
     def __init__(self, document: Document, file: str) -> None:
         self.problems: list[Problem] = []
+        self.hidden: tuple[Path, ...] = ()
+        """Values that are never quoted: they come from the environment and may be secrets."""
         self._lines = document.lines
         self._file = file
         self._seen: set[Path] = set()
-        self._hidden: tuple[Path, ...] = ()
-
-    def hide(self, paths: Iterable[Path]) -> None:
-        """Never quote these values: they come from the environment and may be secrets."""
-        self._hidden = tuple(paths)
 
     def add(self, found: Iterable[tuple[Path, str]]) -> None:
         for path, message in found:
@@ -83,7 +80,7 @@ class _Report:
                 self.problems.append(Problem(dotted(path), words, self._file, self._line(path)))
 
     def _without_secrets(self, path: Path, message: str) -> str:
-        if any(one[: len(path)] == path for one in self._hidden):
+        if any(one[: len(path)] == path for one in self.hidden):
             return _QUOTED.sub(" (got a value that is not shown)", message)
         return message
 
@@ -135,7 +132,6 @@ def _read_cedar(
     approval = data.get("approval")
     known = {"", "default", *(approval if isinstance(approval, dict) else ())}
     for workflow in sorted(engine.workflows - known):
-        report.add(
-            [(("approval", workflow), "a Cedar policy uses this workflow, but it does not exist")]
-        )
+        words = "a Cedar policy uses this workflow, but it does not exist"
+        report.add([(("approval", workflow), words)])
     return tuple(sources)

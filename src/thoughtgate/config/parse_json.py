@@ -6,11 +6,22 @@ from typing import Any, Final, NoReturn
 
 from thoughtgate.config.document import MAX_DEPTH, MAX_VALUES, Document, Path, syntax_error
 
+MAX_DIGITS: Final = 64
+"""Longer whole numbers are read as floats."""
+
 _SKIP: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_scan: Final = json.JSONDecoder().raw_decode
-_WORDS: Final = {"true": True, "false": False, "null": None}
-_WORD: Final = re.compile(r"true|false|null")
+
+
+def _integer(text: str) -> int | float:
+    # Python refuses to convert very long texts to int.
+    return int(text) if len(text.lstrip("-")) <= MAX_DIGITS else float(text)
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+_scan: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_constant).raw_decode
 
 
 def parse_json(text: str, file: str) -> Document:
@@ -63,17 +74,15 @@ class _Reader:
             return self._object(path, depth)
         if char == "[":
             return self._array(path, depth)
-        return self._string(path) if char == '"' else self._literal(path)
+        return self._scalar(path)
 
     def _object(self, path: Path, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
         self._at += 1
         while self._next() != "}":
-            key = (
-                self._string(path)
-                if self._next() == '"'
-                else self._fail("expected a key in double quotes", path)
-            )
+            if self._next() != '"':
+                self._fail("expected a key in double quotes", path)
+            key = str(self._scalar(path))
             inner = (*path, key)
             if key in members:
                 self._fail(f"duplicate key {key!r}; keep one of them", inner)
@@ -102,24 +111,14 @@ class _Reader:
         elif char != closing:
             self._fail(f"expected ',' or '{closing}'", path)
 
-    def _string(self, path: Path) -> str:
+    def _scalar(self, path: Path) -> Any:
+        is_text = self._text.startswith('"', self._at)
         try:
             value, self._at = _scan(self._text, self._at)
-        except json.JSONDecodeError as error:
-            self._fail(f"not valid JSON: {error.msg}", path)
-        return str(value)
-
-    def _literal(self, path: Path) -> Any:
-        for pattern in (_WORD, _NUMBER):
-            match = pattern.match(self._text, self._at)
-            if match:
-                self._at = match.end()
-                return _WORDS[match[0]] if pattern is _WORD else _number(match[0])
-        return self._fail("not valid JSON: expected a value", path)
+        except ValueError as error:
+            words = getattr(error, "msg", "") if is_text else "expected a value"
+            self._fail(f"not valid JSON: {words}", path)
+        return value
 
     def _fail(self, message: str, path: Path) -> NoReturn:
         raise syntax_error(message, self._file, self._here(), path)
-
-
-def _number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,64}", text) else float(text)

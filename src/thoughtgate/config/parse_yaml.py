@@ -7,20 +7,11 @@ error, and aliases cannot make a small file expand without limit.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, NoReturn, cast
 
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
 
 from thoughtgate.config.document import MAX_DEPTH, MAX_VALUES, Document, Path, syntax_error
 
@@ -51,56 +42,62 @@ def parse_yaml(text: str, file: str) -> Document:
 class _Tree:
     """Builds data from events, and keeps lines and anchors."""
 
-    def __init__(self, events: Iterator[Event], file: str) -> None:
-        self._events = events
+    def __init__(self, parsed: Iterator[events.Event], file: str) -> None:
+        self._events = parsed
         self._file = file
         self._lines: dict[Path, int] = {}
-        self._anchors: dict[str, list[Event]] = {}
+        self._anchors: dict[str, list[events.Event]] = {}
         self._values = 0
 
     def read(self) -> Document:
         data: Any = None
         documents = 0
         for event in self._events:
-            if isinstance(event, DocumentStartEvent):
+            if isinstance(event, events.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
                     self._fail("only one document is allowed; remove the second '---'", event, ())
                 data = self._value(next(self._events), (), 0)
         return Document(data, self._lines)
 
-    def _value(self, event: Event, path: Path, depth: int) -> Any:
+    def _value(self, event: events.Event, path: Path, depth: int) -> Any:
         self._values += 1
         if depth > MAX_DEPTH or self._values > MAX_VALUES:
             self._fail("nested too deeply, or too many values", event, path)
         self._lines.setdefault(path, event.start_mark.line + 1)
-        if isinstance(event, AliasEvent):
+        if isinstance(event, events.AliasEvent):
             return self._alias(event, path, depth)
-        node = cast("ScalarEvent | SequenceStartEvent | MappingStartEvent", event)
+        node = cast(
+            "events.ScalarEvent | events.SequenceStartEvent | events.MappingStartEvent", event
+        )
         if node.anchor is not None:
             self._record(node)
-        if isinstance(node, ScalarEvent):
+        if isinstance(node, events.ScalarEvent):
             return self._scalar(node, path)
         if node.tag is not None:
             self._fail("YAML tags are not supported", node, path)
-        if isinstance(node, SequenceStartEvent):
+        if isinstance(node, events.SequenceStartEvent):
             return self._sequence(path, depth)
         return self._mapping(path, depth)
 
-    def _record(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent) -> None:
+    def _record(
+        self, event: events.ScalarEvent | events.SequenceStartEvent | events.MappingStartEvent
+    ) -> None:
         """Keep the events of an anchored value, to replay them at each alias."""
-        recorded: list[Event] = [event]
-        open_count = int(isinstance(event, SequenceStartEvent | MappingStartEvent))
+        recorded: list[events.Event] = [event]
+        open_count = int(isinstance(event, events.SequenceStartEvent | events.MappingStartEvent))
         while open_count:
             following = next(self._events)
             recorded.append(following)
-            open_count += isinstance(following, SequenceStartEvent | MappingStartEvent)
-            open_count -= isinstance(following, SequenceEndEvent | MappingEndEvent)
+            open_count += isinstance(
+                following, events.SequenceStartEvent | events.MappingStartEvent
+            )
+            open_count -= isinstance(following, events.SequenceEndEvent | events.MappingEndEvent)
         anchor, event.anchor = event.anchor, None
-        self._events = _chain(recorded[1:], self._events)
+        self._events = chain(recorded[1:], self._events)
         self._anchors[anchor] = recorded
 
-    def _alias(self, event: AliasEvent, path: Path, depth: int) -> Any:
+    def _alias(self, event: events.AliasEvent, path: Path, depth: int) -> Any:
         recorded = self._anchors.get(event.anchor)
         if recorded is None or event in recorded:
             self._fail(f"alias *{event.anchor} has no anchor before it", event, path)
@@ -112,13 +109,13 @@ class _Tree:
 
     def _sequence(self, path: Path, depth: int) -> list[Any]:
         members: list[Any] = []
-        while not isinstance(event := next(self._events), SequenceEndEvent):
+        while not isinstance(event := next(self._events), events.SequenceEndEvent):
             members.append(self._value(event, (*path, len(members)), depth + 1))
         return members
 
     def _mapping(self, path: Path, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        while not isinstance(event := next(self._events), MappingEndEvent):
+        while not isinstance(event := next(self._events), events.MappingEndEvent):
             key = self._key(event, path)
             if key in members:
                 self._fail(f"duplicate key {key!r}; keep one of them", event, (*path, key))
@@ -126,14 +123,14 @@ class _Tree:
             members[key] = self._value(next(self._events), (*path, key), depth + 1)
         return members
 
-    def _key(self, event: Event, path: Path) -> str:
-        if not isinstance(event, ScalarEvent):
+    def _key(self, event: events.Event, path: Path) -> str:
+        if not isinstance(event, events.ScalarEvent):
             self._fail("a key must be plain text", event, path)
         if event.value == "<<" and event.style is None:
             self._fail("merge keys (<<) are not supported; repeat the values", event, path)
         return str(event.value)
 
-    def _scalar(self, event: ScalarEvent, path: Path) -> Any:
+    def _scalar(self, event: events.ScalarEvent, path: Path) -> Any:
         text = event.value
         if event.tag is not None:
             if event.tag not in _TEXT_TAGS and str(event.tag) not in _TEXT_TAGS:
@@ -141,13 +138,8 @@ class _Tree:
             return text
         return text if event.style else _plain_value(text)
 
-    def _fail(self, message: str, event: Event, path: Path) -> NoReturn:
+    def _fail(self, message: str, event: events.Event, path: Path) -> NoReturn:
         raise syntax_error(message, self._file, event.start_mark.line + 1, path)
-
-
-def _chain(first: list[Event], rest: Iterator[Event]) -> Iterator[Event]:
-    yield from first
-    yield from rest
 
 
 def _plain_value(text: str) -> Any:

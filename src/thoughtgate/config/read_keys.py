@@ -8,11 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, 
 
 from thoughtgate.config.complaints import EMPTY, MISSING, shown, unknown_key
 from thoughtgate.config.document import Path
-from thoughtgate.config.key_types import NOT_A_KEY, Checked, FileKey, Parsed
+from thoughtgate.config.key_types import NOT_A_KEY, REQUIRED, Checked, FileKey, Parsed
 from thoughtgate.config.settings import Section, Settings
-
-REQUIRED: Final = object()
-"""The default of a key that has none."""
 
 _T = TypeVar("_T")
 
@@ -69,8 +66,7 @@ def keys_of(section: Any) -> dict[str, Key]:
     for ancestor in reversed(section.__mro__):
         for name, value in vars(ancestor).items():
             if isinstance(value, FileKey):
-                default = value.options.get("default", REQUIRED)
-                found[name] = Key(name, shape_of(value.type), default)
+                found[name] = Key(name, shape_of(value.type), value.default)
     for field in dataclasses.fields(section):
         shape = shape_of(field.type)
         if NOT_A_KEY not in shape.marks:

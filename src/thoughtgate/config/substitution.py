@@ -44,27 +44,17 @@ def _walk(value: Any, env: Mapping[str, str], path: Path, problems: list[tuple[P
 
 def _fill(text: str, env: Mapping[str, str], path: Path, problems: list[tuple[Path, str]]) -> str:
     def value_of(match: re.Match[str]) -> str:
-        name: str | None = match[1]
-        default: str | None = match[2]
+        name, default = match.groups()
         if match[0] == "$${":
             return "${"
-        if name is None:
-            problems.append(
-                (
-                    path,
-                    "'${' must be followed by NAME} or NAME:-default}; write $${ for a literal ${",
-                )
-            )
-            return ""
-        value: str | None = env.get(name, default)
-        if value is None:
-            problems.append(
-                (
-                    path,
-                    f"the environment variable {name} is not set; set it or write ${{{name}:-default}}",
-                )
-            )
-            return ""
-        return value
+        value = env.get(name, default) if name else None
+        if value is not None:
+            return value
+        words = "'${' must be followed by NAME} or NAME:-default}; write $${ for a literal ${"
+        if name:
+            unset = f"the environment variable {name} is not set"
+            words = f"{unset}; set it or write ${{{name}:-default}}"
+        problems.append((path, words))
+        return ""
 
     return _REFERENCE.sub(value_of, text)

@@ -33,7 +33,6 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
 OPEN: Final = (PENDING, APPROVED)
 """States in which an approval is not closed."""
 
-TIMEOUT_DENY: Final = "deny"
 TIMEOUT_APPROVE: Final = "approve"
 
 AGENT_CHANNEL: Final = "agent"

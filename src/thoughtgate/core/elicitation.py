@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from thoughtgate.core.commands import NOTICE, PROMPT, Command, PersonAnswered, ToAgent
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
-from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, meta_of
 
 METHOD: Final = "elicitation/create"
 
@@ -158,8 +158,7 @@ class Elicitations:
     ) -> list[Command]:
         """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
         method, params = message.method, message.body.get("params") or {}
-        meta = params.get(META)
-        can_ask = type(meta) is dict and _shows_forms(meta.get(CAPABILITIES_KEY))
+        can_ask = _shows_forms(meta_of(params).get(CAPABILITIES_KEY))
         if not can_ask or method not in _PROMPTED or any(name in params for name in _ROUND_TRIP):
             return []
         if self.promises is None:

@@ -7,8 +7,9 @@ therefore breaks the chain at a position that ``audit verify`` can report.
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import sha256
-from time import gmtime
+from time import gmtime, strftime
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.record_events import Record
@@ -129,12 +130,9 @@ class Envelope:
         return parts
 
 
+@lru_cache(maxsize=8)  # nearly all times are of the current second
 def _stamp(second: int) -> str:
-    when = gmtime(second)
-    return (
-        f"{when.tm_year:04d}-{when.tm_mon:02d}-{when.tm_mday:02d}"
-        f"T{when.tm_hour:02d}:{when.tm_min:02d}:{when.tm_sec:02d}"
-    )
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(second))
 
 
 def render_time(at: float) -> str:

@@ -61,9 +61,8 @@ def grant_from(
     approval: Approval, remember: Remember, *, by: str, ident: str, now: float
 ) -> Grant | Refusal:
     """Turn a decision into a grant, or return why it cannot be remembered."""
-    refusal = _why_not(approval, remember)
-    if refusal is not None:
-        return refusal
+    if refusal := _why_not(approval, remember):
+        return Refusal("cannot_remember", refusal)
     seconds = remember.seconds if remember.lifetime == UNTIL else MAX_GRANT_S
     return Grant(
         id=ident,
@@ -83,22 +82,20 @@ def grant_from(
     )
 
 
-def _why_not(approval: Approval, remember: Remember) -> Refusal | None:
+def _why_not(approval: Approval, remember: Remember) -> str:
+    """Return why a decision cannot be remembered; empty if it can."""
     if remember.lifetime not in LIFETIMES or remember.scope not in SCOPES:
-        return Refusal(
-            "cannot_remember", "remember once, for the session or for a time; call or tool"
-        )
+        return "remember once, for the session or for a time; call or tool"
     if not approval.remember:
-        text = f"{approval.workflow} does not let decisions be remembered"
-        return Refusal("cannot_remember", text)
+        return f"{approval.workflow} does not let decisions be remembered"
     if approval.required > 1:
-        text = f"{approval.workflow} asks {approval.required} people each time; it cannot be remembered"
-        return Refusal("cannot_remember", text)
+        each = f"{approval.workflow} asks {approval.required} people each time"
+        return f"{each}; it cannot be remembered"
     if remember.lifetime == SESSION and not approval.session_key:
-        return Refusal("cannot_remember", "the call belongs to no session; remember it for a time")
+        return "the call belongs to no session; remember it for a time"
     if remember.lifetime == UNTIL and not 0 < remember.seconds <= MAX_GRANT_S:
-        return Refusal("cannot_remember", "remember for more than nothing and at most 30 days")
-    return None
+        return "remember for more than nothing and at most 30 days"
+    return ""
 
 
 def matches(grant: Grant, asked: Approval, now: float) -> bool:

@@ -21,9 +21,10 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
+from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
 from thoughtgate.policy.evaluation import evaluate
-from thoughtgate.policy.limits import LimitState
+from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.fast_frame import canonical_quickly
@@ -53,8 +54,6 @@ MAX_SESSIONS: Final = 10_000
 
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
-
-THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 
 TRUNCATED: Final = "[TRUNCATED]"
 
@@ -155,11 +154,10 @@ class Judge:
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
-        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
-        counted = self._limits.export()
         self.policy = policy
-        self._limits = LimitState(policy.limits)
-        self._limits.restore(counted)
+        # Counters move to the new policy: a reload must not reset a rate limit or a budget.
+        before, self._limits = self._limits, LimitState(policy.limits)
+        self._limits.continue_from(before)
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """Return a call that has not ended, or None."""
@@ -243,8 +241,7 @@ class Judge:
         is_error = record.body.get("is_error") is True
         failed = None if blocked else has_failed(record.body["status"], is_error=is_error)
         if failed is not None:
-            told = self._limits.failed if failed else self._limits.succeeded
-            told(held.call, record.at)
+            self._limits.ended(held.call, record.at, failed=failed)
         return record
 
     def screen(
@@ -261,7 +258,7 @@ class Judge:
         if method == "tools/list":
             self._learn(server, entries)
         allows = self.policy.visibility.allows
-        hidden = frozenset(name for name in names if not allows(server, listing.kind, name))
+        hidden = frozenset(name for name in names if not allows(server, name))
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
@@ -441,11 +438,7 @@ class Judge:
                 "summary": verdict.reason,
                 "reason_code": (verdict.kind or verdict.action).upper(),
             },
-            "policy": {
-                "policy_id": "starter" if self.policy.starter else "config",
-                "policy_version": self.policy.version,
-                "policy_hash": self.policy.version,
-            },
+            "policy": policy_reference(self.policy),
             "enforced": enforced,
         }
         if verdict.workflow:

@@ -28,10 +28,7 @@ class NoSelection(NamedTuple):
 
 
 def select_namespace(
-    asked: str,
-    default: str,
-    namespaces: Mapping[str, tuple[str, ...]],
-    servers: Iterable[str],
+    asked: str, default: str, namespaces: Mapping[str, tuple[str, ...]], servers: Iterable[str]
 ) -> Selection | NoSelection:
     """Choose by the flag, else the default, else the only one; all servers if there is none."""
     choices = tuple(namespaces)

@@ -8,7 +8,9 @@ most the capabilities that the client declared.
 from collections.abc import Iterable
 from typing import Any, Final
 
+from thoughtgate.version import __version__
 from thoughtgate.wire.message import Json
+from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.revisions import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -19,10 +21,12 @@ from thoughtgate.wire.revisions import (
     MODERN,
     SERVER_KEY,
     VERSION_KEY,
+    meta_of,
 )
 
 NAME: Final = "thoughtgate"
-TITLE: Final = "ThoughtGate"
+INFO: Final = {"name": NAME, "title": "ThoughtGate", "version": __version__}
+"""The implementation info of the hub, for clients and servers."""
 
 LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
@@ -52,38 +56,13 @@ NEEDS: Final[dict[str, str]] = {
 }
 """The capability that a client must have declared before a server may send it this request."""
 
-CACHED: Final = frozenset(
-    {
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    }
-)
+CACHED: Final = frozenset({"server/discover", "resources/read", *LISTINGS})
 """MCP 2026-07-28: methods whose results must say how long, and for whom, they may be cached."""
 
 GONE_IN_MODERN: Final = frozenset(
-    {
-        "initialize",
-        "ping",
-        "logging/setLevel",
-        "resources/subscribe",
-        "resources/unsubscribe",
-    }
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
 """Methods that MCP 2026-07-28 has removed."""
-
-
-def info(version: str) -> dict[str, str]:
-    """Return the implementation info of the hub, for clients and servers."""
-    return {"name": NAME, "title": TITLE, "version": version}
-
-
-def choose_version(asked: Json) -> str:
-    """Return the revision for an ``initialize`` result: the requested one if it is supported."""
-    return asked if asked in LEGACY else LATEST_LEGACY
 
 
 def merge_capabilities(
@@ -116,14 +95,10 @@ _OFFERED: Final[dict[str, dict[str, bool]]] = {
 
 
 def initialize_params(
-    version: str, capabilities: dict[str, Json], revision: str = LATEST_LEGACY
+    capabilities: dict[str, Json], revision: str = LATEST_LEGACY
 ) -> dict[str, Json]:
     """Return the ``initialize`` request for a legacy server."""
-    return {
-        "protocolVersion": revision,
-        "capabilities": capabilities,
-        "clientInfo": info(version),
-    }
+    return {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": INFO}
 
 
 def initialized_by(answer: dict[str, Json]) -> dict[str, Json] | None:
@@ -135,38 +110,34 @@ def initialized_by(answer: dict[str, Json]) -> dict[str, Json] | None:
 
 
 def initialize_result(
-    asked: Json, capabilities: dict[str, Json], version: str, instructions: str
+    asked: Json, capabilities: dict[str, Json], instructions: str
 ) -> dict[str, Json]:
-    """Answer a legacy client's ``initialize``."""
+    """Answer a legacy client's ``initialize``, in the revision it asks for if that is supported."""
     result: dict[str, Json] = {
-        "protocolVersion": choose_version(asked),
+        "protocolVersion": asked if asked in LEGACY else LATEST_LEGACY,
         "capabilities": capabilities,
-        "serverInfo": info(version),
+        "serverInfo": INFO,
     }
     return {**result, "instructions": instructions} if instructions else result
 
 
-def discover_result(
-    capabilities: dict[str, Json], version: str, instructions: str
-) -> dict[str, Json]:
+def discover_result(capabilities: dict[str, Json], instructions: str) -> dict[str, Json]:
     """Answer a modern client's ``server/discover``."""
     shown = {name: members for name, members in capabilities.items() if name != "logging"}
     result: dict[str, Json] = {"supportedVersions": list(MODERN), "capabilities": shown}
     if instructions:
         result["instructions"] = instructions
-    return completed("server/discover", result, version)
+    return completed("server/discover", result)
 
 
-def completed(method: str, result: dict[str, Json], version: str) -> dict[str, Json]:
+def completed(method: str, result: dict[str, Json]) -> dict[str, Json]:
     """Return a result for a modern client, with the members that a legacy server omits."""
     made = {"resultType": "complete", **result}
     if method in CACHED and made["resultType"] == "complete":
         made.setdefault("ttlMs", 0)
         # A result that was filtered or assembled for one caller must not be shared.
         made["cacheScope"] = "private"
-    meta = made.get(META)
-    said = dict(meta) if type(meta) is dict else {}
-    made[META] = {**said, SERVER_KEY: info(version)}
+    made[META] = {**meta_of(made), SERVER_KEY: INFO}
     return made
 
 
@@ -197,7 +168,6 @@ def params_for_modern(
     params: dict[str, Json],
     *,
     capabilities: dict[str, Json],
-    version: str,
     log_level: str = "",
     token: int | None = None,
 ) -> dict[str, Json]:
@@ -205,7 +175,7 @@ def params_for_modern(
     meta = _vendor_meta(params)
     meta[VERSION_KEY] = LATEST
     meta[CAPABILITIES_KEY] = capabilities
-    meta[CLIENT_KEY] = info(version)
+    meta[CLIENT_KEY] = INFO
     if log_level:
         meta[LOG_LEVEL_KEY] = log_level
     if token is not None:
@@ -230,12 +200,9 @@ _RETRY: Final = frozenset({"inputResponses", "requestState"})
 
 
 def _vendor_meta(params: dict[str, Json]) -> dict[str, Any]:
-    meta = params.get(META)
-    if type(meta) is not dict:
-        return {}
     return {
         key: value
-        for key, value in meta.items()
+        for key, value in meta_of(params).items()
         if not key.startswith(RESERVED) and key != "progressToken"
     }
 

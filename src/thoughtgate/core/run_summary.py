@@ -23,6 +23,7 @@ from thoughtgate.core.record_events import (
     Record,
 )
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.limits import THROTTLES
 from thoughtgate.policy.policy import Policy
 
 ENFORCE: Final = "enforce"
@@ -37,13 +38,8 @@ FAILED: Final = "FAILED"
 """The server died or could not start, or the gate itself failed."""
 TERMINATED: Final = "TERMINATED"
 """A signal or a rule ended the run."""
-WITHDRAWN: Final = "CANCELLED"
-"""The run was cancelled before the agent was done."""
-STATUSES: Final = frozenset({SUCCEEDED, FAILED, TERMINATED, WITHDRAWN})
 
 POLICY_BLOCK: Final = "policy_block"
-THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
-"""Kinds of refusal that may not recur after waiting or after a different call."""
 
 OUTCOMES: Final = ("approved", "rejected", "timeout", "withdrawn")
 
@@ -164,7 +160,7 @@ def run_ended(
     server: str = "",
     reason: str = "",
 ) -> Record:
-    """The last event of a run: its status and counts. ``status`` is one of ``STATUSES``."""
+    """The last event of a run: its status, such as ``SUCCEEDED``, and its counts."""
     run: dict[str, Any] = {
         "ended_at": render_time(at),
         "status": status,

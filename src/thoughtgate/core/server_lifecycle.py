@@ -31,27 +31,21 @@ UNUSED: Final = "unused"
 ENDED: Final = "ended"
 """The stop is complete."""
 
+_MOVES: Final = (
+    (WANTED, (STOPPED, WAITING, FAILED), STARTING),
+    (TOLD_TO_START, (STOPPED, WAITING, FAILED, HALTED), STARTING),
+    (CAME_UP, (STARTING,), RUNNING),
+    (BROKE, (STARTING, RUNNING), WAITING),
+    (TOLD_TO_STOP, (STOPPED, WAITING, FAILED), HALTED),
+    (TOLD_TO_STOP, (STARTING, RUNNING), STOPPING),
+    (UNUSED, (STARTING, RUNNING), STOPPING),
+    (UNUSED, (WAITING, FAILED), STOPPED),
+    (ENDED, (STOPPING,), STOPPED),
+)
+"""An event, the states in which it is possible, and the state after it."""
+
 TRANSITIONS: Final[dict[tuple[str, str], str]] = {
-    (STOPPED, WANTED): STARTING,
-    (WAITING, WANTED): STARTING,
-    (FAILED, WANTED): STARTING,
-    (STOPPED, TOLD_TO_START): STARTING,
-    (WAITING, TOLD_TO_START): STARTING,
-    (FAILED, TOLD_TO_START): STARTING,
-    (HALTED, TOLD_TO_START): STARTING,
-    (STARTING, CAME_UP): RUNNING,
-    (STARTING, BROKE): WAITING,
-    (RUNNING, BROKE): WAITING,
-    (STOPPED, TOLD_TO_STOP): HALTED,
-    (WAITING, TOLD_TO_STOP): HALTED,
-    (FAILED, TOLD_TO_STOP): HALTED,
-    (STARTING, TOLD_TO_STOP): STOPPING,
-    (RUNNING, TOLD_TO_STOP): STOPPING,
-    (STARTING, UNUSED): STOPPING,
-    (RUNNING, UNUSED): STOPPING,
-    (WAITING, UNUSED): STOPPED,
-    (FAILED, UNUSED): STOPPED,
-    (STOPPING, ENDED): STOPPED,
+    (state, event): after for event, states, after in _MOVES for state in states
 }
 """(state, event) -> next state. After ``BROKE``, too many failures lead to ``FAILED``; a stop that a
 person requested leads to ``HALTED``."""

@@ -5,6 +5,7 @@ It knows frames, ids and open requests; it does not know rules, pipes, sockets o
 
 from typing import Any, Final
 
+from thoughtgate.core import events
 from thoughtgate.core.answers import outcome_of, says_error, without_hidden
 from thoughtgate.core.commands import (
     ANSWER,
@@ -21,40 +22,15 @@ from thoughtgate.core.commands import (
     Withdraw,
 )
 from thoughtgate.core.elicitation import METHOD, Elicitations
-from thoughtgate.core.events import (
-    AgentGone,
-    AgentSent,
-    AnswerMasked,
-    CallerGone,
-    CallJudged,
-    Event,
-    GateStopping,
-    KeptAlive,
-    ListScreened,
-    NotSent,
-    PersonAsked,
-    ServerGone,
-    ServerSent,
-    TaskAnswered,
-    TaskMade,
-    Ticked,
-)
-from thoughtgate.core.record_events import (
-    AGENT_TO_SERVER,
-    CANCELLED,
-    ERROR,
-    OK,
-    SERVER_TO_AGENT,
-    TIMEOUT,
-)
+from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
     ASKED_IN_AGENT,
     CALLER_GONE,
-    LATE_FOR_S,
     STOPPING,
     STRAY,
     UNREADABLE,
     OfferedList,
+    OpenRequests,
     PendingRequest,
     SessionReplies,
     SessionSettings,
@@ -86,27 +62,21 @@ class Session:
         self._abandoned: dict[RequestId, PendingRequest] = {}
         """Requests whose caller left before the verdict arrived: their ids stay reserved, so that
         no other call can inherit the verdict."""
-        self._open: dict[RequestId, PendingRequest] = {}
-        """Agent requests that were forwarded and have no answer yet."""
-        self._late: dict[RequestId, float] = {}
-        """Requests that ended before the server answered, and when: their ids stay reserved too, so
-        that a late answer, such as an unscreened list, is not taken for another request's."""
+        self._open = OpenRequests()
         self._offered: dict[RequestId, OfferedList] = {}
         """Lists from the server that wait to be screened."""
         self._served: dict[RequestId, str] = {}
         """Server requests that the agent has not answered yet, with their method."""
-        self._tokens: dict[RequestId, RequestId] = {}
-        """Progress tokens of open requests, with the request's id."""
         self._taken: tuple[dict[RequestId, Any], ...]
         """The tables with the ids that the agent must not use again yet."""
-        self._taken = (self._waiting, self._open, self._late, self._offered, self._abandoned)
-        self._passing = (*self._taken[:-1], self._served, self._tokens)
+        self._taken = (self._waiting, self._open, self._open.late, self._offered, self._abandoned)
+        self._passing = (*self._taken[:-1], self._served, self._open.tokens)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
         self.prompts = Elicitations()
         self._held = 0
         self._agent_gone = False
-        self._server_gone: ServerGone | None = None
+        self._server_gone: events.ServerGone | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -133,14 +103,14 @@ class Session:
         """The number of calls that wait for a person."""
         return self._held
 
-    def receive(self, event: Event) -> list[Command]:
+    def receive(self, event: events.Event) -> list[Command]:
         """Handle an event and return the commands to carry out, in order."""
-        commands: list[Command] = _HANDLERS[type(event)](self, event)
+        commands: list[Command] = self._HANDLERS[type(event)](self, event)
         return self._tasked.divert(commands, event.at) if self._tasked.is_used else commands
 
     # Frames from the agent.
 
-    def _agent_sent(self, event: AgentSent) -> list[Command]:
+    def _agent_sent(self, event: events.AgentSent) -> list[Command]:
         line, at, message, shown = event
         if not line or line == b"\r":
             return []
@@ -190,7 +160,7 @@ class Session:
         if names_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
-        self._send_on(ident, sent(asked, at, asked.call_id, asked.redact))
+        self._open.add(ident, sent(asked, at, asked.call_id, asked.redact))
         return [seen, ToServer(message.raw, ident, message)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
@@ -202,24 +172,6 @@ class Session:
         if sum(map(len, taken)) >= self.setup.max_open:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
-
-    def _send_on(self, ident: RequestId, asked: PendingRequest) -> None:
-        self._open[ident] = asked
-        if asked.token is not None:
-            self._tokens[asked.token] = ident
-
-    def _close(self, ident: RequestId) -> PendingRequest | None:
-        asked = self._open.pop(ident, None)
-        if asked is not None and asked.token is not None:
-            self._tokens.pop(asked.token, None)
-        return asked
-
-    def _close_early(self, ident: RequestId, at: float) -> PendingRequest | None:
-        """Close a request that the server may still answer; its id stays reserved."""
-        asked = self._close(ident)
-        if asked is not None:
-            self._late[ident] = at
-        return asked
 
     def _agent_notified(self, message: Message, at: float) -> list[Command]:
         if message.method in methods.NEEDS_ID or methods.is_variant(message.method):
@@ -241,7 +193,7 @@ class Session:
         waiting = self._waiting.get(ident)
         if waiting is not None:
             return self._give_up(ident, waiting, "the caller cancelled", at)
-        asked = self._close_early(ident, at)
+        asked = self._open.close_early(ident, at)
         return [] if asked is None else self._replies.ended(asked, at, CANCELLED, 0)
 
     def _agent_answered(self, message: Message, at: float) -> list[Command]:
@@ -250,18 +202,13 @@ class Session:
             return [self._replies.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
         method = self._served.pop(message.id, None) if message.id is not None else None
         if method is None:
-            return self._unasked(message, at, AGENT_TO_SERVER)
+            return self._replies.unasked(message, at, AGENT_TO_SERVER)
         seen = self._replies.seen(message, at, AGENT_TO_SERVER, method)
         return [seen, ToServer(message.raw, None, message)]
 
-    def _unasked(self, message: Message, at: float, direction: str) -> list[Command]:
-        """Drop and record a response that belongs to no open request."""
-        fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-        return self._replies.refused(fault, message.raw, at, direction, message)
-
     # Frames from the server.
 
-    def _server_sent(self, event: ServerSent) -> list[Command]:
+    def _server_sent(self, event: events.ServerSent) -> list[Command]:
         line, at, message = event
         if not line or line == b"\r":
             return []
@@ -272,7 +219,8 @@ class Session:
         if message.shape == REQUEST:
             return self._server_asked(message, at)
         if message.shape == NOTIFICATION:
-            self._keep_alive(message, at)
+            if message.method == methods.PROGRESS:
+                self._open.note_progress(message, at)
             seen = self._replies.seen(message, at, SERVER_TO_AGENT)
             return [seen, ToAgent(message.raw, None, NOTICE)]
         return self._server_answered(message, at)
@@ -289,11 +237,11 @@ class Session:
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
-        asked = self._close(ident) if ident is not None else None
+        asked = self._open.close(ident) if ident is not None else None
         if asked is None or ident is None:
             if ident is not None:
-                self._late.pop(ident, None)
-            return self._unasked(message, at, SERVER_TO_AGENT)
+                self._open.late.pop(ident, None)
+            return self._replies.unasked(message, at, SERVER_TO_AGENT)
         result = message.body.get("result")
         listing = methods.LISTINGS.get(asked.method)
         if listing is not None and type(result) is dict:
@@ -320,7 +268,7 @@ class Session:
         ended = self._replies.ended(asked, at, status, len(raw), error, is_error=says_error(body))
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
-    def _answer_masked(self, event: AnswerMasked) -> list[Command]:
+    def _answer_masked(self, event: events.AnswerMasked) -> list[Command]:
         """Send the masked answer; if masking failed, send an error, never the original."""
         key, body, at = event
         asked = self._waiting.pop(key, None)
@@ -339,7 +287,7 @@ class Session:
             # Nothing shows that this was a request, so the server must not get an error response.
             fault = fault._replace(answerable=False)
         commands = self._replies.refused(fault, line, at, SERVER_TO_AGENT)
-        asked = self._close(answered) if is_answer and answered is not None else None
+        asked = self._open.close(answered) if is_answer and answered is not None else None
         if asked is None or answered is None:
             return commands
         if self._replies.passes(fault):
@@ -347,23 +295,13 @@ class Session:
         failed = self._replies.failed(answered, asked, "internal_error", at, text=UNREADABLE)
         return [*commands, *failed]
 
-    def _keep_alive(self, message: Message, at: float) -> None:
-        """Restart the timeout of a request when the server reports progress on it."""
-        if message.method != methods.PROGRESS:
-            return
-        token = (message.body.get("params") or {}).get("progressToken")
-        ident = self._tokens.get(token) if type(token) is str or type(token) is int else None
-        if ident is not None and ident in self._open:
-            self._open[ident] = self._open[ident]._replace(alive_at=at)
-
-    def _kept_alive(self, event: KeptAlive) -> list[Command]:
-        if event.key in self._open:
-            self._open[event.key] = self._open[event.key]._replace(alive_at=event.at)
+    def _kept_alive(self, event: events.KeptAlive) -> list[Command]:
+        self._open.keep_alive(event.key, event.at)
         return []
 
     # Replies to commands of the session.
 
-    def _call_judged(self, event: CallJudged) -> list[Command]:
+    def _call_judged(self, event: events.CallJudged) -> list[Command]:
         tasked = self._tasked.take(event.call_id) if self._tasked.is_used else None
         if tasked is not None:
             return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
@@ -379,21 +317,20 @@ class Session:
         closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
-            self._send_on(key, sent(asked, at, call_id, verdict.redact))
+            self._open.add(key, sent(asked, at, call_id, verdict.redact))
             return [*closed, unchecked(ToServer, (message.raw, key, message))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._replies.denied(key, asked, verdict, at)]
 
-    def _judged_too_late(self, event: CallJudged) -> list[Command]:
+    def _judged_too_late(self, event: events.CallJudged) -> list[Command]:
         """Record that a call was not made because its caller left before the verdict."""
         asked = self._abandoned.pop(event.key, None)
         if asked is None:
             return []
         asked = asked._replace(call_id=event.call_id)
-        error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
-        return self._replies.ended(asked, event.at, CANCELLED, 0, error)
+        return self._replies.withdrawn(asked, event.at, CALLER_GONE)
 
-    def _hold(self, event: CallJudged, asked: PendingRequest) -> list[Command]:
+    def _hold(self, event: events.CallJudged, asked: PendingRequest) -> list[Command]:
         if self._held >= self.setup.max_held:
             del self._waiting[event.key]
             verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
@@ -409,7 +346,7 @@ class Session:
         asks = AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)
         return [asks, *self.prompts.answered(event.call_id, asked.answer, at)]
 
-    def _person_asked(self, event: PersonAsked) -> list[Command]:
+    def _person_asked(self, event: events.PersonAsked) -> list[Command]:
         key, ident, text, at = event
         asked = self._waiting.get(key)
         if asked is None or not asked.held_since or asked.message is None or asked.answer:
@@ -421,7 +358,7 @@ class Session:
 
     # Held calls that became tasks.
 
-    def _task_made(self, event: TaskMade) -> list[Command]:
+    def _task_made(self, event: events.TaskMade) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
         if asked is None:
             return []
@@ -430,22 +367,21 @@ class Session:
         if "error" not in event.body:
             self._tasked.hold(asked)
             return [reply]
-        error = {"class": "policy_block", "kind": "approval_withdrawn", "message": "no task"}
-        ended = self._replies.ended(asked, event.at, ERROR, len(reply.data), error)
+        ended = self._replies.withdrawn(asked, event.at, "no task", ERROR, len(reply.data))
         withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
         return [withdraw, *ended, reply]
 
-    def _task_answered(self, event: TaskAnswered) -> list[Command]:
+    def _task_answered(self, event: events.TaskAnswered) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
         if asked is None:
             self._abandoned.pop(event.key, None)
             return []
         if event.body is None and asked.message is not None:
-            self._send_on(event.key, sent(asked, event.at, asked.call_id, asked.redact))
+            self._open.add(event.key, sent(asked, event.at, asked.call_id, asked.redact))
             return [ToServer(asked.message.raw, event.key, asked.message)]
         return [task_reply(event.key, event.body or {})]
 
-    def _task_judged(self, asked: PendingRequest, event: CallJudged) -> list[Command]:
+    def _task_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         """Run or refuse the call of a task, after a person has decided."""
         asked = asked._replace(redact=event.verdict.redact)
         if event.verdict.trace and asked.message is not None:
@@ -458,26 +394,26 @@ class Session:
         if self._server_gone is not None:
             gone = self._server_gone
             return self._replies.failed(ident, asked, gone.kind, event.at, text=gone.reason)
-        self._send_on(ident, sent(asked, event.at, asked.call_id, asked.redact))
+        self._open.add(ident, sent(asked, event.at, asked.call_id, asked.redact))
         return [ToServer(message.raw, ident, message)]
 
-    def _list_screened(self, event: ListScreened) -> list[Command]:
+    def _list_screened(self, event: events.ListScreened) -> list[Command]:
         offered = self._offered.pop(event.key, None)
         if offered is None:
             return []
         screened = without_hidden(offered.message, offered.listing, event.hidden)
         return [ToAgent(screened, event.key)]
 
-    def _not_sent(self, event: NotSent) -> list[Command]:
+    def _not_sent(self, event: events.NotSent) -> list[Command]:
         key, kind, at, reason, text = event
-        if (asked := self._close(key)) is None:
+        if (asked := self._open.close(key)) is None:
             return []
         why = {"reason": reason} if reason else None
         return self._replies.failed(key, asked, kind, at, text=text, details=why)
 
     # The agent, a caller or the server is gone, or the gate stops.
 
-    def _agent_left(self, event: AgentGone) -> list[Command]:
+    def _agent_left(self, event: events.AgentGone) -> list[Command]:
         """Withdraw held calls; forwarded requests stay open, as the agent may read the answers."""
         self._agent_gone = True
         commands: list[Command] = []
@@ -486,11 +422,10 @@ class Session:
                 commands += self._give_up(key, asked, CALLER_GONE, event.at)
         for asked in self._tasked.take_all():
             commands.append(Withdraw(asked.call_id, asked.call_id, CALLER_GONE))
-            error = {"class": "policy_block", "kind": "approval_withdrawn", "message": CALLER_GONE}
-            commands += self._replies.ended(asked, event.at, CANCELLED, 0, error)
+            commands += self._replies.withdrawn(asked, event.at, CALLER_GONE)
         return commands
 
-    def _gate_stopping(self, event: GateStopping) -> list[Command]:
+    def _gate_stopping(self, event: events.GateStopping) -> list[Command]:
         """Deny every held call, because no decision can reach it after the stop."""
         verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
         commands: list[Command] = []
@@ -502,7 +437,7 @@ class Session:
             commands += self._replies.denied(key, asked, verdict, event.at)
         return commands
 
-    def _caller_left(self, event: CallerGone) -> list[Command]:
+    def _caller_left(self, event: events.CallerGone) -> list[Command]:
         """Since MCP 2026-07-28 a disconnect cancels the request; in older revisions it does not."""
         key, at = event
         waiting = self._waiting.get(key)
@@ -511,11 +446,11 @@ class Session:
         opened = self._open.get(key)
         if opened is None or not opened.modern:
             return []
-        self._close_early(key, at)
+        self._open.close_early(key, at)
         ended = self._replies.ended(opened, at, CANCELLED, 0)
         return [*ended, to_server_frame(render_cancelled(key, CALLER_GONE))]
 
-    def _server_left(self, event: ServerGone) -> list[Command]:
+    def _server_left(self, event: events.ServerGone) -> list[Command]:
         """Answer every open request with an error; nothing stays open."""
         self._server_gone = event
         commands: list[Command] = []
@@ -545,56 +480,40 @@ class Session:
         if not asked.call_id:
             self._abandoned[key] = asked._replace(message=None)
             return []
-        error = {"class": "policy_block", "kind": "approval_withdrawn", "message": reason}
         self._held -= 1
-        ended = self._replies.ended(asked, at, CANCELLED, 0, error)
+        ended = self._replies.withdrawn(asked, at, reason)
         return [Withdraw(key, asked.call_id, reason), *self.prompts.close(asked.call_id), *ended]
 
     # Time.
 
-    def _ticked(self, event: Ticked) -> list[Command]:
+    def _ticked(self, event: events.Ticked) -> list[Command]:
         oldest = event.at - self.setup.timeout_s
-        late = [
-            key
-            for key, asked in self._open.items()
-            if asked.alive_at < oldest and asked.method != methods.LISTEN
-        ]
         commands: list[Command] = []
-        for key in late:
-            commands += self._time_out(key, event.at)
-        if self._late:
-            self._forget_late(event.at - LATE_FOR_S)
+        for key, asked in list(self._open.items()):
+            # A subscription stays open for as long as its caller listens.
+            if asked.alive_at < oldest and asked.method != methods.LISTEN:
+                self._open.close_early(key, event.at)
+                commands += self._replies.timed_out(key, asked, event.at)
+        if self._open.late:
+            self._open.forget_late(event.at)
         if self._held:
             commands += tell_progress(self._waiting, event.at)
         return commands
 
-    def _time_out(self, key: RequestId, at: float) -> list[Command]:
-        asked = self._close_early(key, at)
-        assert asked is not None
-        kind = "tool_call_timeout"
-        error = {"class": "timeout", "kind": kind, "message": "no answer in time"}
-        told = self._replies.failed(key, asked, kind, at, error=error, status=TIMEOUT)
-        return [*told, to_server_frame(render_cancelled(key, "no answer in time"))]
-
-    def _forget_late(self, before: float) -> None:
-        for key in [key for key, since in self._late.items() if since < before]:
-            del self._late[key]
-
-
-_HANDLERS: Final[dict[type, Any]] = {
-    AgentSent: Session._agent_sent,  # noqa: SLF001  the table of the class above
-    ServerSent: Session._server_sent,  # noqa: SLF001  the table of the class above
-    CallJudged: Session._call_judged,  # noqa: SLF001  the table of the class above
-    ListScreened: Session._list_screened,  # noqa: SLF001  the table of the class above
-    AnswerMasked: Session._answer_masked,  # noqa: SLF001  the table of the class above
-    PersonAsked: Session._person_asked,  # noqa: SLF001  as below
-    TaskMade: Session._task_made,  # noqa: SLF001  the table of the class above
-    TaskAnswered: Session._task_answered,  # noqa: SLF001  the table of the class above
-    NotSent: Session._not_sent,  # noqa: SLF001  the table of the class above
-    KeptAlive: Session._kept_alive,  # noqa: SLF001  the table of the class above
-    GateStopping: Session._gate_stopping,  # noqa: SLF001  the table of the class above
-    AgentGone: Session._agent_left,  # noqa: SLF001  the table of the class above
-    CallerGone: Session._caller_left,  # noqa: SLF001  the table of the class above
-    ServerGone: Session._server_left,  # noqa: SLF001  the table of the class above
-    Ticked: Session._ticked,  # noqa: SLF001  the table of the class above
-}
+    _HANDLERS: Final[dict[type, Any]] = {
+        events.AgentSent: _agent_sent,
+        events.ServerSent: _server_sent,
+        events.CallJudged: _call_judged,
+        events.ListScreened: _list_screened,
+        events.AnswerMasked: _answer_masked,
+        events.PersonAsked: _person_asked,
+        events.TaskMade: _task_made,
+        events.TaskAnswered: _task_answered,
+        events.NotSent: _not_sent,
+        events.KeptAlive: _kept_alive,
+        events.GateStopping: _gate_stopping,
+        events.AgentGone: _agent_left,
+        events.CallerGone: _caller_left,
+        events.ServerGone: _server_left,
+        events.Ticked: _ticked,
+    }

@@ -1,4 +1,4 @@
-"""Replies and record events of a session.
+"""Replies and record events of a session, and the requests that they are about.
 
 A session decides what happens; this module turns the decision into commands, so that every
 refusal has the same form.
@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.commands import ANSWER, NOTICE, Command, ToAgent, ToServer, WriteRecord
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
+    CANCELLED,
     ERROR,
+    TIMEOUT,
     call_ended,
     frame_refused,
     message_seen,
@@ -20,7 +22,13 @@ from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import Listing
-from thoughtgate.wire.replies import MESSAGES, render, render_error, render_progress
+from thoughtgate.wire.replies import (
+    MESSAGES,
+    render,
+    render_cancelled,
+    render_error,
+    render_progress,
+)
 from thoughtgate.wire.revisions import is_modern, with_traceparent
 from thoughtgate.wire.unchecked import unchecked
 
@@ -106,6 +114,57 @@ class OfferedList(NamedTuple):
     message: Message
     listing: Listing
     asked: PendingRequest
+
+
+class OpenRequests(dict[RequestId, PendingRequest]):
+    """Agent requests that were forwarded and have no answer yet."""
+
+    __slots__ = ("late", "tokens")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: dict[RequestId, float] = {}
+        """Requests that ended before the server answered, and when: their ids stay reserved too, so
+        that a late answer, such as an unscreened list, is not taken for another request's."""
+        self.tokens: dict[RequestId, RequestId] = {}
+        """Progress tokens of open requests, with the request's id."""
+
+    def add(self, ident: RequestId, asked: PendingRequest) -> None:
+        """Add a request that is being forwarded."""
+        self[ident] = asked
+        if asked.token is not None:
+            self.tokens[asked.token] = ident
+
+    def close(self, ident: RequestId) -> PendingRequest | None:
+        """Remove and return a request; None if it is not open."""
+        asked = self.pop(ident, None)
+        if asked is not None and asked.token is not None:
+            self.tokens.pop(asked.token, None)
+        return asked
+
+    def close_early(self, ident: RequestId, at: float) -> PendingRequest | None:
+        """Close a request that the server may still answer; its id stays reserved."""
+        asked = self.close(ident)
+        if asked is not None:
+            self.late[ident] = at
+        return asked
+
+    def forget_late(self, at: float) -> None:
+        """Release ids that have been reserved for long enough."""
+        for ident in [ident for ident, since in self.late.items() if since < at - LATE_FOR_S]:
+            del self.late[ident]
+
+    def keep_alive(self, ident: RequestId, at: float) -> None:
+        """Restart the timeout of a request, if it is open."""
+        if ident in self:
+            self[ident] = self[ident]._replace(alive_at=at)
+
+    def note_progress(self, message: Message, at: float) -> None:
+        """Restart the timeout of the request whose progress the server reports."""
+        token = (message.body.get("params") or {}).get("progressToken")
+        ident = self.tokens.get(token) if type(token) is str or type(token) is int else None
+        if ident is not None:
+            self.keep_alive(ident, at)
 
 
 def sent(asked: PendingRequest, at: float, call_id: str, redact: bool) -> PendingRequest:
@@ -215,6 +274,11 @@ class SessionReplies:
             )
         return commands
 
+    def unasked(self, message: Message, at: float, direction: str) -> list[Command]:
+        """Drop and record a response that belongs to no open request."""
+        fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
+        return self.refused(fault, message.raw, at, direction, message)
+
     def denied(
         self, key: RequestId, asked: PendingRequest, verdict: Verdict, at: float
     ) -> list[Command]:
@@ -261,6 +325,20 @@ class SessionReplies:
             error = {"class": blame, "kind": kind, "message": text or MESSAGES[kind]}
         told = ToAgent(reply, key, ANSWER, kind, gate)
         return [*self.ended(asked, at, status, len(reply), error), told]
+
+    def timed_out(self, key: RequestId, asked: PendingRequest, at: float) -> list[Command]:
+        """Answer a request that the server has not answered in time, and cancel it there."""
+        kind, text = "tool_call_timeout", "no answer in time"
+        error = {"class": "timeout", "kind": kind, "message": text}
+        told = self.failed(key, asked, kind, at, error=error, status=TIMEOUT)
+        return [*told, to_server_frame(render_cancelled(key, text))]
+
+    def withdrawn(
+        self, asked: PendingRequest, at: float, why: str, status: str = CANCELLED, size: int = 0
+    ) -> list[Command]:
+        """Record the end of a call that is not made, because nobody waits for it any more."""
+        error = {"class": "policy_block", "kind": "approval_withdrawn", "message": why}
+        return self.ended(asked, at, status, size, error)
 
     def ended(
         self,

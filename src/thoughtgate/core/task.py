@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.methods import TASK_METHODS
-from thoughtgate.wire.revisions import CAPABILITIES_KEY, META
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, meta_of
 
 HELD: Final = "held"
 """The approval is pending."""
@@ -108,8 +108,7 @@ def wants_task(method: str, params: dict[str, Any], *, modern: bool) -> bool:
 
 def has_extension(params: dict[str, Any]) -> bool:
     """Tell whether a modern request declares the tasks extension."""
-    meta = params.get(META)
-    declared = meta.get(CAPABILITIES_KEY) if type(meta) is dict else None
+    declared = meta_of(params).get(CAPABILITIES_KEY)
     extensions = declared.get("extensions") if type(declared) is dict else None
     return type(extensions) is dict and type(extensions.get(EXTENSION)) is dict
 

@@ -6,9 +6,9 @@ access control is not done here.
 
 import json
 from collections.abc import Iterable
-from time import gmtime, strftime
 from typing import Final
 
+from thoughtgate.core.envelope import render_time
 from thoughtgate.core.task import (
     CANCELLED,
     COMPLETED,
@@ -22,11 +22,9 @@ from thoughtgate.core.task import (
 )
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.replies import error_object
-from thoughtgate.wire.revisions import META
+from thoughtgate.wire.revisions import META, meta_of
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-STATUS_NOTIFICATION: Final = "notifications/tasks/status"
-EXTENSION_NOTIFICATION: Final = "notifications/tasks"
 
 MISSING_CAPABILITY: Final = -32021
 """2026-07-28, errors: MissingRequiredClientCapability."""
@@ -55,15 +53,9 @@ def got(task: Task, *, modern: bool) -> Body:
     """Reply to ``tasks/get``; in the extension the reply includes the outcome."""
     if not modern:
         return {"result": _legacy(task)}
-    return {"result": {"resultType": "complete", **detailed(task)}}
-
-
-def detailed(task: Task) -> dict[str, Json]:
-    """Return a task of the extension with its outcome, for ``tasks/get`` and notifications."""
-    body = _modern(task)
-    if task.phase in {COMPLETED, FAILED} and task.outcome:
-        body |= json.loads(task.outcome)
-    return body
+    ended = task.phase in {COMPLETED, FAILED} and task.outcome
+    outcome = json.loads(task.outcome) if ended else {}
+    return {"result": {"resultType": "complete", **_modern(task), **outcome}}
 
 
 def result_of(task: Task) -> Body:
@@ -74,9 +66,7 @@ def result_of(task: Task) -> Body:
     result = body.get("result")
     if type(result) is dict:
         # MCP 2025-11-25, tasks: the result must name its task.
-        meta = result.get(META)
-        related = {RELATED: {"taskId": task.id}}
-        result[META] = {**(meta if type(meta) is dict else {}), **related}
+        result[META] = {**meta_of(result), RELATED: {"taskId": task.id}}
     return body
 
 
@@ -109,13 +99,9 @@ def acknowledged() -> Body:
 
 def refused(kind: str, *, modern: bool, text: str = "", task: Task | None = None) -> Body:
     """Reply with one of ThoughtGate's kinds of error."""
-    tool = task.tool if task is not None else ""
-    correlation = task.call_id if task is not None else ""
-    return {
-        "error": error_object(
-            kind, modern=modern, message=text, tool=tool, correlation_id=correlation
-        )
-    }
+    tool, call_id = (task.tool, task.call_id) if task is not None else ("", "")
+    error = error_object(kind, modern=modern, message=text, tool=tool, correlation_id=call_id)
+    return {"error": error}
 
 
 def missing_extension() -> Body:
@@ -123,13 +109,6 @@ def missing_extension() -> Body:
     data: dict[str, Json] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
     text = "this request must declare the tasks extension"
     return {"error": {"code": MISSING_CAPABILITY, "message": text, "data": data}}
-
-
-def notification(task: Task) -> dict[str, Json]:
-    """Return the notification that a task has changed."""
-    method = EXTENSION_NOTIFICATION if task.modern else STATUS_NOTIFICATION
-    params = detailed(task) if task.modern else _legacy(task)
-    return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def advertise(capabilities: dict[str, Json], *, modern: bool) -> dict[str, Json]:
@@ -164,35 +143,24 @@ def forwarded(task: Task, ident: str) -> dict[str, Json]:
 
 def _legacy(task: Task) -> dict[str, Json]:
     status = "failed" if task.phase == COMPLETED and task.is_error else _STATUS[task.phase]
-    body: dict[str, Json] = {
-        "taskId": task.id,
-        "status": status,
-        "createdAt": _time(task.created_at),
-        "lastUpdatedAt": _time(task.updated_at),
-        "ttl": round(task.ttl_s * 1000),
-    }
-    return _with_hints(body, task, "pollInterval")
+    return _shown(task, status, ttl="ttl", interval="pollInterval")
 
 
 def _modern(task: Task) -> dict[str, Json]:
+    return _shown(task, _STATUS[task.phase], ttl="ttlMs", interval="pollIntervalMs")
+
+
+def _shown(task: Task, status: str, *, ttl: str, interval: str) -> dict[str, Json]:
+    """Return what both revisions show of a task; they name the two times differently."""
     body: dict[str, Json] = {
         "taskId": task.id,
-        "status": _STATUS[task.phase],
-        "createdAt": _time(task.created_at),
-        "lastUpdatedAt": _time(task.updated_at),
-        "ttlMs": round(task.ttl_s * 1000),
+        "status": status,
+        "createdAt": render_time(task.created_at),
+        "lastUpdatedAt": render_time(task.updated_at),
+        ttl: round(task.ttl_s * 1000),
     }
-    return _with_hints(body, task, "pollIntervalMs")
-
-
-def _with_hints(body: dict[str, Json], task: Task, interval: str) -> dict[str, Json]:
     if task.note:
         body["statusMessage"] = task.note
     if not task.is_over:
         body[interval] = round(poll_interval(task.ttl_s) * 1000)
     return body
-
-
-def _time(at: float) -> str:
-    second, milli = divmod(int(at * 1000), 1000)
-    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(second))}.{milli:03d}Z"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core import task_codec as codec
+from thoughtgate.core.answers import says_error
 from thoughtgate.core.task import (
     CANCELLED,
     COMPLETED,
@@ -22,14 +23,8 @@ from thoughtgate.core.task import (
     move,
 )
 from thoughtgate.core.task_codec import Body
-from thoughtgate.wire.replies import MESSAGES, error_object
+from thoughtgate.wire.replies import MESSAGES
 
-MAX_OPEN_PER_PRINCIPAL: Final = 10
-MAX_OPEN: Final = 1000
-MAX_KEPT_PER_PRINCIPAL: Final = 100
-"""Tasks kept per principal until they expire; the oldest ended one is dropped for a new one."""
-MAX_KEPT_BYTES: Final = 64 * 1_048_576
-"""Total size of the stored outcomes; a single result may have 10 MiB."""
 MAX_WAITERS: Final = 16
 """Callers that may wait for the result of one task."""
 PAGE: Final = 50
@@ -69,12 +64,6 @@ class AnswerTask(NamedTuple):
     body: Body
 
 
-class TellTask(NamedTuple):
-    """Notify the caller that the task changed, if it can be reached."""
-
-    task: Task
-
-
 class StopTask(NamedTuple):
     """Stop an unwanted call: withdraw its approval request, cancel it at the server."""
 
@@ -89,16 +78,18 @@ class ResumeTask(NamedTuple):
     task: Task
 
 
-TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | TellTask | StopTask | ResumeTask
+TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | StopTask | ResumeTask
 
 
 class TaskLimits(NamedTuple):
     """The maximum numbers of tasks."""
 
-    open_per_principal: int = MAX_OPEN_PER_PRINCIPAL
-    open_total: int = MAX_OPEN
-    kept_per_principal: int = MAX_KEPT_PER_PRINCIPAL
-    kept_bytes: int = MAX_KEPT_BYTES
+    open_per_principal: int = 10
+    open_total: int = 1000
+    kept_per_principal: int = 100
+    """Until they expire; the oldest ended one is dropped for a new one."""
+    kept_bytes: int = 64 * 1_048_576
+    """Total size of the stored outcomes; a single result may have 10 MiB."""
 
 
 class _Request(NamedTuple):
@@ -134,9 +125,7 @@ class TaskTable:
 
     def by_call(self, call_id: str) -> Task | None:
         """Return the unfinished task for a call."""
-        return next(
-            (t for t in self._tasks.values() if t.call_id == call_id and not t.is_over), None
-        )
+        return next((task for task in self.unfinished() if task.call_id == call_id), None)
 
     def unfinished(self) -> list[Task]:
         """Return every task that has not ended."""
@@ -149,14 +138,7 @@ class TaskTable:
     def mirror(self, task: Task) -> list[TaskStep]:
         """Update the copy of another process's task; callers that wait for it may get their reply."""
         self._tasks[task.id] = task
-        if not task.is_over:
-            return []
-        waiting = self._waiters.pop(task.id, [])
-        return [AnswerTask(key, codec.result_of(task)) for key in waiting]
-
-    def drop(self, task_id: str) -> None:
-        """Remove a task that could not be stored."""
-        self._forget(task_id)
+        return self._results(task)
 
     def recover(self, at: float) -> list[TaskStep]:
         """Recover after a restart: held calls are judged again, running calls are never repeated."""
@@ -196,8 +178,7 @@ class TaskTable:
         if task is None or task.phase != RUNNING:
             return []
         kept = {key: outcome[key] for key in ("result", "error") if key in outcome}
-        result = kept.get("result")
-        is_error = type(result) is dict and result.get("isError") is True
+        is_error = says_error(outcome)
         self._tasks[task_id] = task._replace(outcome=json.dumps(kept), is_error=is_error)
         return self._moved(task_id, FAILED if "error" in kept else COMPLETED, at)
 
@@ -206,10 +187,8 @@ class TaskTable:
         task = self._tasks.get(task_id)
         if task is None or task.is_over:
             return []
-        error = error_object(
-            kind, modern=task.modern, message=note, tool=task.tool, correlation_id=task.call_id
-        )
-        self._tasks[task_id] = task._replace(outcome=json.dumps({"error": error}))
+        outcome = json.dumps(codec.refused(kind, modern=task.modern, text=note, task=task))
+        self._tasks[task_id] = task._replace(outcome=outcome)
         return self._moved(task_id, FAILED, at, note or MESSAGES[kind])
 
     def ticked(self, at: float) -> list[TaskStep]:
@@ -220,7 +199,7 @@ class TaskTable:
                 steps.append(StopTask(task, "the task has expired", at))
             body = codec.refused("task_expired", modern=task.modern, task=task)
             steps += [AnswerTask(key, body) for key in self._waiters.pop(task.id, ())]
-            steps.append(self._forget(task.id))
+            steps.append(self.forget(task.id))
         return steps
 
     def left(self, key: Hashable) -> None:
@@ -330,15 +309,18 @@ class TaskTable:
         if moved is None:
             return []
         self._tasks[task_id] = moved
-        steps: list[TaskStep] = [SaveTask(moved), TellTask(moved)]
+        steps: list[TaskStep] = [SaveTask(moved)]
         if moved.is_over:
-            waiting = self._waiters.pop(task_id, [])
-            steps += [AnswerTask(key, codec.result_of(moved)) for key in waiting]
-            steps += self._shed_bytes(task_id)
+            steps += [*self._results(moved), *self._shed_bytes(task_id)]
         return steps
 
+    def _results(self, task: Task) -> list[TaskStep]:
+        """Answer the callers that wait for a task, once it has ended."""
+        waiting = self._waiters.pop(task.id, []) if task.is_over else []
+        return [AnswerTask(key, codec.result_of(task)) for key in waiting]
+
     def _over_limit(self, task: Task) -> str:
-        opened = [each for each in self._tasks.values() if not each.is_over]
+        opened = self.unfinished()
         own = sum(each.principal == task.principal for each in opened)
         if own >= self._limits.open_per_principal:
             return "rate_limited"
@@ -349,7 +331,7 @@ class TaskTable:
         if len(own) < self._limits.kept_per_principal:
             return []
         over = [each for each in own if each.is_over]
-        return [self._forget(min(over, key=lambda each: each.updated_at).id)] if over else []
+        return [self.forget(min(over, key=lambda each: each.updated_at).id)] if over else []
 
     def _shed_bytes(self, spared: str) -> list[TaskStep]:
         over = sorted(
@@ -362,10 +344,11 @@ class TaskTable:
             if total <= self._limits.kept_bytes:
                 break
             total -= len(each.outcome)
-            steps.append(self._forget(each.id))
+            steps.append(self.forget(each.id))
         return steps
 
-    def _forget(self, task_id: str) -> ForgetTask:
+    def forget(self, task_id: str) -> ForgetTask:
+        """Remove a task that is over, or that could not be stored."""
         self._tasks.pop(task_id, None)
         self._waiters.pop(task_id, None)
         return ForgetTask(task_id)

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from thoughtgate import __version__
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, NotSent
 from thoughtgate.core.negotiation import initialize_params, initialized_by
@@ -90,7 +89,7 @@ class Handshake(DetachedCall):
 
     def start(self) -> None:
         """Send ``initialize``."""
-        params = initialize_params(__version__, {})
+        params = initialize_params({})
         self._say({"id": OPENING, "method": "initialize", "params": params})
 
     # Called by the session.

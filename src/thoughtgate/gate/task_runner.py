@@ -161,7 +161,7 @@ class TaskRunner:
         )
         steps = self._book.create(Line(session, command.key), task, at)
         if any(isinstance(step, SaveTask) and not self._save(step.task) for step in steps):
-            self._book.drop(task.id)
+            self._book.forget(task.id)
             body = codec.refused("service_unavailable", modern=task.modern, task=task)
             return [(session, TaskMade(command.key, body, at))]
         if self._book.by_call(command.call_id) is not None:

@@ -136,18 +136,12 @@ def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) ->
         return CedarDecision(permitted=False, policy="", reason=errors[0][:MAX_REASON])
     ids = ", ".join(note.id for note in notes)
     if not permitted:
-        return CedarDecision(
-            permitted=False,
-            policy=ids,
-            reason="a policy forbids it" if notes else "no policy permits it",
-        )
+        reason = "a policy forbids it" if notes else "no policy permits it"
+        return CedarDecision(permitted=False, policy=ids, reason=reason)
     # Among several permits, one that requires approval wins, as the stricter decision.
-    asking = [note.workflow for note in notes if note.workflow is not None]
+    workflow = next((note.workflow for note in notes if note.workflow is not None), None)
     return CedarDecision(
-        permitted=True,
-        policy=ids,
-        reason="a policy permits it",
-        workflow=asking[0] if asking else None,
+        permitted=True, policy=ids, reason="a policy permits it", workflow=workflow
     )
 
 

@@ -11,7 +11,7 @@ does not. A missing argument fails every other test except ``exists: false``.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from thoughtgate.policy.call import Condition
 from thoughtgate.policy.globs import Glob, any_matches
@@ -20,6 +20,12 @@ from thoughtgate.policy.uris import without_dot_segments
 
 ConditionOutcome = bool | None
 """True: holds. False: fails. None: undetermined."""
+
+_Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
+"""Tests a value against the operand of a condition."""
+
+_SIZED: Final = (str, list, Mapping)
+"""Types whose values have a length."""
 
 _MISSING: Final = object()
 _BROKEN: Final = object()
@@ -122,7 +128,7 @@ def _within(value: Any, operand: Any) -> ConditionOutcome:
     return False if False in outcomes or not operand else None
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], ConditionOutcome]:
+def _ordered(compare: Callable[[Any, Any], bool]) -> _Test:
     def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is _MISSING:
             return False
@@ -131,22 +137,13 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Condit
     return test
 
 
-def _textual(
-    compare: Callable[[str, Any], ConditionOutcome],
-) -> Callable[[Any, Any], ConditionOutcome]:
+def _only_for(types: Any, compare: _Test) -> _Test:
+    """Return a test that is undetermined for values of other types."""
+
     def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is _MISSING:
             return False
-        return compare(value, operand) if isinstance(value, str) else None
-
-    return test
-
-
-def _sized(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], ConditionOutcome]:
-    def test(value: Any, operand: Any) -> ConditionOutcome:
-        if value is _MISSING:
-            return False
-        return compare(len(value), operand) if isinstance(value, str | list | Mapping) else None
+        return compare(value, operand) if isinstance(value, types) else None
 
     return test
 
@@ -178,34 +175,24 @@ def _exists(value: Any, operand: Any) -> ConditionOutcome:
     return (value is not _MISSING) is operand
 
 
-def _number(operand: Any) -> Any:
-    if not _is_number(operand) or operand in (math.inf, -math.inf):
-        raise ValueError("must be a number")
-    return operand
+def _must_be(words: str, is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Return a function that returns a valid operand and refuses all others."""
 
-
-def _length(operand: Any) -> Any:
-    if not isinstance(operand, int) or isinstance(operand, bool) or operand < 0:
-        raise ValueError("must be a whole number, 0 or more")
-    return operand
-
-
-def _text(operand: Any) -> Any:
-    if not isinstance(operand, str) or not operand:
-        raise ValueError("must be a text that is not empty")
-    return operand
-
-
-def _sequence(operand: Any) -> Any:
-    if not isinstance(operand, list | tuple) or not operand:
-        raise ValueError("must be a list that is not empty")
-    return tuple(operand)
-
-
-def _flag(operand: Any) -> Any:
-    if operand is True or operand is False:
+    def prepare(operand: Any) -> Any:
+        if not is_right(operand):
+            raise ValueError(f"must be {words}")
         return operand
-    raise ValueError("must be true or false")
+
+    return prepare
+
+
+_number = _must_be("a number", lambda one: _is_number(one) and abs(one) != math.inf)
+_length = _must_be("a whole number, 0 or more", lambda one: type(one) is int and one >= 0)
+_text = _must_be("a text that is not empty", lambda one: isinstance(one, str) and one != "")
+_flag = _must_be("true or false", lambda one: one is True or one is False)
+_members = _must_be(
+    "a list that is not empty", lambda one: isinstance(one, list | tuple) and len(one) > 0
+)
 
 
 def _folders(operand: Any) -> Any:
@@ -219,7 +206,7 @@ def _globs(operand: Any) -> Any:
     return tuple(Glob(_text(one)) for one in (operand if isinstance(operand, list) else [operand]))
 
 
-_TESTS: Final[dict[str, Callable[[Any, Any], ConditionOutcome]]] = {
+_TESTS: Final[dict[str, _Test]] = {
     "eq": _equal,
     "ne": lambda value, operand: _negated(value, _equal(value, operand)),
     "gt": _ordered(lambda value, operand: value > operand),
@@ -228,20 +215,20 @@ _TESTS: Final[dict[str, Callable[[Any, Any], ConditionOutcome]]] = {
     "le": _ordered(lambda value, operand: value <= operand),
     "in": _within,
     "not_in": lambda value, operand: _negated(value, _within(value, operand)),
-    "matches": _textual(lambda value, pattern: pattern.search(value)),
-    "glob": _textual(lambda value, globs: any_matches(globs, value)),
+    "matches": _only_for(str, lambda value, pattern: pattern.search(value)),
+    "glob": _only_for(str, lambda value, globs: any_matches(globs, value)),
     "contains": _contains,
-    "starts_with": _textual(lambda value, operand: value.startswith(operand)),
-    "ends_with": _textual(lambda value, operand: value.endswith(operand)),
-    "under": _textual(_is_under),
+    "starts_with": _only_for(str, lambda value, operand: value.startswith(operand)),
+    "ends_with": _only_for(str, lambda value, operand: value.endswith(operand)),
+    "under": _only_for(str, _is_under),
     "exists": _exists,
-    "length_gt": _sized(lambda length, operand: length > operand),
-    "length_lt": _sized(lambda length, operand: length < operand),
+    "length_gt": _only_for(_SIZED, lambda value, operand: len(value) > operand),
+    "length_lt": _only_for(_SIZED, lambda value, operand: len(value) < operand),
 }
 
 _PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("gt", "ge", "lt", "le"), _number),
-    **dict.fromkeys(("in", "not_in"), _sequence),
+    **dict.fromkeys(("in", "not_in"), lambda operand: tuple(_members(operand))),
     **dict.fromkeys(("starts_with", "ends_with"), _text),
     **dict.fromkeys(("length_gt", "length_lt"), _length),
     "matches": lambda operand: Pattern(_text(operand)),

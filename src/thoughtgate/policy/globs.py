@@ -42,7 +42,7 @@ class Glob:
         if len(pattern) > MAX_PATTERN:
             raise ValueError(f"a pattern has at most {MAX_PATTERN} characters")
         self.pattern = pattern
-        self.exact = not _WILDCARDS.intersection(pattern)
+        self.exact = not is_glob(pattern)
         self.prefix = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
         self.suffix = re.split(r"[*?\]]", pattern)[-1]
         self.matches = pattern.__eq__ if self.exact else _matcher(pattern, self.prefix)
@@ -58,7 +58,7 @@ def is_glob(pattern: str) -> bool:
 
 def compile_globs(patterns: Iterable[str]) -> tuple[Glob, ...]:
     """Compile several patterns, in order."""
-    return tuple(Glob(pattern) for pattern in patterns)
+    return tuple(map(Glob, patterns))
 
 
 def any_matches(globs: Iterable[Glob], name: str) -> bool:
@@ -71,7 +71,7 @@ def _matcher(pattern: str, prefix: str) -> Callable[[str], bool]:
     rest = pattern[len(prefix) :]
     if not rest.strip("*"):
         return lambda name: name.startswith(prefix)
-    if not prefix and not _WILDCARDS.intersection(suffix := rest.lstrip("*")):
+    if not prefix and not is_glob(suffix := rest.lstrip("*")):
         return lambda name: name.endswith(suffix)
     search = re.compile(_translate(pattern), re.DOTALL).fullmatch
     return lambda name: search(name) is not None

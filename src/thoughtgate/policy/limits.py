@@ -26,10 +26,11 @@ SCOPES: Final = (RUN, SESSION, PRINCIPAL, SERVER, TOOL_SCOPE)
 MAX_KEYS: Final = 10_000
 """Maximum entries of a table: far more than active sessions and tools, about a megabyte."""
 
+THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
+"""Kinds of refusal that may not recur after waiting or after a different call."""
+
 _OVERFLOW: Final = "*overflow*"
 """The key that new entries share when a table is full."""
-
-_STATE_VERSION: Final = 1
 
 
 class Rate(NamedTuple):
@@ -90,6 +91,9 @@ class LimitState:
         self._spent: dict[str, int] = {}
         self._seen: dict[str, float] = {}
         self._circuits: dict[str, _Circuit] = {}
+        self.tables: tuple[dict[str, Any], ...]
+        """All counts; the first part of each key is the id of the limit."""
+        self.tables = (self._buckets, self._spent, self._seen, self._circuits)
 
     def check(self, call: Call, now: float) -> Verdict | None:
         """Return the refusal that the call would get now, or None; nothing is counted."""
@@ -121,49 +125,23 @@ class LimitState:
                     # another may try after the same time.
                     circuit.trying_until = now + limit.breaker.cooldown_s
 
-    def failed(self, call: Call, now: float) -> None:
-        """Count a forwarded call that ended in an error."""
+    def ended(self, call: Call, now: float, *, failed: bool) -> None:
+        """Count how a forwarded call ended: failures open a breaker, a success closes it."""
         for limit in self._covers(call):
-            if limit.breaker:
+            if limit.breaker and not failed:
+                self._circuits.pop(self._circuit_key(limit, call), None)
+            elif limit.breaker:
                 if len(self._circuits) >= MAX_KEYS:
                     self._forget_circuits(now)
                 key = self._circuit_key(limit, call)
                 circuit = self._circuits.setdefault(key, _Circuit([]))
                 _count_failure(circuit, limit.breaker, now)
 
-    def succeeded(self, call: Call, now: float) -> None:
-        """Note a forwarded call that succeeded, which closes the breaker."""
-        del now
-        for limit in self._covers(call):
-            if limit.breaker:
-                self._circuits.pop(self._circuit_key(limit, call), None)
-
-    def export(self) -> dict[str, Any]:
-        """Return all counts as plain JSON values."""
-        return {
-            "version": _STATE_VERSION,
-            "buckets": {key: [one.tokens, one.at] for key, one in self._buckets.items()},
-            "spent": dict(self._spent),
-            "seen": dict(self._seen),
-            "circuits": {
-                key: [one.failures, one.open_until, one.trying_until]
-                for key, one in self._circuits.items()
-            },
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the counts that ``export`` returned, for limits that still exist."""
-        if state.get("version") != _STATE_VERSION:
-            return
+    def continue_from(self, before: "LimitState") -> None:
+        """Take over the counts of the limits that still exist, which other limits counted before."""
         ids = {limit.id for limit in self.limits}
-        kept = {
-            table: {key: value for key, value in state[table].items() if json.loads(key)[0] in ids}
-            for table in ("buckets", "spent", "seen", "circuits")
-        }
-        self._buckets = {key: _Bucket(*value) for key, value in kept["buckets"].items()}
-        self._spent = dict(kept["spent"])
-        self._seen = dict(kept["seen"])
-        self._circuits = {key: _Circuit(*value) for key, value in kept["circuits"].items()}
+        for mine, theirs in zip(self.tables, before.tables, strict=True):
+            mine.update((key, one) for key, one in theirs.items() if json.loads(key)[0] in ids)
 
     def _covers(self, call: Call) -> tuple[Limit, ...]:
         if not self.limits:
@@ -195,22 +173,18 @@ class LimitState:
         if not limit.duplicate_s:
             return None
         wait_s = self._seen.get(_call_key(limit, call), now) - now
-        return (
-            _refusal(limit, "duplicate", "the same call was just made", wait_s)
-            if wait_s > 0
-            else None
-        )
+        if wait_s <= 0:
+            return None
+        return _refusal(limit, "duplicate", "the same call was just made", wait_s)
 
     def _overspent(self, limit: Limit, call: Call, now: float) -> Verdict | None:
         del now
         if limit.budget is None:
             return None
         spent = self._spent.get(_room(self._spent, _key(limit, call, RUN)), 0)
-        return (
-            _refusal(limit, "budget", f"{limit.budget} calls are spent")
-            if spent >= limit.budget
-            else None
-        )
+        if spent < limit.budget:
+            return None
+        return _refusal(limit, "budget", f"{limit.budget} calls are spent")
 
     def _too_fast(self, limit: Limit, call: Call, now: float) -> Verdict | None:
         if limit.rate is None:
@@ -238,30 +212,25 @@ class LimitState:
     def _forget_buckets(self, now: float) -> None:
         """Drop the buckets that are full again: a new bucket would be equal."""
         periods = {limit.id: limit.rate.period_s for limit in self.limits if limit.rate}
-        full = [
-            key
-            for key, bucket in self._buckets.items()
-            if now - bucket.at > periods.get(json.loads(key)[0], 0.0)
-        ]
-        _drop(self._buckets, full)
+        for key, bucket in list(self._buckets.items()):
+            if now - bucket.at > periods.get(json.loads(key)[0], 0.0):
+                del self._buckets[key]
 
     def _forget_circuits(self, now: float) -> None:
         """Drop the breakers that are closed and whose failures no longer count."""
         windows = {limit.id: limit.breaker.within_s for limit in self.limits if limit.breaker}
-        over = [
-            key
-            for key, circuit in self._circuits.items()
-            if now - max(circuit.open_until, circuit.trying_until, *circuit.failures[-1:])
-            >= windows.get(json.loads(key)[0], 0.0)
-        ]
-        _drop(self._circuits, over)
+        for key, circuit in list(self._circuits.items()):
+            last = max(circuit.open_until, circuit.trying_until, *circuit.failures[-1:])
+            if now - last >= windows.get(json.loads(key)[0], 0.0):
+                del self._circuits[key]
 
     def _remember(self, limit: Limit, call: Call, now: float) -> None:
         if len(self._seen) >= MAX_KEYS:
-            _drop(self._seen, [key for key, until in self._seen.items() if until <= now])
+            for key in [key for key, until in self._seen.items() if until <= now]:
+                del self._seen[key]
         if len(self._seen) >= MAX_KEYS:
             # Still full: forget the oldest entry. The worst effect is one duplicate that passes.
-            _drop(self._seen, [next(iter(self._seen))])
+            del self._seen[next(iter(self._seen))]
         key = _call_key(limit, call)
         self._seen.pop(key, None)
         self._seen[key] = now + limit.duplicate_s
@@ -319,8 +288,3 @@ def _room(table: Mapping[str, Any], key: str) -> str:
     if key in table or len(table) < MAX_KEYS:
         return key
     return json.dumps([json.loads(key)[0], _OVERFLOW])
-
-
-def _drop(table: dict[str, Any], keys: list[str]) -> None:
-    for key in keys:
-        del table[key]

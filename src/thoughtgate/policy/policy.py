@@ -9,15 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from thoughtgate.policy.call import (
-    APPROVE,
-    DENY,
-    FORWARD,
-    POLICY,
-    PRODUCTION,
-    Call,
-    Verdict,
-)
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, PRODUCTION, Call, Verdict
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
@@ -78,7 +70,7 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
-    if policy.visibility.allows(call.server, call.kind, call.name):
+    if policy.visibility.allows(call.server, call.name):
         return None
     return Verdict(DENY, "visibility", "not_exposed", f"{call.kind} is not exposed")
 
@@ -106,11 +98,10 @@ def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     decision = policy.cedar.decide(call, now)
     if not decision.permitted:
         return Verdict(DENY, "cedar", "policy_denied", decision.reason, decision.policy)
+    verdict = Verdict(FORWARD, "cedar", "", decision.reason, decision.policy)
     if decision.workflow is None:
-        return Verdict(FORWARD, "cedar", "", decision.reason, decision.policy)
-    return _ask(
-        policy, Verdict(APPROVE, "cedar", "", decision.reason, decision.policy), decision.workflow
-    )
+        return verdict
+    return _ask(policy, verdict._replace(action=APPROVE), decision.workflow)
 
 
 GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)

@@ -122,18 +122,12 @@ class Redactor:
     )
 
     def __init__(
-        self,
-        names: Iterable[str] = (),
-        literals: Iterable[str] = (),
-        patterns: Iterable[str] = (),
+        self, names: Iterable[str] = (), literals: Iterable[str] = (), patterns: Iterable[str] = ()
     ) -> None:
         """Add names, injected values and expressions to the built-in ones."""
         self._names = frozenset(_folded(name) for name in (*SECRET_NAMES, *names))
         values = sorted({one for one in literals if len(one) >= MIN_LITERAL}, key=len, reverse=True)
-        forms = (
-            *(_Form((value.lower(),), re.escape(value)) for value in values),
-            *TOKEN_FORMS,
-        )
+        forms = (*(_Form((value.lower(),), re.escape(value)) for value in values), *TOKEN_FORMS)
         self._forms = tuple((form.marks, re.compile(form.expression)) for form in forms)
         marks = tuple(dict.fromkeys(mark for form in forms for mark in form.marks))
         self._find_mark = _any_of(marks)

@@ -69,15 +69,11 @@ class Visibility:
         own = self.servers.get(server)
         return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
 
-    def allows(self, server: str, kind: str, name: str) -> bool:
+    def allows(self, server: str, name: str) -> bool:
         """Tell whether a tool, resource or prompt is visible to the agent.
 
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
         """
         if not self.exposure(server).shows(name):
             return False
-        return all(other.allows(server, kind, name) for other in self.narrowed_by)
-
-    def hidden(self, server: str, kind: str, names: Iterable[str]) -> list[str]:
-        """Return those names that the agent must not see, in order."""
-        return [name for name in names if not self.allows(server, kind, name)]
+        return all(other.allows(server, name) for other in self.narrowed_by)

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from thoughtgate import __version__
 from thoughtgate.core import record_events as events
 from thoughtgate.record import evidence
 from thoughtgate.record.call_rows import event_time, member, number, text
 from thoughtgate.record.export import CallKey, call_key
+from thoughtgate.version import __version__
 
 OCSF_VERSION: Final = "1.3.0"
 

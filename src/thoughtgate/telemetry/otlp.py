@@ -22,8 +22,8 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from thoughtgate import __version__
 from thoughtgate.telemetry.logs import INFO, WARN, level_of
+from thoughtgate.version import __version__
 
 TIMEOUT_S = 2.0
 """Timeout of one export, which runs in its own thread; stopping waits for at most two."""

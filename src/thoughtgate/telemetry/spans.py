@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from thoughtgate import __version__
 from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import POLICY_BLOCK
 from thoughtgate.errors import UsageError
+from thoughtgate.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span

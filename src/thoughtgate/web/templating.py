@@ -6,8 +6,8 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from thoughtgate import __version__
 from thoughtgate.core.envelope import render_time
+from thoughtgate.version import __version__
 from thoughtgate.web.arguments import pretty_json, render_arguments, visible
 
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.revisions import META, traceparent
+from thoughtgate.wire.revisions import meta_of, traceparent
 
 VERSION: Final = b"mcp-protocol-version"
 METHOD: Final = b"mcp-method"
@@ -218,9 +218,7 @@ def trace_headers(params: Json) -> list[tuple[bytes, bytes]]:
 
 def companion_headers(params: Json) -> list[tuple[bytes, bytes]]:
     """Return the headers for the companions of the trace context in a request's ``_meta``."""
-    meta = params.get(META) if type(params) is dict else None
-    if type(meta) is not dict:
-        return []
+    meta = meta_of(params)
     found = [(name, meta.get(name)) for name in COMPANIONS]
     return [(name.encode(), text.encode()) for name, text in found if is_companion(text)]
 

@@ -4,7 +4,7 @@ Only ``render_error`` turns a kind of error into a JSON-RPC response.
 """
 
 import json
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from thoughtgate.errors import code_of
 from thoughtgate.wire.frame import escape_separators
@@ -47,71 +47,46 @@ def render(body: dict[str, Any]) -> bytes:
     return escape_separators(_encode(body).encode("utf-8", "surrogatepass"))
 
 
-def render_error(
-    ident: RequestId | None,
-    kind: str,
-    *,
-    modern: bool = False,
-    message: str = "",
-    gate: str = "",
-    tool: str = "",
-    correlation_id: str = "",
-    details: dict[str, Any] | None = None,
-) -> bytes:
+class ErrorFacts(TypedDict, total=False):
+    """What an error says besides its kind."""
+
+    modern: bool
+    """Whether the caller speaks MCP 2026-07-28 or later, which numbers errors differently."""
+    message: str
+    """Replaces the usual message of the kind."""
+    gate: str
+    tool: str
+    correlation_id: str
+    details: dict[str, Any] | None
+
+
+def render_error(ident: RequestId | None, kind: str, **facts: Unpack[ErrorFacts]) -> bytes:
     """Render the refusal of a request."""
-    return render(
-        {
-            "jsonrpc": "2.0",
-            "id": ident,
-            "error": error_object(
-                kind,
-                modern=modern,
-                message=message,
-                gate=gate,
-                tool=tool,
-                correlation_id=correlation_id,
-                details=details,
-            ),
-        }
-    )
+    return render({"jsonrpc": "2.0", "id": ident, "error": error_object(kind, **facts)})
 
 
-def error_object(
-    kind: str,
-    *,
-    modern: bool = False,
-    message: str = "",
-    gate: str = "",
-    tool: str = "",
-    correlation_id: str = "",
-    details: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+def error_object(kind: str, **facts: Unpack[ErrorFacts]) -> dict[str, Any]:
     """Build the ``error`` member for a kind; empty facts are left out."""
-    facts = {"gate": gate, "tool": tool, "correlation_id": correlation_id}
-    data: dict[str, Any] = {"kind": kind, **{name: fact for name, fact in facts.items() if fact}}
-    if details:
-        data.update(details)
-    text = message or MESSAGES[kind]
-    return {"code": code_of(kind, modern=modern), "message": text, "data": data}
+    data: dict[str, Any] = {"kind": kind}
+    for name in ("gate", "tool", "correlation_id"):
+        if facts.get(name):
+            data[name] = facts[name]
+    data.update(facts.get("details") or {})
+    text = facts.get("message") or MESSAGES[kind]
+    code = code_of(kind, modern=facts.get("modern", False))
+    return {"code": code, "message": text, "data": data}
 
 
 def render_progress(token: RequestId, progress: int, message: str) -> bytes:
     """Render a progress notification with the caller's own token."""
-    return render(
-        {
-            "jsonrpc": "2.0",
-            "method": "notifications/progress",
-            "params": {"progressToken": token, "progress": progress, "message": message},
-        }
-    )
+    params = {"progressToken": token, "progress": progress, "message": message}
+    return _notification("notifications/progress", params)
 
 
 def render_cancelled(ident: RequestId, reason: str) -> bytes:
     """Render the cancellation of a request that was forwarded."""
-    return render(
-        {
-            "jsonrpc": "2.0",
-            "method": "notifications/cancelled",
-            "params": {"requestId": ident, "reason": reason},
-        }
-    )
+    return _notification("notifications/cancelled", {"requestId": ident, "reason": reason})
+
+
+def _notification(method: str, params: dict[str, Any]) -> bytes:
+    return render({"jsonrpc": "2.0", "method": method, "params": params})

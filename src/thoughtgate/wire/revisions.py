@@ -22,14 +22,17 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 """Matches the complete value, because it becomes a header; later versions may have more fields."""
 
 
+def meta_of(value: Json) -> dict[str, Json]:
+    """Return the ``_meta`` of params or a result; empty if there is none."""
+    meta = value.get(META) if type(value) is dict else None
+    return meta if type(meta) is dict else {}
+
+
 def version_in(params: Json) -> str | None:
     """Return the revision that a request declares in its ``_meta``, if any."""
-    if type(params) is not dict:
-        return None
-    meta = params.get(META)
-    if type(meta) is not dict:
-        return None
-    version = meta.get(VERSION_KEY)
+    # Not through ``meta_of``: every request with metadata comes here, and a call costs more.
+    meta = params.get(META) if type(params) is dict else None
+    version = meta.get(VERSION_KEY) if type(meta) is dict else None
     return version if type(version) is str else None
 
 
@@ -40,11 +43,8 @@ def is_modern(params: Json) -> bool:
 
 def traceparent(params: Json) -> str:
     """Return the W3C trace context in a request's ``_meta``; empty if there is none."""
-    meta = params.get(META) if type(params) is dict else None
-    found = meta.get("traceparent") if type(meta) is dict else None
-    if type(found) is not str or not is_traceparent(found):
-        return ""
-    return found
+    found = meta_of(params).get("traceparent")
+    return found if type(found) is str and is_traceparent(found) else ""
 
 
 def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
@@ -63,8 +63,7 @@ def is_traceparent(text: str) -> bool:
 
 def progress_token(params: Json) -> str | int | None:
     """Return the caller's progress token, if any."""
-    if type(params) is not dict:
-        return None
-    meta = params.get(META)
+    # Not through ``meta_of``, as above.
+    meta = params.get(META) if type(params) is dict else None
     token = meta.get("progressToken") if type(meta) is dict else None
     return token if type(token) is str or type(token) is int else None
