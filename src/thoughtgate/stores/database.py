@@ -66,7 +66,15 @@ CREATE INDEX tasks_gate ON tasks (gate);
 """
 """Adds the gate that a task belongs to, and the process of that gate that owns it."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2)
+_V3: Final = """
+CREATE TABLE record_heads (
+  record TEXT PRIMARY KEY, number INTEGER NOT NULL, size INTEGER NOT NULL, chain TEXT NOT NULL,
+  run_id TEXT NOT NULL, writer TEXT NOT NULL, seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+"""Adds how far each file of the record was written."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 
