@@ -28,7 +28,6 @@ from thoughtgate.policy.conditions import judge_conditions, parse_conditions
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.regexes import Pattern
-from thoughtgate.policy.uris import other_spellings
 from thoughtgate.transports.http_heads import MAX_HEAD
 from thoughtgate.wire.batch import one_line, split_batch
 from thoughtgate.wire.canonical import canonical_json
@@ -38,6 +37,7 @@ from thoughtgate.wire.frame import escape_separators, find_id, is_deeper_than, r
 from thoughtgate.wire.headers import decode_value, param_headers_of
 from thoughtgate.wire.lines import LineSplitter
 from thoughtgate.wire.message import Message
+from thoughtgate.wire.readings import uri_readings
 from thoughtgate.wire.sse import EventSplitter, parse_event
 
 FACTORS: Final = (1, 2, 4, 8)
@@ -184,7 +184,7 @@ READERS: Final[dict[str, Reader]] = {
     "mask value": _mask_value,
     "glob": _text(Glob("*a*[bc]*d?").matches),
     "pattern": _text(Pattern("a{1,9}b").search),
-    "uri": _text(other_spellings),
+    "uri": _text(uri_readings),
     "conditions": _conditions,
     "yaml": _text(lambda text: parse_yaml(text, "x.yaml")),
     "json": _text(lambda text: parse_json(text, "x.json")),
