@@ -208,7 +208,9 @@ class Growth(NamedTuple):
     def exponent(self) -> float:
         """The steepest growth between neighbouring sizes that take long enough to be measured."""
         steps = zip(self.costs, self.costs[1:], strict=False)
-        return max((math.log2(after / before) for before, after in steps if before > 0), default=0)
+        return max(
+            (math.log2(after / before) for before, after in steps if before > 0 < after), default=0
+        )
 
 
 def measure(reader: str, shape: str, size: int, cost: Callable[[Reader, bytes], float]) -> Growth:
