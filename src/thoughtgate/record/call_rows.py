@@ -156,7 +156,7 @@ class RecordRows:
         )
         sums = self.traffic.setdefault(key, [0, 0])
         sums[0] += number(said, "repeated") or 1
-        sums[1] += number(said, "bytes") or 0
+        sums[1] += number(said, "repeated_bytes") or number(said, "bytes") or 0
 
 
 _COUNTED: Final = {MESSAGE: ("message", "method"), FRAME_REFUSED: ("frame", "check")}

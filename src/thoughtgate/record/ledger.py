@@ -15,7 +15,14 @@ from typing import Final, NamedTuple
 from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import CALL_COLUMNS, RecordRows
-from thoughtgate.record.reader import Watch, read_entry, read_lines, record_files, unwatched
+from thoughtgate.record.reader import (
+    Watch,
+    read_entry,
+    read_lines,
+    record_files,
+    traffic_files,
+    unwatched,
+)
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import keep_log
 
@@ -127,9 +134,13 @@ class Ledger:
         """
         events, faults = 0, list[tuple[str, int, str]]()
         try:
-            files = [(file, _head(file)) for file in record_files(record)]
-            self._forget_all_but(self._usable([head for _, head in files]))
-            for file, head in files:
+            chains = [
+                [(file, _head(file)) for file in files]
+                for files in (record_files(record), traffic_files(record))
+            ]
+            usable = [self._usable([head for _, head in files]) for files in chains]
+            self._forget_all_but(set().union(*usable))
+            for file, head in (one for files in chains for one in files):
                 if head:
                     events += self._ingest_file(file, head, faults, watch)
                     faults += self._known_faults(file, head)
