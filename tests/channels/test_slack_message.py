@@ -42,7 +42,7 @@ def test_an_argument_cannot_end_its_block_and_speak_for_us() -> None:
 
 
 def test_invisible_characters_are_written_out() -> None:
-    assert escape("a\u202eb\x00") == "a\\u202eb\\x00"
+    assert escape("a\u202eb\x00") == "a[U+202E]b[U+0000]"
 
 
 def test_how_many_must_agree_is_said() -> None:

@@ -73,7 +73,7 @@ def test_deep_values_do_not_become_a_deep_page() -> None:
 
 
 def test_reversed_and_invisible_characters_are_written_out() -> None:
-    assert visible("a\u202eb\u200bc\x1b[0m") == "a\\u202eb\\u200bc\\x1b[0m"
+    assert visible("a\u202eb\u200bc\x1b[0m") == "a[U+202E]b[U+200B]c[U+001B][0m"
     assert visible("zwei\nZeilen\tä") == "zwei\nZeilen\tä"
     assert "\u202e" not in shown({"\u202ekey": "\u202evalue"})
 

@@ -16,6 +16,7 @@ from thoughtgate.core import record_events as events
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import run_profile
+from thoughtgate.errors import visible
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 
@@ -153,20 +154,13 @@ def _cut(value: Any) -> Any:
 
 def _human(when: str, level: str, message: str, fields: dict[str, Any]) -> str:
     facts = "".join(f" {name}={_shown(value)}" for name, value in fields.items())
-    return f"{when} {level:<5} {_printable(message)}{facts}"
+    return f"{when} {level:<5} {visible(message)}{facts}"
 
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    plain = _printable(text)
+    plain = visible(text)
     return json.dumps(plain, ensure_ascii=False) if " " in plain or not plain else plain
-
-
-def _printable(text: str) -> str:
-    """Escape line breaks and characters that would control a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
