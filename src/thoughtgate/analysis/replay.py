@@ -25,7 +25,7 @@ from thoughtgate.policy.call import (
 from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.redaction import MASK
+from thoughtgate.policy.redaction import holds_mask
 from thoughtgate.wire.methods import LISTEN
 
 ALLOW_WORD: Final = "ALLOW"
@@ -375,7 +375,7 @@ def _value_at(condition: Condition, arguments: dict[str, Any]) -> Any:
 
 def _holds_mask(value: Any) -> bool:
     if isinstance(value, str):
-        return MASK in value
+        return holds_mask(value)
     if isinstance(value, dict):
         return any(map(_holds_mask, value.values()))
     return isinstance(value, list) and any(map(_holds_mask, value))

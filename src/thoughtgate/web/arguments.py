@@ -11,7 +11,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from thoughtgate.errors import visible as escape_invisible
-from thoughtgate.policy.redaction import MASK
+from thoughtgate.policy.redaction import is_mask
 
 FOLD_CHARACTERS: Final = 700
 """Longer text is collapsed; this is about seven lines of a card."""
@@ -77,10 +77,10 @@ def _items(value: list[Any], depth: int) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    if text == MASK:
+    if is_mask(text):
         return Markup(
             '<span class="masked" title="a masked secret; the server gets the real value">{}</span>'
-        ).format(MASK)
+        ).format(text)
     shown = visible(text)
     lines = shown.count("\n") + 1
     if len(shown) <= FOLD_CHARACTERS and lines <= FOLD_LINES:

@@ -34,7 +34,7 @@ from thoughtgate.gate.approvals.queue import (
     show_arguments,
 )
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.redaction import MASK, Redactor
+from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.database import FILE_NAME, open_database
 
@@ -215,8 +215,10 @@ def test_secrets_are_masked_in_what_people_see(store: ApprovalStore) -> None:
     call = CALL._replace(arguments={"password": "x", "note": "say hunter22", "n": 1})
     desk.ask("run.1", held(call, reason="uses hunter22"), "default", NOW)
     (asked,) = store.listed(PENDING)
-    assert json.loads(asked.arguments) == {"password": MASK, "note": f"say {MASK}", "n": 1}
-    assert asked.reason == f"uses {MASK}"
+    mask = "[injected secret, 8 characters]"
+    shown = {"password": "[secret, 1 character]", "note": f"say {mask}", "n": 1}
+    assert json.loads(asked.arguments) == shown
+    assert asked.reason == f"uses {mask}"
     assert not asked.folded
 
 

@@ -401,7 +401,7 @@ def decision_of(approval: Approval) -> Decision:
 
 def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
     """Return the arguments for reviewers (secrets masked), and whether something was left out."""
-    masked = redactor.mask_value(call.arguments)
+    masked = redactor.review_value(call.arguments)
     text = canonical_json(masked)
     if len(text) <= MAX_SHOWN:
         return text, False
