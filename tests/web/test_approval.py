@@ -194,3 +194,27 @@ def test_the_words_of_the_form_are_read(form: dict[str, str], expected: Remember
 @pytest.mark.parametrize("form", [{"remember": "often"}, {"remember": "once", "scope": "world"}])
 def test_other_words_are_refused(form: dict[str, str]) -> None:
     assert isinstance(read_remember(form), Refusal)
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_long_arguments_can_be_read_to_the_last_character(client: Client, gate: Gate) -> None:
+    ident = gate.hold(arguments={"text": "x" * 150_000 + "\u3164<end>"})
+    path = f"/approvals/{ident}/arguments"
+    assert path in client.get(f"/approvals/{ident}").text
+    assert path in client.get("/").text
+
+    first, last = client.get(path), client.get(f"{path}?part=3")
+    assert "Part 1 of 3" in first.text
+    assert first.text.count("x") > 65_000
+    assert "[U+3164]&lt;end&gt;" in last.text
+    for odd in ("0", "-1", "99", "x", "", "1e3", "9" * 50):
+        assert client.get(f"{path}?part={odd}").status == 200
+    assert client.get("/approvals/zzzzzz/arguments").status == 404
+    assert decide(client, ident, "approve") == 303
+
+
+def test_short_arguments_are_one_part(client: Client, gate: Gate) -> None:
+    ident = gate.hold(arguments={"path": "/tmp/only"})
+    text = client.get(f"/approvals/{ident}/arguments").text
+    assert "Part 1 of 1" in text
+    assert "/tmp/only" in text

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from tests.support.json_values import json_values
 
-from thoughtgate.web.arguments import pretty_json, render_arguments, visible
+from thoughtgate.web.arguments import render_arguments, visible
 
 
 def shown(value: Any) -> str:
@@ -80,11 +80,6 @@ def test_reversed_and_invisible_characters_are_written_out() -> None:
 
 def test_what_is_not_json_is_shown_as_it_is() -> None:
     assert "no &lt;json&gt;" in str(render_arguments("no <json>"))
-    assert pretty_json("no <json>") == "no <json>"
-
-
-def test_json_is_laid_out() -> None:
-    assert pretty_json('{"a":[1]}') == '{\n  "a": [\n    1\n  ]\n}'
 
 
 @settings(max_examples=150, deadline=None)

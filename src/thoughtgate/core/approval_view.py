@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from thoughtgate.core.approval import Approval
+from thoughtgate.core.approval import Approval, extra_json
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.grant import Grant
 
@@ -19,6 +19,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "tool": approval.tool,
         "arguments": json.loads(approval.arguments),
         "arguments_folded": approval.folded,
+        "extra": json.loads(extra_json(approval) or "null"),
         "principal": approval.principal,
         "session": approval.session,
         "workflow": approval.workflow,
@@ -43,6 +44,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "closed_reason": approval.closed_reason,
         "grant": approval.grant or None,
         "call_id": approval.call_id,
+        "digest": approval.digest,
     }
 
 

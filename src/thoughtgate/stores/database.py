@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.argument_parts import TABLE
 
 FILE_NAME: Final = "thoughtgate.db"
 
@@ -66,7 +67,7 @@ CREATE INDEX tasks_gate ON tasks (gate);
 """
 """Adds the gate that a task belongs to, and the process of that gate that owns it."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2)
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, TABLE)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

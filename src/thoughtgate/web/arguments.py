@@ -42,14 +42,6 @@ def render_arguments(text: str) -> Markup:
     return _value(value, 0)
 
 
-def pretty_json(text: str) -> str:
-    """Return indented JSON text with invisible characters escaped."""
-    try:
-        return visible(json.dumps(json.loads(text), indent=2, ensure_ascii=False))
-    except ValueError:
-        return visible(text)
-
-
 def _value(value: Any, depth: int) -> Markup:
     if isinstance(value, str):
         return _text(value)

@@ -502,9 +502,9 @@ def test_a_decision_without_a_vote_is_still_a_decision(store: ApprovalStore) -> 
 
 def test_long_values_are_folded_and_people_are_told() -> None:
     call = CALL._replace(arguments={"text": "x" * MAX_SHOWN, "deep": {"list": ["y" * 5000, 1]}})
-    text, folded = show_arguments(call, Redactor())
+    text, whole = show_arguments(call, Redactor())
     shown = json.loads(text)
-    assert folded
+    assert json.loads(whole) == call.arguments
     assert len(text) < MAX_SHOWN
     assert shown["text"].endswith(f"({MAX_SHOWN} characters)")
     assert shown["deep"]["list"][1] == 1
@@ -512,10 +512,29 @@ def test_long_values_are_folded_and_people_are_told() -> None:
 
 def test_arguments_too_long_even_when_folded_are_only_measured() -> None:
     call = CALL._replace(arguments={str(n): n for n in range(20_000)})
-    text, folded = show_arguments(call, Redactor())
-    assert folded
-    assert "too long to show" in text
-    json.loads(text)
+    text, whole = show_arguments(call, Redactor())
+    assert json.loads(whole) == call.arguments
+    assert f"{len(whole):,} characters" in json.loads(text)["…"]
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_every_character_of_long_arguments_is_stored_and_none_is_kept_in_memory(
+    store: ApprovalStore,
+) -> None:
+    desk = a_desk(store)
+    arguments = {
+        "text": "é\n" * MAX_SHOWN,
+        "password": "hunter2",
+        **{str(n): n for n in range(9999)},
+    }
+    assert desk.ask("run.1", held(CALL._replace(arguments=arguments)), "default", NOW) is None
+    (asked,) = store.listed(PENDING)
+
+    assert asked.folded
+    assert len(asked.arguments) <= MAX_SHOWN
+    assert len(desk._held["run.1"].arguments) <= MAX_SHOWN
+    shown = json.loads("".join(store.whole_arguments(asked)))
+    assert shown == {**arguments, "password": "[secret, 7 characters]"}
 
 
 def test_short_ids_are_easy_to_read() -> None:

@@ -51,7 +51,8 @@ SETTLE_EVERY_S: Final = 5.0
 PURGE_EVERY_S: Final = 3600.0
 
 MAX_SHOWN: Final = 65_536
-"""Characters of arguments that reviewers see; longer values are shortened."""
+"""Characters of arguments in the approval itself, which gates and channels keep in memory; of longer
+ones it has a shortened copy, and the store has the whole text."""
 MAX_SHOWN_VALUE: Final = 1024
 """Characters that a shortened value keeps."""
 
@@ -253,7 +254,7 @@ class ApprovalQueue:
         self, call_id: str, open_call: OpenCall, settings: WorkflowSettings, at: float, owner: str
     ) -> Approval | Refusal:
         call, verdict = open_call.call, open_call.verdict
-        shown, folded = show_arguments(call, self._redactor)
+        shown, whole = show_arguments(call, self._redactor)
         asked = Approval(
             id="",
             call_id=call_id,
@@ -262,7 +263,7 @@ class ApprovalQueue:
             kind=call.kind,
             tool=call.name,
             arguments=shown,
-            folded=folded,
+            folded=bool(whole),
             principal=call.principal,
             session=call.session,
             workflow=settings.name,
@@ -281,7 +282,7 @@ class ApprovalQueue:
         )
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):
-            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits)
+            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits, whole)
             if isinstance(stored, Approval) or stored.kind != "taken":
                 break
         return stored
@@ -399,18 +400,19 @@ def decision_of(approval: Approval) -> Decision:
     return said._replace(votes=approval.votes, approval_id=approval.id)
 
 
-def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
-    """Return the arguments for reviewers (secrets masked), and whether something was left out."""
+def show_arguments(call: Call, redactor: Redactor) -> tuple[str, str]:
+    """Return the arguments for reviewers as JSON text, and the whole text if the first is shortened.
+
+    Secrets are masked in both.
+    """
     masked = redactor.review_value(call.arguments)
     text = canonical_json(masked)
     if len(text) <= MAX_SHOWN:
-        return text, False
+        return text, ""
     folded = canonical_json(_fold(masked))
     if len(folded) <= MAX_SHOWN:
-        return folded, True
-    return json.dumps(
-        {"…": f"{len(text)} characters of arguments, too long to show"}, ensure_ascii=False
-    ), True
+        return folded, text
+    return json.dumps({"…": f"{len(text):,} characters of arguments"}, ensure_ascii=False), text
 
 
 def _fold(value: Any) -> Any:
