@@ -127,10 +127,10 @@ class ApprovalStore:
         if not wanted.isalnum():
             return Refusal("unknown", "there is no such approval")
         found = self._read("WHERE id = ? OR substr(id, 1, ?) = ?", (wanted, len(wanted), wanted))
-        # An exact match wins, then a unique prefix, then a unique prefix among pending ones.
+        # A prefix that a closed request has too is ambiguous: it may be the one that was meant.
         exact = [each for each in found if each.id == wanted]
         waiting = [each for each in found if each.status == PENDING]
-        for choice in (exact, found, waiting):
+        for choice in (exact, found):
             if len(choice) == 1:
                 return choice[0]
         if not found:
