@@ -43,7 +43,7 @@ from thoughtgate.core.approval import (
 from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember
 from thoughtgate.policy.call import Call
 from thoughtgate.stores import approvals as module
-from thoughtgate.stores.approvals import KEEP_S, ApprovalStore, Limits
+from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
@@ -598,43 +598,3 @@ def test_a_question_whose_task_waits_no_more_is_closed_after_a_while(
     assert [each.id for each in store.settle_due(later)] == ["q3"]
     assert isinstance(store.vote("q1", [a_yes()], later), Approval)
     tasks.close()
-
-
-def test_long_arguments_are_kept_beside_the_approval_and_deleted_with_it(
-    store: ApprovalStore,
-) -> None:
-    whole = '{"a":"' + "x" * 100_000 + '"}'
-    asked = store.ask(an_approval(folded=True, owner=own_name()), NOW, whole=whole)
-    assert isinstance(asked, Approval)
-
-    assert store.argument_parts(asked.id) == 2
-    assert "".join(store.whole_arguments(asked)) == whole
-    assert store.argument_part(asked.id, 7) == ""
-    store.withdraw(asked.id, "gone", NOW)
-    store.purge(NOW + KEEP_S + 1)
-    assert store.argument_parts(asked.id) == 0
-    assert list(store.whole_arguments(asked)) == [asked.arguments]
-
-
-def test_shortened_arguments_without_the_whole_text_cannot_be_approved(
-    store: ApprovalStore,
-) -> None:
-    store.ask(an_approval(folded=True, owner=own_name()), NOW)
-
-    refused = store.vote("k3f9ab", [a_yes()], NOW + 1)
-    assert isinstance(refused, Refusal)
-    assert refused.kind == "incomplete"
-    denied = store.vote("k3f9ab", [a_no()], NOW + 1)
-    assert isinstance(denied, Approval)
-    assert denied.status == "denied"
-
-
-@pytest.mark.promise("keys-never-change-meaning")
-def test_a_vote_on_a_call_that_was_not_shown_is_refused(store: ApprovalStore) -> None:
-    asked = store.ask(an_approval(owner=own_name()), NOW)
-    assert isinstance(asked, Approval)
-
-    refused = store.vote(asked.id, [a_yes()], NOW + 1, digest="0" * 64)
-    assert isinstance(refused, Refusal)
-    assert refused.kind == "not_this"
-    assert isinstance(store.vote(asked.id, [a_yes()], NOW + 1, digest=asked.digest), Approval)
