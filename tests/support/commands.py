@@ -24,6 +24,12 @@ def shim(server: list[str], *flags: str, server_id: str = "sample") -> list[str]
     return [*thoughtgate("shim", "--server-id", server_id, *flags), "--", *server]
 
 
+AGENT = ("sh", "-c", 'cat | "$@" | cat', "agent")
+"""An agent between a test and a gate, so that the test can be a person outside the agent.
+
+It starts the command that follows on pipes of its own."""
+
+
 def own_children() -> set[int]:
     """Return the processes that this one has started and not waited for, ended ones included."""
     found = set()
