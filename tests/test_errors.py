@@ -99,13 +99,41 @@ def test_a_peer_error_says_how_the_protocol_was_broken() -> None:
 
 def test_a_problem_writes_nothing_to_a_terminal_but_text() -> None:
     problem = Problem("servers.a\x1b[2J\nError: é", "no\x07\nsuch file", "c\r.yaml", 3)
-    assert str(problem) == r"c\r.yaml:3: servers.a\x1b[2J\nError: é: no\x07" + "\nsuch file"
+    assert str(problem) == (
+        "c[U+000D].yaml:3: servers.a[U+001B][2J[U+000A]Error: é: no[U+0007]\nsuch file"
+    )
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text())
-def test_visible_text_is_printable_and_printable_text_stays_as_it_is(text: str) -> None:
+def test_visible_text_is_printable_and_stays_as_it_is_when_shown_again(text: str) -> None:
     shown = visible(text)
     assert shown.isprintable()
-    if text.isprintable():
+    assert visible(shown) == shown
+    if text.isprintable() and text.isascii():
         assert shown == text
+
+
+@pytest.mark.promise("approver-sees-invisible-characters")
+@pytest.mark.parametrize(
+    "char",
+    [
+        *map(chr, range(0x200B, 0x2010)),
+        *map(chr, range(0x202A, 0x202F)),
+        *map(chr, range(0x2066, 0x206A)),
+        *"\u3164\u115f\u1160\uffa0\u034f\u2800\u00ad\u180b\u180e\u17b4",
+        *"\ufe00\ufe0f\U000e0100\U000e0041\ue000\U0010ffff\x00\x1b\x7f\x9b",
+        *"\u00a0\u2003\u3000\u2028\ud800",
+    ],
+)
+def test_a_character_that_shows_nothing_or_turns_the_text_is_written_out(char: str) -> None:
+    assert visible(f"rm{char}x") == f"rm[U+{ord(char):04X}]x"
+
+
+@pytest.mark.parametrize("text", ["Größe", "日本語", "a\u0301", "ไม่มีที่นี่", "שָׁלוֹם", "🙂", "नमस्ते"])
+def test_the_writing_of_people_is_shown_as_it_is(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_marks_piled_on_one_character_are_written_out() -> None:
+    assert visible("a" + "\u0301" * 6 + "b") == "a" + "\u0301" * 4 + "[U+0301][U+0301]b"

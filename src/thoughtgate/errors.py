@@ -49,6 +49,25 @@ _MODERN_SHIFT: Final = 1000
 """From 2026-07-28 on the range -32099 to -32000 is the specification's, so ours move out of it."""
 
 
+_LOOKS_EMPTY: Final = frozenset(
+    map(
+        chr,
+        (
+            0x034F,  # combining grapheme joiner
+            0x115F, 0x1160, 0x3164, 0xFFA0,  # Hangul fillers
+            0x17B4, 0x17B5,  # Khmer inherent vowels
+            *range(0x180B, 0x1810),  # Mongolian variation selectors and vowel separator
+            0x2800,  # Braille pattern blank
+            *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),  # variation selectors
+        ),
+    )
+)  # fmt: skip
+"""Characters that Unicode counts as printable and that show nothing."""
+
+MAX_MARKS: Final = 4
+"""Combining marks shown on one character: no script needs more, and a pile hides its neighbours."""
+
+
 def code_of(kind: str, *, modern: bool = False) -> int:
     """Return the JSON-RPC number of a kind, for a modern or a legacy caller."""
     code = KINDS[kind]
@@ -76,12 +95,24 @@ class Problem(NamedTuple):
 
 
 def visible(text: str, kept: str = "") -> str:
-    """Return a text that a terminal shows as it is: files of others choose keys and names."""
-    if text.isprintable():
+    """Return a text in which every character can be seen; agents, servers and files choose texts.
+
+    Characters that a terminal or a browser would not show, or would obey, are written as
+    ``[U+200B]``: control and format characters, spaces other than the ASCII one, unassigned
+    characters, characters that look empty, and combining marks piled on one character. The
+    characters in ``kept`` stay as they are.
+    """
+    if text.isprintable() and text.isascii():
         return text
-    return "".join(
-        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
-    )
+    from unicodedata import category  # 1 MB, and most texts are plain ASCII
+
+    marks = 0
+    parts: list[str] = []
+    for char in text:
+        marks = marks + 1 if char > "\u02ff" and category(char)[0] == "M" else 0
+        is_shown = char.isprintable() and char not in _LOOKS_EMPTY and marks <= MAX_MARKS
+        parts.append(char if is_shown or char in kept else f"[U+{ord(char):04X}]")
+    return "".join(parts)
 
 
 class ThoughtGateError(Exception):

@@ -36,7 +36,7 @@ def test_a_diff_cannot_steer_the_terminal(tmp_path: Path) -> None:
     )
     text = unified_diff(put_behind_gate(scene.plan()).files)
     assert "\x1b" not in text
-    assert "\\x1b[2J" in text
+    assert "[U+001B][2J" in text
 
 
 def test_no_change_is_no_diff() -> None:

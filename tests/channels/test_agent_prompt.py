@@ -42,6 +42,8 @@ def test_a_prompt_is_short_and_cannot_move_a_cursor() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert len(text) < 2000
+    assert "can only deny it" in text
+    assert "thoughtgate approvals show k3f9ab" in text
 
 
 def test_the_person_is_the_login_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.support.approvals import an_approval
@@ -10,6 +11,7 @@ from tests.support.fake_slack import BOT, CHANNEL, TOKEN, FakeSlack, failing, ra
 
 from thoughtgate.channels.delivery import DeliveryError, RequestGoneError
 from thoughtgate.channels.slack import SlackClient, SlackTarget
+from thoughtgate.core.approval import Refusal, may_vote
 
 ASKED = an_approval(channel="slack", workflow="ops")
 
@@ -75,6 +77,44 @@ def test_replies_are_votes_with_reasons(slack: FakeSlack, client: SlackClient) -
         ("slack:U1", False, "not during the release"),
         ("slack:U2", True, ""),
     ]
+
+
+@pytest.mark.promise("bots-never-approve")
+@pytest.mark.parametrize("about", [{"is_bot": True}, {"is_app_user": True}, {"deleted": True}])
+def test_a_bot_has_no_vote(slack: FakeSlack, client: SlackClient, about: dict[str, Any]) -> None:
+    slack.users["U7"] = about
+    handle = client.send_request(ASKED)
+    slack.react("U7", "+1")
+    slack.react("USLACKBOT", "+1")
+    slack.react("U404", "+1")
+    slack.reply("U7", "approve")
+    slack.reply("U8", "approve", app_id="A1")
+    slack.react("U1", "+1")
+
+    assert [vote.by for vote in client.poll_votes(ASKED, handle)] == ["slack:U1"]
+    client.poll_votes(ASKED, handle)
+    assert slack.count("users.info") == 3
+
+
+def test_without_the_scope_only_named_people_have_a_vote(
+    slack: FakeSlack, client: SlackClient
+) -> None:
+    handle = client.send_request(ASKED)
+    slack.react("U1", "+1")
+    slack.react("U2", "+1")
+    slack.faults.append(
+        lambda method: (
+            (200, {}, {"ok": False, "error": "missing_scope"}) if method == "users.info" else None
+        )
+    )
+
+    with pytest.raises(DeliveryError, match="missing_scope"):
+        client.poll_votes(ASKED, handle)
+    named = ASKED._replace(approvers=("U1",))
+    # The approval refuses the vote of U2, who is not among the approvers.
+    votes = client.poll_votes(named, handle)
+    assert [vote.by for vote in votes] == ["slack:U1", "slack:U2"]
+    assert isinstance(may_vote(named, "slack:U2"), Refusal)
 
 
 def test_the_message_shows_the_outcome(slack: FakeSlack, client: SlackClient) -> None:

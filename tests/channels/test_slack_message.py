@@ -42,17 +42,39 @@ def test_an_argument_cannot_end_its_block_and_speak_for_us() -> None:
 
 
 def test_invisible_characters_are_written_out() -> None:
-    assert escape("a\u202eb\x00") == "a\\u202eb\\x00"
+    assert escape("a\u202eb\x00") == "a[U+202E]b[U+0000]"
 
 
 def test_how_many_must_agree_is_said() -> None:
     assert "2 people must agree" in shown(request_blocks(an_approval(required=2), (), "+1", "-1"))
 
 
-def test_folded_arguments_are_said_to_be_folded() -> None:
-    assert "Long values are shortened" in shown(
-        request_blocks(an_approval(folded=True), (), "+1", "-1")
-    )
+@pytest.mark.promise("approver-sees-every-character")
+@pytest.mark.parametrize(
+    "long", [{"folded": True}, {"arguments": json.dumps({"a": "b" * 3000})}, {"tool": "t" * 3000}]
+)
+def test_a_call_that_is_not_shown_whole_asks_only_for_a_denial(long: dict[str, Any]) -> None:
+    text = shown(request_blocks(an_approval(**long), (), "+1", "-1"))
+
+    assert ":+1:" not in text
+    assert "can only be denied here" in text
+    assert "thoughtgate approvals show k3f9ab" in text
+    assert "Only the beginning is shown" in text
+
+
+def test_what_is_shown_whole_names_everything() -> None:
+    asked = an_approval(tool="t" * 200, arguments='{"a":"b\\u3164"}')
+    text = shown(request_blocks(asked, (), "+1", "-1"))
+
+    assert "t" * 200 in text
+    assert "b[U+3164]" in text
+    assert "asked by: local" in text
+
+
+def test_a_title_hides_nothing() -> None:
+    asked = an_approval(tool="x\u202e", server="\u3164")
+    assert request_blocks(asked, (), "+1", "-1")[0]["text"]["text"] == "x[U+202E] on [U+3164]"
+    assert "x[U+202E]" in request_text(asked)
 
 
 def test_long_arguments_are_cut_and_say_where_the_rest_is() -> None:
@@ -123,5 +145,5 @@ def test_every_message_keeps_to_slacks_limits(
 def test_a_message_shows_what_else_the_request_carries() -> None:
     plain = request_blocks(an_approval(), (), "yes", "no")
     blocks = request_blocks(an_approval(extra='{"cwd":"/etc```"}'), (), "yes", "no")
-    assert len(blocks) == len(plain) + 1
-    assert '*Extra*\\n```{\\n  \\"cwd\\": \\"/etc` ` `\\"' in json.dumps(blocks)
+    assert "cwd" not in json.dumps(plain)
+    assert '\\"cwd\\": \\"/etc` ` `\\"' in json.dumps(blocks)

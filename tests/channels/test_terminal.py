@@ -158,5 +158,5 @@ def test_a_user_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatc
 def test_a_question_shows_what_else_the_request_carries() -> None:
     assert "extra" not in render_question(an_approval(), NOW)
     shown = render_question(an_approval(extra='{"cwd":"/etc\u202e"}'), NOW)
-    assert '  extra\n    {\n      "cwd": "/etc' in shown
+    assert '  other parameters\n    {\n      "cwd": "/etc' in shown
     assert "\u202e" not in shown

@@ -334,3 +334,20 @@ def test_watching_in_a_terminal_takes_answers(desk: ApprovalQueue, tmp_path: Pat
         process.wait(10)
         os.close(near)
         os.close(far)
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_show_prints_every_character_of_long_arguments(
+    tmp_path: Path, store: ApprovalStore, desk: ApprovalQueue
+) -> None:
+    arguments = {"text": "x" * 100_000 + "\u202eend"}
+    call = CALL._replace(arguments=arguments)
+    assert desk.ask("run.2", held(call), "default", time.time()) is None
+    ident = next(each.id for each in store.listed() if each.folded)
+
+    printed = run(tmp_path, "show", ident).stdout
+    assert "x" * 60_000 in printed
+    assert printed.rstrip().endswith('[U+202E]end"}')
+    shown = json.loads(run(tmp_path, "show", ident, "--json").stdout)
+    assert shown["arguments"] == arguments
+    assert shown["arguments_folded"] is False

@@ -9,7 +9,6 @@ from thoughtgate.cli.output import (
     counted,
     create_file,
     is_without_colour,
-    printable,
     say,
     write_json,
     write_report,
@@ -29,11 +28,7 @@ def test_a_message_goes_to_stderr_as_one_line(capsys: pytest.CaptureFixture[str]
 
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err == "thoughtgate: a name\\nwith a line break\n"
-
-
-def test_control_characters_are_replaced() -> None:
-    assert printable("a\x1b[2Jb") == "a\N{REPLACEMENT CHARACTER}[2Jb"
+    assert printed.err == "thoughtgate: a name[U+000A]with a line break\n"
 
 
 def test_a_number_has_its_noun_in_the_singular_or_plural() -> None:

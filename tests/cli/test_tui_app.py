@@ -6,14 +6,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tests.support.approvals import an_approval
 from tests.support.commands import AGENT
 from tests.support.frames import call
 from tests.support.hub import Served, sample, serving
 from tests.support.waiting import run_async
 from textual.pilot import Pilot
-from textual.widgets import DataTable, RichLog
+from textual.widgets import DataTable, Label, RichLog, Static
 
-from thoughtgate.cli.tui_app import GateApp
+from thoughtgate.cli.tui_app import ApproveScreen, CallScreen, GateApp, KeyedTable, ReasonScreen
+from thoughtgate.core.approval_view import approval_object
+from thoughtgate.errors import UsageError
 from thoughtgate.status.tui_data import TuiSource
 
 RULES = [{"tool": "transfer", "action": "approve"}]
@@ -77,9 +81,9 @@ def test_calls_are_followed_and_approvals_answered(tmp_path: Path) -> None:
             await until(pilot, lambda: len(cells(app, "approvals")) == 2)
             assert "2 approvals pending" in app.sub_title
             assert any(row[2] == "echo" and row[4] == "OK" for row in cells(app, "calls"))
-            await pilot.press("3", "a")
+            await pilot.press("3", "down", "a", "y")
             await until(pilot, lambda: len(cells(app, "approvals")) == 1)
-            await pilot.press("d")
+            await pilot.press("down", "d")
             await pilot.press(*"too much", "enter")
             await until(pilot, lambda: not cells(app, "approvals"))
 
@@ -101,9 +105,11 @@ def test_a_denial_can_be_taken_back_and_keys_without_a_row_do_nothing(tmp_path: 
             await pilot.press("3", "a", "d", "2", "s")
             hub.send(call(2, "one.transfer", {"amount": 2}))
             await until(pilot, lambda: cells(app, "approvals"))
-            await pilot.press("3", "d")
+            await pilot.press("3", "down", "d")
+            assert isinstance(app.screen, ReasonScreen)
+            await pilot.press("escape", "a")
+            assert isinstance(app.screen, ApproveScreen)
             await pilot.press("escape")
-            await pilot.pause(0.2)
             assert len(cells(app, "approvals")) == 1
 
         drive(hub, work)
@@ -121,3 +127,128 @@ def test_a_gate_that_is_gone_is_said(tmp_path: Path) -> None:
             await until(pilot, lambda: "not done" in logged(app) or not cells(app, "servers"))
 
         drive(hub, work)
+
+
+class FixedSource(TuiSource):
+    """Shows the approvals that a test puts there, and keeps the decisions."""
+
+    def __init__(self, *idents: str) -> None:
+        self.idents = list(idents)
+        self.decided: list[tuple[str, bool, str]] = []
+
+    def look(self) -> dict[str, Any]:
+        asked = [
+            approval_object(an_approval(id=one, tool=f"tool_{one}", digest=f"digest of {one}"))
+            for one in self.idents
+        ]
+        return {"gates": [], "calls": [], "approvals": asked}
+
+    def call_page(self, approval: str, page: int) -> tuple[str, int]:
+        if approval == "gone":
+            raise UsageError("there is no approval gone")
+        return f"page {page} of {approval} [bold]", 2
+
+    def decide(self, approval: str, *, approve: bool, reason: str = "", digest: str = "") -> str:
+        del reason
+        self.decided.append((approval, approve, digest))
+        return f"{approval} is decided"
+
+
+def drive_fixed(
+    source: FixedSource, work: Callable[[GateApp, Pilot[None]], Awaitable[None]]
+) -> None:
+    async def main() -> None:
+        app = GateApp(source)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await until(pilot, lambda: len(cells(app, "approvals")) == len(source.idents))
+            await pilot.press("3")
+            await work(app, pilot)
+
+    run_async(main())
+
+
+def selected(app: GateApp) -> str | None:
+    return app.screen_stack[0].query_one("#approvals-table", KeyedTable).selected
+
+
+def labels(app: GateApp) -> str:
+    return "\n".join(str(one.content) for one in app.screen.query(Label))
+
+
+@pytest.mark.promise("keys-never-change-meaning")
+def test_a_refresh_never_selects_another_call() -> None:
+    source = FixedSource("aa", "bb", "cc")
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        assert selected(app) is None
+        await pilot.press("a")
+        assert "select a row first" in logged(app)
+        await pilot.press("down", "down")
+        assert selected(app) == "bb"
+        source.idents = ["zz", "aa", "bb", "cc"]
+        app.show_status(source.look())
+        assert selected(app) == "bb"
+        source.idents = ["zz", "aa", "cc"]
+        app.show_status(source.look())
+        assert selected(app) is None
+        await pilot.press("a", "d", "enter")
+        assert len(app.screen_stack) == 1
+        await pilot.press("up")
+        assert selected(app) is not None
+
+    drive_fixed(source, work)
+    assert source.decided == []
+
+
+@pytest.mark.promise("keys-never-change-meaning")
+def test_a_confirmation_names_the_call_and_decides_that_call_only() -> None:
+    source = FixedSource("aa", "bb")
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press("down", "a")
+        for part in ("tool_aa", "files", "aa", "local"):
+            assert part in labels(app)
+        source.idents = ["bb"]
+        app.show_status(source.look())
+        await pilot.press("y")
+        await until(pilot, lambda: source.decided)
+        assert source.decided == [("aa", True, "digest of aa")]
+        await pilot.press("down", "d")
+        assert "tool_bb" in labels(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: len(source.decided) == 2)
+
+    drive_fixed(source, work)
+    assert source.decided[1] == ("bb", False, "digest of bb")
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_enter_shows_the_whole_call_page_by_page() -> None:
+    source = FixedSource("aa", "gone")
+
+    def page(app: GateApp) -> str:
+        return str(app.screen.query_one("#page", Static).content)
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CallScreen))
+        await until(pilot, lambda: "page 0 of aa [bold]" in page(app))
+        await pilot.press("n")
+        assert "page 1 of aa" in page(app)
+        await pilot.press("n", "p")
+        assert "page 0 of aa" in page(app)
+        assert "page 1 of 2" in labels(app)
+        await pilot.press("escape", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CallScreen) and "failed" in page(app))
+
+    drive_fixed(source, work)
+
+
+def test_a_click_selects_the_row() -> None:
+    source = FixedSource("aa", "bb")
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.click("#approvals-table", offset=(3, 2))
+        await until(pilot, lambda: selected(app) == "bb")
+
+    drive_fixed(source, work)

@@ -56,7 +56,7 @@ limits:
     assert action(policy, "else", "admin_x") == "deny"
     assert action(policy, "else", "file:///tmp/a", "resource") == "forward"
     assert action(policy, "else", "be_safe") == "forward"
-    assert policy.redactor.mask_text("hunter2") == "[REDACTED]"
+    assert policy.redactor.mask_text("hunter2") == "[injected secret, 7 characters]"
     counted = LimitState(policy.limits)
     call = Call("fs", "tool", "read_file", {})
     counted.commit(call, 0.0)

@@ -1,6 +1,7 @@
 """The life of an approval: every move, every vote, every way to say no."""
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,8 @@ from thoughtgate.core.approval import (
     Refusal,
     Vote,
     digest_of,
+    extra_json,
+    is_shown_whole,
     is_stale,
     may_vote,
     move,
@@ -309,3 +312,56 @@ def test_the_digest_of_a_plain_call_stays_the_same_from_version_to_version() -> 
 def test_extra_params_without_a_canonical_form_bind_to_nothing() -> None:
     with pytest.raises(NotCanonical):
         digest_of(CALL._replace(extra={"a": "\ud800"}), "v1")
+
+
+LONG = json.dumps({"text": "x" * 3000})
+
+
+@pytest.mark.promise("approver-sees-every-character")
+@pytest.mark.parametrize(
+    ("changes", "channel", "is_whole"),
+    [
+        ({}, "slack", True),
+        ({}, "elicitation", True),
+        ({"arguments": LONG}, "slack", False),
+        ({"arguments": LONG}, "elicitation", False),
+        ({"arguments": LONG}, "webhook", True),
+        ({"arguments": LONG}, "console", True),
+        ({"arguments": json.dumps({"text": "&" * 600})}, "slack", False),
+        ({"tool": "t" * 3000}, "slack", False),
+        ({"folded": True}, "slack", False),
+        ({"folded": True}, "webhook", False),
+        ({"folded": True}, "installed", False),
+        ({"folded": True}, "console", True),
+        ({"folded": True}, "terminal", True),
+    ],
+)
+def test_who_approves_has_seen_the_whole_call(
+    changes: dict[str, Any], channel: str, is_whole: bool
+) -> None:
+    asked = an_approval(elicitation=True, **changes)
+    assert is_shown_whole(asked, channel) is is_whole
+    approved = vote(asked, Vote(f"{channel}:ann", approve=True, at=NOW), NOW)
+    if is_whole:
+        assert isinstance(approved, Approval)
+    else:
+        assert isinstance(approved, Refusal)
+        assert approved.kind == "incomplete"
+        assert "thoughtgate approvals show k3f9ab" in approved.text
+    denied = vote(asked, Vote(f"{channel}:ann", approve=False, at=NOW), NOW)
+    assert isinstance(denied, Approval)
+    assert denied.status == DENIED
+
+
+class _WithExtra(NamedTuple):
+    extra: Any
+
+
+@pytest.mark.parametrize("nothing", ["", "{}", {}, [], None])
+def test_nothing_besides_the_arguments_is_not_shown(nothing: Any) -> None:
+    assert extra_json(_WithExtra(nothing)) == ""  # type: ignore[arg-type]  # stands for an approval
+
+
+def test_what_a_call_carries_besides_its_arguments_is_shown() -> None:
+    assert extra_json(_WithExtra({"_meta": {"a": 1}})) == '{"_meta": {"a": 1}}'  # type: ignore[arg-type]  # stands for an approval
+    assert extra_json(_WithExtra('{"x":1}')) == '{"x":1}'  # type: ignore[arg-type]  # stands for an approval

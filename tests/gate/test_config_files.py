@@ -194,7 +194,10 @@ def test_values_of_named_secrets_are_masked(config: Path, tmp_path: Path) -> Non
     names = ("ONE", "TWO", "THREE", "FOUR", "FIVE")
     loaded = load(None, tmp_path, **{name: f"value-of-{name}" for name in names})
     for name in names:
-        assert loaded.policy.redactor.mask_text(f"x value-of-{name} y") == "x [REDACTED] y"
+        assert (
+            loaded.policy.redactor.mask_text(f"x value-of-{name} y")
+            == f"x [injected secret, {len(name) + 9} characters] y"
+        )
 
 
 def test_secrets_handed_to_a_server_are_masked(config: Path, tmp_path: Path) -> None:
@@ -204,7 +207,9 @@ def test_secrets_handed_to_a_server_are_masked(config: Path, tmp_path: Path) -> 
         + "  b: {url: 'https://h', headers: {Authorization: 'Bearer ${T}2', Accept: text/plain}}\n"
     )
     mask = load(None, tmp_path, T="s3cret-value").policy.redactor.mask_text
-    assert mask("x s3cret-value y s3cret-value2 z") == "x [REDACTED] y [REDACTED] z"
+    assert mask("x s3cret-value y s3cret-value2 z") == (
+        "x [injected secret, 12 characters] y [injected secret, 13 characters] z"
+    )
     assert mask("production text/plain") == "production text/plain"
 
 

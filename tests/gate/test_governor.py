@@ -399,7 +399,7 @@ def test_an_answer_is_masked_without_its_envelope() -> None:
     masked = _governor().mask(body)
 
     assert masked["id"] == "ghp_abcdefgh1234"
-    assert masked["result"] == {"text": "[REDACTED]"}
+    assert masked["result"] == {"text": "[token, 16 characters]"}
 
 
 def test_a_quiet_flush_that_loses_a_call_is_heard_by_whoever_would_send_it_on() -> None:

@@ -122,4 +122,4 @@ def test_what_the_judge_records_keeps_the_contract_and_no_secret() -> None:
         record.CALL_END,
     ]
     start = next(one for one in judged() if one.type == record.CALL_START)
-    assert '"token":"[REDACTED]"' in start.body["call"]["preview"]["args_preview"]
+    assert '"token":"[secret, ' in start.body["call"]["preview"]["args_preview"]

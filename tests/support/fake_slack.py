@@ -27,6 +27,8 @@ class FakeSlack:
         self.replies: dict[str, list[dict[str, Any]]] = {}
         self.faults: list[Callable[[str], tuple[int, dict[str, str], Any] | None]] = []
         """Each may answer a call in Slack's place."""
+        self.users: dict[str, dict[str, Any]] = {}
+        """What ``users.info`` says of a user besides that it is a person."""
         self._lock = threading.Lock()
         self._count = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -128,12 +130,19 @@ class FakeSlack:
         del said
         return {"ok": True, "user_id": BOT}
 
+    def _user(self, said: dict[str, Any]) -> dict[str, Any]:
+        if said["user"] == "U404":
+            return {"ok": False, "error": "user_not_found"}
+        more = self.users.get(said["user"], {})
+        return {"ok": True, "user": {"id": said["user"], "is_bot": False, **more}}
+
     _methods: ClassVar[dict[str, Callable[["FakeSlack", dict[str, Any]], dict[str, Any]]]] = {
         "chat.postMessage": _post,
         "chat.update": _update,
         "conversations.replies": _read,
         "reactions.get": _reactions,
         "auth.test": _test,
+        "users.info": _user,
     }
 
 

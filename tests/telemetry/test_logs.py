@@ -131,7 +131,7 @@ def test_people_get_one_line_that_cannot_be_forged(pipe: Pipe) -> None:
         INFO, "bad\nname", T0, tool="x\x1b[2J", count=3, note="two words", gone=None, empty=""
     )
     assert pipe.lines() == [
-        '2025-10-09T08:53:20.000Z info  bad�name tool=x�[2J count=3 note="two words" empty=""'
+        '2025-10-09T08:53:20.000Z info  bad[U+000A]name tool=x[U+001B][2J count=3 note="two words" empty=""'
     ]
 
 

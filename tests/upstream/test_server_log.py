@@ -25,5 +25,5 @@ def test_a_line_cannot_steer_a_terminal_and_is_bounded() -> None:
     log = ServerLog()
     log.take(b"\x1b[31mred\xff\n" + b"y" * 10_000 + b"\n")
 
-    assert log.tail(2)[0] == "�[31mred�"
+    assert log.tail(2)[0] == "[U+001B][31mred�"
     assert len(log.tail(1)[0]) == MAX_LINE

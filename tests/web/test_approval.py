@@ -201,7 +201,31 @@ def test_the_page_and_the_inbox_show_what_else_the_request_carries(
     client: Client, gate: Gate
 ) -> None:
     plain = gate.hold()
-    assert "Extra" not in client.get(f"/approvals/{plain}").text
+    assert "Other parameters" not in client.get(f"/approvals/{plain}").text
     ident = gate.hold(extra={"cwd": "/etc/secret-place"})
     for path in (f"/approvals/{ident}", "/"):
         assert "/etc/secret-place" in client.get(path).text
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_long_arguments_can_be_read_to_the_last_character(client: Client, gate: Gate) -> None:
+    ident = gate.hold(arguments={"text": "x" * 150_000 + "\u3164<end>"})
+    path = f"/approvals/{ident}/arguments"
+    assert path in client.get(f"/approvals/{ident}").text
+    assert path in client.get("/").text
+
+    first, last = client.get(path), client.get(f"{path}?part=3")
+    assert "Part 1 of 3" in first.text
+    assert first.text.count("x") > 65_000
+    assert "[U+3164]&lt;end&gt;" in last.text
+    for odd in ("0", "-1", "99", "x", "", "1e3", "9" * 50):
+        assert client.get(f"{path}?part={odd}").status == 200
+    assert client.get("/approvals/zzzzzz/arguments").status == 404
+    assert decide(client, ident, "approve") == 303
+
+
+def test_short_arguments_are_one_part(client: Client, gate: Gate) -> None:
+    ident = gate.hold(arguments={"path": "/tmp/only"})
+    text = client.get(f"/approvals/{ident}/arguments").text
+    assert "Part 1 of 1" in text
+    assert "/tmp/only" in text

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from tests.support.json_values import json_values
 
-from thoughtgate.web.arguments import pretty_json, render_arguments, visible
+from thoughtgate.web.arguments import render_arguments, visible
 
 
 def shown(value: Any) -> str:
@@ -59,7 +59,7 @@ def test_long_lists_are_folded() -> None:
 
 
 def test_a_masked_secret_is_shown_as_one() -> None:
-    assert 'class="masked"' in shown({"token": "[REDACTED]"})
+    assert 'class="masked"' in shown({"token": "[secret, 8 characters]"})
 
 
 def test_deep_values_do_not_become_a_deep_page() -> None:
@@ -73,18 +73,13 @@ def test_deep_values_do_not_become_a_deep_page() -> None:
 
 
 def test_reversed_and_invisible_characters_are_written_out() -> None:
-    assert visible("a\u202eb\u200bc\x1b[0m") == "a\\u202eb\\u200bc\\x1b[0m"
+    assert visible("a\u202eb\u200bc\x1b[0m") == "a[U+202E]b[U+200B]c[U+001B][0m"
     assert visible("zwei\nZeilen\tä") == "zwei\nZeilen\tä"
     assert "\u202e" not in shown({"\u202ekey": "\u202evalue"})
 
 
 def test_what_is_not_json_is_shown_as_it_is() -> None:
     assert "no &lt;json&gt;" in str(render_arguments("no <json>"))
-    assert pretty_json("no <json>") == "no <json>"
-
-
-def test_json_is_laid_out() -> None:
-    assert pretty_json('{"a":[1]}') == '{\n  "a": [\n    1\n  ]\n}'
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,20 +1,17 @@
 """A readable preview of a rewrite, as a unified diff. Changes no file."""
 
 import difflib
-import re
 from collections.abc import Iterable
-from typing import Final
 
 from thoughtgate.agents.rewrite import FileRewrite
-
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+from thoughtgate.errors import visible
 
 
 def unified_diff(files: Iterable[FileRewrite]) -> str:
     """Return the changes of a rewrite as a unified diff with three lines of context."""
     parts: list[str] = []
     for changed in files:
-        name = _visible(str(changed.file.path))
+        name = visible(str(changed.file.path))
         lines = difflib.unified_diff(
             _lines(changed.file.content), _lines(changed.content), name, f"{name} (wrapped)"
         )
@@ -26,10 +23,6 @@ def unified_diff(files: Iterable[FileRewrite]) -> str:
 
 
 def _lines(content: bytes) -> list[str]:
-    lines = _visible(content.decode()).split("\n")
+    # A config file from a repository could contain anything.
+    lines = visible(content.decode().replace("\r\n", "\n"), kept="\n\t").split("\n")
     return [*(line + "\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]
-
-
-def _visible(text: str) -> str:
-    """Escape control characters: a config file from a repository could contain anything."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

@@ -26,7 +26,7 @@ from thoughtgate.policy.evaluation import evaluate, is_visible
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.names import is_masked
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.redaction import MASK
+from thoughtgate.policy.redaction import holds_mask
 from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.methods import LISTEN
 
@@ -387,7 +387,7 @@ def _values_at(condition: Condition, arguments: dict[str, Any]) -> list[Any]:
 
 def _holds_mask(value: Any) -> bool:
     if isinstance(value, str):
-        return MASK in value
+        return holds_mask(value)
     if isinstance(value, dict):
         return any(map(_holds_mask, value.values()))
     return isinstance(value, list) and any(map(_holds_mask, value))

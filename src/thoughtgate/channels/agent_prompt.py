@@ -4,17 +4,20 @@ The agent's program shows the prompt to the person who uses it. ``core.elicitati
 the MCP messages.
 """
 
-import json
 from typing import Final
 
 from thoughtgate.channels.local_user import login_name
-from thoughtgate.core.approval import ELICITATION_CHANNEL, Approval
+from thoughtgate.core.approval import (
+    ELICITATION_CHANNEL,
+    SHOWN_AT_MOST,
+    Approval,
+    is_shown_whole,
+    shown_lines,
+    where_shown,
+)
 from thoughtgate.errors import visible
 
 NAME: Final = ELICITATION_CHANNEL
-
-MAX_ARGUMENTS: Final = 1500
-"""Maximum characters of arguments in a prompt; clients show prompts in a small box."""
 
 
 def identity(principal: str = "") -> str:
@@ -23,19 +26,15 @@ def identity(principal: str = "") -> str:
 
 
 def prompt_text(approval: Approval) -> str:
-    """Return the prompt's text, with control characters from agents and servers escaped."""
-    why = approval.reason or approval.rule or "the default"
-    lines = [
-        f"ThoughtGate: let {approval.tool} on {approval.server} run?",
-        f"Reason: {why}",
-        f"Arguments: {_pretty(approval.arguments)}",
-        *([f"Extra: {_pretty(approval.extra)}"] if approval.extra else []),
-        f"Approval {approval.id}",
-    ]
-    # Many clients print the prompt to a terminal, where escape sequences could hide part of it.
-    return visible("\n".join(lines), kept="\n")
-
-
-def _pretty(text: str) -> str:
-    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    return pretty if len(pretty) <= MAX_ARGUMENTS else pretty[:MAX_ARGUMENTS] + "…"
+    """Return the prompt's text, with invisible characters from agents and servers written out."""
+    shown = "\n".join(shown_lines(approval))
+    if not is_shown_whole(approval, NAME):
+        shown = (
+            f"{shown[: SHOWN_AT_MOST[NAME]]}…\n"
+            "The call is too long for this prompt, which can only deny it. "
+            f"Approve it {where_shown(approval)}"
+        )
+    why = visible(approval.reason or approval.rule or "the default")
+    return "\n".join(
+        ["ThoughtGate: let this call run?", f"Reason: {why}", shown, f"Approval {approval.id}"]
+    )

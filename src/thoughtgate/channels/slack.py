@@ -1,8 +1,9 @@
 """Approval requests on Slack: post a message, then poll its reactions and replies.
 
 No inbound connection is needed. The bot token needs the scopes ``chat:write``,
-``reactions:read`` and ``channels:history`` (or ``groups:history``). A vote is a person's
-reaction or reply; the approval itself checks the voter against ``approvers``.
+``reactions:read``, ``users:read`` and ``channels:history`` (or ``groups:history``). A vote is a
+person's reaction or reply, never that of a bot: an agent may itself be able to post to Slack. The
+approval itself checks the voter against ``approvers``.
 """
 
 import json
@@ -37,6 +38,19 @@ _GONE: Final = frozenset(
 )
 """API errors after which nobody can answer the message."""
 
+_SLACKBOT: Final = "USLACKBOT"
+"""Slack's own bot, which ``users.info`` calls a person."""
+_NOT_PERMITTED: Final = frozenset({"missing_scope", "not_allowed_token_type"})
+_NO_SUCH_USER: Final = frozenset({"user_not_found", "user_not_visible"})
+
+
+class _ApiError(DeliveryError):
+    """Slack refused a call, with its own error code."""
+
+    def __init__(self, method: str, code: str, retry_after_s: float) -> None:
+        super().__init__(f"{method}: {code}", retry_after_s)
+        self.code = code
+
 
 @dataclass(frozen=True, slots=True)
 class SlackTarget:
@@ -60,6 +74,8 @@ class SlackClient:
         self.poll_s = target.poll_s
         self._client: Any = None
         self._own_user = ""
+        self._people: dict[str, bool] = {}
+        """Users whom Slack was asked about, and whether they are people."""
 
     def send_request(self, approval: Approval) -> str:
         """Post the approval request and return the message's channel and timestamp."""
@@ -79,7 +95,6 @@ class SlackClient:
 
     def poll_votes(self, approval: Approval, handle: str) -> Sequence[Vote]:
         """Return the votes in the message's reactions and replies."""
-        del approval
         channel, ts = _parse_handle(handle)
         if not self._own_user:
             self._own_user = str(self._call("auth_test").get("user_id", ""))
@@ -92,7 +107,8 @@ class SlackClient:
         replies = [
             vote for each in messages if each is not root for vote in self._reply_votes(each)
         ]
-        return [*self._reaction_votes(channel, ts, root), *replies]
+        votes = [*self._reaction_votes(channel, ts, root), *replies]
+        return [vote for vote in votes if self._is_person(vote.by, approval)]
 
     def send_outcome(self, approval: Approval, handle: str) -> None:
         """Replace the message that asked with the outcome."""
@@ -121,15 +137,41 @@ class SlackClient:
                 votes += [
                     self._vote(user, choice, f":{name}:") for user in _list(each, "users", str)
                 ]
-        return [vote for vote in votes if vote.by != f"{NAME}:{self._own_user}"]
+        return votes
 
     def _reply_votes(self, message: dict[str, Any]) -> list[Vote]:
         user, answer = message.get("user"), parse_reply(str(message.get("text", "")))
-        # Bots must not approve: an agent may itself be able to post to Slack.
-        is_person = isinstance(user, str) and user and user != self._own_user
-        if answer is None or not is_person or message.get("bot_id") or message.get("subtype"):
+        # An app that posts in a person's name leaves its own id in the message.
+        is_posted = any(message.get(key) for key in ("bot_id", "app_id", "subtype"))
+        if answer is None or not isinstance(user, str) or not user or is_posted:
             return []
-        return [self._vote(str(user), *answer)]
+        return [self._vote(user, *answer)]
+
+    def _is_person(self, by: str, approval: Approval) -> bool:
+        """Tell whether a voter is a person and not a bot.
+
+        Raises:
+            DeliveryError: Slack does not say, so nobody's vote can be counted.
+        """
+        user = by.removeprefix(f"{NAME}:")
+        if user in {self._own_user, _SLACKBOT}:
+            return False
+        if approval.approvers and not {user, by} & set(approval.approvers):
+            return True  # whoever that is: the approval refuses the vote and says so
+        if user not in self._people:
+            try:
+                found = self._call("users_info", user=user).get("user")
+            except _ApiError as error:
+                if error.code in _NO_SUCH_USER:
+                    found = None
+                elif error.code in _NOT_PERMITTED and approval.approvers:
+                    return True  # the operator has named this user in the config
+                else:
+                    raise
+            self._people[user] = isinstance(found, dict) and not (
+                found.get("is_bot", True) or found.get("is_app_user") or found.get("deleted")
+            )
+        return self._people[user]
 
     def _vote(self, user: str, approve: bool, reason: str) -> Vote:
         return Vote(f"{NAME}:{user}", approve, self._clock(), reason)
@@ -184,8 +226,8 @@ def _to_error(method: str, response: Any) -> Exception:
         return RequestGoneError(code)
     headers = {str(name).lower(): value for name, value in (response.headers or {}).items()}
     after = str(headers.get("retry-after", ""))
-    return DeliveryError(
-        f"{method}: {code or response.status_code}", float(after) if after.isdecimal() else 0.0
+    return _ApiError(
+        method, code or str(response.status_code), float(after) if after.isdecimal() else 0.0
     )
 
 

@@ -4,18 +4,26 @@ Tool names and arguments come from agents, so they are escaped, made visible, ke
 the code block around them, and truncated to Slack's limits.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thoughtgate.core.approval import APPROVED, DENIED, EXPIRED, USED, WITHDRAWN, Approval
+from thoughtgate.core.approval import (
+    APPROVED,
+    DENIED,
+    EXPIRED,
+    SHOWN_AT_MOST,
+    USED,
+    WITHDRAWN,
+    Approval,
+    is_shown_whole,
+    shown_lines,
+    where_shown,
+)
 from thoughtgate.errors import visible
 
 MAX_HEADER: Final = 150
 MAX_FIELD: Final = 300
 """Slack allows 2,000 characters; nobody reads a longer field than this."""
-MAX_ARGUMENTS: Final = 2_800
-"""Slack allows 3,000 characters in a section, after escaping."""
 MAX_TEXT: Final = 300
 """Maximum characters of the notification text."""
 
@@ -35,7 +43,8 @@ _NO: Final = frozenset({"deny", "denied", "no", "reject", "rejected", "refuse"})
 
 def request_text(approval: Approval) -> str:
     """Return the one-line text that Slack shows in a notification."""
-    text = f"Approval {approval.id}: {_cut(approval.tool, 120)} on {_cut(approval.server, 60)}"
+    tool, server = visible(approval.tool), visible(approval.server)
+    text = f"Approval {approval.id}: {_cut(tool, 120)} on {_cut(server, 60)}"
     return text[:MAX_TEXT]
 
 
@@ -50,6 +59,12 @@ def request_blocks(
         f"React with :{approve}: to approve or :{deny}: to deny, or reply here with "
         f"*approve* or *deny* and a reason, before {until}{needs}. {people}"
     )
+    if not is_shown_whole(approval, "slack"):
+        how = (
+            f"This call is too long to show here, so it can only be denied here: react with "
+            f":{deny}:, or reply *deny* and a reason. Approve it before {until}{needs} "
+            f"{where_shown(approval)}. {people}"
+        )
     return [*_call_blocks(approval), {"type": "context", "elements": [_mrkdwn(how.strip())]}]
 
 
@@ -89,16 +104,14 @@ def escape(text: str) -> str:
 
 
 def _call_blocks(approval: Approval) -> list[Block]:
-    title = f"{_cut(approval.tool, 80)} on {_cut(approval.server, 40)}"[:MAX_HEADER]
+    tool, server = visible(approval.tool), visible(approval.server)
+    title = f"{_cut(tool, 80)} on {_cut(server, 40)}"[:MAX_HEADER]
     fields = [
         ("Requested by", approval.principal),
         ("Reason", approval.reason or approval.rule or "the default"),
         ("Rule", approval.rule),
         ("Approval", approval.id),
     ]
-    shown = [_code(approval, approval.arguments)]
-    if approval.extra:
-        shown.append(f"*Extra*\n{_code(approval, approval.extra)}")
     return [
         {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
         {
@@ -109,21 +122,20 @@ def _call_blocks(approval: Approval) -> list[Block]:
                 if value
             ],
         },
-        *({"type": "section", "text": _mrkdwn(text)} for text in shown),
+        {"type": "section", "text": _mrkdwn(_call(approval))},
     ]
 
 
-def _code(approval: Approval, text: str) -> str:
-    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+def _call(approval: Approval) -> str:
+    """Return the whole call in a code block, or its beginning and a note."""
     # Three backticks would end the code block, and the rest would look like our own text.
-    shown = escape(pretty.replace("```", "` ` `"))
-    note = "\n_Long values are shortened._" if approval.folded else ""
-    if len(shown) > MAX_ARGUMENTS:
-        cut = shown[:MAX_ARGUMENTS]
-        # Do not cut an escape sequence such as "&amp;" in half.
-        shown = cut[: cut.rfind("&")] if "&" in cut[-5:] else cut
-        note = f"\n_Truncated from {len(pretty):,} characters. To see all: `thoughtgate approvals show {approval.id}`_"
-    return f"```{shown}```{note}"
+    shown = escape("\n".join(shown_lines(approval)).replace("```", "` ` `"))
+    if is_shown_whole(approval, "slack"):
+        return f"```{shown}```"
+    cut = shown[: SHOWN_AT_MOST["slack"]]
+    # Do not cut an escape sequence such as "&amp;" in half.
+    cut = cut[: cut.rfind("&")] if "&" in cut[-5:] else cut
+    return f"```{cut}```\n_Only the beginning is shown. The whole call: `thoughtgate approvals show {approval.id}`_"
 
 
 def _mrkdwn(text: str) -> Block:

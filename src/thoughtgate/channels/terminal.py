@@ -5,20 +5,23 @@ terminal. Names and arguments come from agents and servers, so everything that c
 cursor, change colours or reverse text is escaped.
 """
 
-import json
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from thoughtgate.channels.local_user import login_name
-from thoughtgate.core.approval import Approval
+from thoughtgate.core.approval import Approval, extra_json
 from thoughtgate.core.grant import EXACT, SESSION, TOOL, Grant, Remember
 from thoughtgate.errors import visible
+from thoughtgate.wire.json_text import lay_out_part, pretty_json
 
 NAME: Final = "terminal"
 
-CHOICES: Final = "[y]es  [n]o REASON  [s]ession: this call  [t]ool: for this session  [l]ater"
+CHOICES: Final = (
+    "[y]es  [n]o REASON  [s]ession: this call  [t]ool: for this session  [w]hole call  [l]ater"
+)
 
 MAX_LINES: Final = 40
-"""Maximum lines of arguments in a prompt; ``approvals show`` prints the rest."""
+"""Maximum lines of arguments in a prompt; the answer ``w`` and ``approvals show`` print all."""
 MAX_CELL: Final = 60
 """Maximum characters of arguments in a table."""
 
@@ -66,13 +69,23 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
         ("time left", render_left(approval, now)),
         ("needs", _needs(approval)),
         ("decided", _decided(approval)),
+        ("digest", approval.digest),
     ]
     lines = [f"Approval {approval.id}"]
     lines += [f"  {name:<10} {visible(value)}" for name, value in facts if value]
-    lines += ["  arguments", *_json_lines(approval, approval.arguments, whole=whole)]
-    if approval.extra:
-        lines += ["  extra", *_json_lines(approval, approval.extra, whole=whole)]
+    lines += ["  arguments", *_argument_lines(approval, whole=whole)]
+    extra = extra_json(approval)
+    if extra:
+        lines += ["  other parameters", *(f"    {line}" for line in pretty_json(extra).split("\n"))]
     return "\n".join(lines) + "\n"
+
+
+def render_whole(parts: Iterable[str]) -> Iterable[str]:
+    """Return the whole arguments, stored in parts, as text to print."""
+    yield "  arguments, complete\n"
+    for part in parts:
+        yield lay_out_part(part)
+    yield "\n"
 
 
 def render_table(approvals: list[Approval], now: float) -> str:
@@ -124,18 +137,14 @@ def render_countdown(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def _json_lines(approval: Approval, text: str, *, whole: bool) -> list[str]:
-    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    lines = [f"    {visible(line)}" for line in pretty.split("\n")]
-    if approval.folded:
-        lines.append("    (long values are shortened)")
+def _argument_lines(approval: Approval, *, whole: bool) -> list[str]:
+    lines = [f"    {line}" for line in pretty_json(approval.arguments).split("\n")]
+    where = f"thoughtgate approvals show {approval.id}"
+    more = [f"    (long values are shortened; all of it: {where})"] if approval.folded else []
     if whole or len(lines) <= MAX_LINES:
-        return lines
+        return [*lines, *more]
     hidden = len(lines) - MAX_LINES
-    return [
-        *lines[:MAX_LINES],
-        f"    ... {hidden} more lines: thoughtgate approvals show {approval.id}",
-    ]
+    return [*lines[:MAX_LINES], f"    ... {hidden} more lines: {where}"]
 
 
 def _needs(approval: Approval) -> str:

@@ -26,7 +26,7 @@ from thoughtgate.channels.webhook_signature import (
     sign,
     signature_error,
 )
-from thoughtgate.core.approval import Approval, Vote
+from thoughtgate.core.approval import Approval, Vote, is_shown_whole, shown_lines
 from thoughtgate.core.approval_view import approval_object
 
 TIMEOUT_S: Final = 10.0
@@ -90,7 +90,12 @@ class WebhookClient:
 
     def _post(self, kind: str, approval: Approval) -> list[Vote]:
         # The decision must repeat the digest, so it cannot be applied to a different call.
-        shown = {**approval_object(approval), "digest": approval.digest}
+        shown = {
+            **approval_object(approval),
+            # For a receiver that shows it to people: every character can be seen.
+            "text": "\n".join(shown_lines(approval)),
+            "can_approve": is_shown_whole(approval, NAME),
+        }
         body = json.dumps({"type": kind, "approval": shown}).encode()
         nonce = secrets.token_hex(_NONCE_BYTES)
         signed = sign(self._target.key, QUESTION, body, nonce, self._clock())

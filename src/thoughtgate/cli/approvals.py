@@ -10,9 +10,15 @@ from typing import Annotated, TypeVar
 
 from typer import Argument, Option
 
-from thoughtgate.channels.terminal import identity, render_grants, render_question, render_table
+from thoughtgate.channels.terminal import (
+    identity,
+    render_grants,
+    render_question,
+    render_table,
+    render_whole,
+)
 from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
-from thoughtgate.cli.output import write_report
+from thoughtgate.cli.output import write_json, write_report
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.approval_view import approval_object, grant_object
@@ -79,11 +85,17 @@ def list_approvals(
 
 @app.command(epilog=examples("thoughtgate approvals show k3f9ab"))
 def show(ident: IdArgument, *, json_: JsonOption = False) -> None:
-    """Show all details of one approval request."""
+    """Show all details of one approval request, with every character of its arguments."""
     with _store() as store:
         found = _found(store.get(ident))
-        lines = render_question(found, time.time(), whole=True).splitlines()
-        write_report(approval_object(found), lines, as_json=json_)
+        if json_:
+            whole = "".join(store.whole_arguments(found))
+            shortened = found.folded and whole == found.arguments
+            write_json(approval_object(found._replace(arguments=whole, folded=shortened)))
+            return
+        sys.stdout.write(render_question(found, time.time(), whole=True))
+        if found.folded:
+            sys.stdout.writelines(render_whole(store.whole_arguments(found)))
 
 
 @app.command(

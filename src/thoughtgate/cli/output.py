@@ -41,11 +41,6 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def printable(text: str) -> str:
-    """Replace characters that could control the terminal; agents and servers choose names."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 call, 2 calls."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -10,7 +10,8 @@ from rich.text import Text
 from typer import Option
 
 from thoughtgate.cli.options import JsonOption, command_app, examples
-from thoughtgate.cli.output import printable, write_json
+from thoughtgate.cli.output import write_json
+from thoughtgate.errors import visible
 from thoughtgate.status.overview import gather_status
 
 app = command_app()
@@ -96,7 +97,7 @@ def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
 def render_cell(value: Any, nothing: str = "") -> Text:
     """Return a value as text; agents and servers choose names, so control characters are replaced."""
     text = nothing if value is None else str(value)
-    return Text(printable(text), style=STYLES.get(text, ""))
+    return Text(visible(text), style=STYLES.get(text, ""))
 
 
 def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from thoughtgate.config.document import Path
-from thoughtgate.policy.redaction import MASK, Redactor
+from thoughtgate.policy.redaction import Redactor, holds_mask
 
 MAX_SHOWN: Final = 60
 """How many characters of a wrong value are quoted."""
@@ -26,7 +26,7 @@ def shown(path: Path, value: Any) -> str:
     name = next((part for part in reversed(path) if isinstance(part, str)), "")
     masked = _REDACTOR.mask_value({name: value})
     text = json.dumps(next(iter(masked.values())), ensure_ascii=False, default=str)
-    if MASK in text:
+    if holds_mask(text):
         return "a value that is not shown"
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 

@@ -5,11 +5,14 @@ with a text that can be shown. Storage and channels are not known here.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from thoughtgate.errors import visible
 from thoughtgate.policy.call import Call
 from thoughtgate.wire.canonical import canonical_json
+from thoughtgate.wire.json_text import pretty_json
 
 PENDING: Final = "pending"
 APPROVED: Final = "approved"
@@ -46,6 +49,10 @@ GRANT_CHANNEL: Final = "grant"
 LOCAL_CHANNELS: Final = frozenset({"console", "terminal"})
 """Both mean the user of this machine, so a name without a channel in ``approvers`` means either."""
 
+SHOWN_AT_MOST: Final[Mapping[str, int]] = {"slack": 2_800, ELICITATION_CHANNEL: 1_500}
+"""Characters of a call that a channel can show: Slack allows 3,000 in a section, and clients show
+prompts in a small box."""
+
 USE_WITHIN_S: Final = 300.0
 """An approval that is not used after this time is void, because the situation may have changed."""
 
@@ -54,6 +61,11 @@ MAX_REASON: Final = 2000
 
 DURABLE: Final = "task:"
 """Prefix of owners that are tasks, which outlive the process that created the request."""
+
+_WIDE: Final = "&<>`"
+"""Characters that some channels write as several, such as ``&amp;``."""
+
+_NOTHING: Final = ("", "{}", "[]", "null")
 
 _DOMAIN: Final = b"thoughtgate approval 1"
 
@@ -77,7 +89,7 @@ class Refusal(NamedTuple):
     """Why an operation on an approval is refused."""
 
     kind: str
-    """A stable identifier: unknown, ambiguous, too_late, voted, not_allowed, self, gone, limit ..."""
+    """A stable identifier: unknown, ambiguous, too_late, voted, not_allowed, self, incomplete ..."""
     text: str
 
 
@@ -94,9 +106,9 @@ class Approval(NamedTuple):
     tool: str
     """The name of the tool or prompt, or the resource's URI, with secrets masked."""
     arguments: str
-    """JSON text as reviewers see it: secrets masked, long values shortened."""
+    """JSON text as reviewers see it: secrets masked."""
     folded: bool
-    """True if ``arguments`` omits something because of its length."""
+    """True if ``arguments`` is shortened; the store has the whole text, in parts."""
     principal: str
     session: str
     workflow: str
@@ -258,6 +270,45 @@ def may_vote(approval: Approval, by: str) -> Refusal | None:
     return None
 
 
+def shown_lines(approval: Approval) -> list[str]:
+    """Return everything that a reviewer must see of the call, as lines of text."""
+    lines = [
+        f"{approval.kind}: {visible(approval.tool)}",
+        f"server: {visible(approval.server)}",
+        f"asked by: {visible(approval.principal)}",
+        f"arguments: {pretty_json(approval.arguments)}",
+    ]
+    extra = extra_json(approval)
+    return [*lines, f"other parameters: {pretty_json(extra)}"] if extra else lines
+
+
+def extra_json(approval: Approval) -> str:
+    """Return what the call carries besides its arguments, as JSON text; empty if nothing."""
+    extra = getattr(approval, "extra", "")
+    text = extra if isinstance(extra, str) else json.dumps(extra, ensure_ascii=False)
+    return "" if text in _NOTHING else text
+
+
+def is_shown_whole(approval: Approval, channel: str) -> bool:
+    """Tell whether a channel can show every character of the call.
+
+    The console and the terminal page through any length. Other channels get at most the
+    arguments in the approval itself.
+    """
+    if channel in LOCAL_CHANNELS:
+        return True
+    limit = SHOWN_AT_MOST.get(channel)
+    if approval.folded or limit is None:
+        return not approval.folded
+    text = "\n".join(shown_lines(approval))
+    return len(text) + 4 * sum(map(text.count, _WIDE)) <= limit
+
+
+def where_shown(approval: Approval) -> str:
+    """Return how to see, and approve, a call that a channel cannot show whole."""
+    return f"in the console, or with: thoughtgate approvals show {approval.id}"
+
+
 def _is_listed(approval: Approval, channel: str, by: str, name: str) -> bool:
     if by in approval.approvers:
         return True
@@ -273,6 +324,12 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     refusal = may_vote(approval, given.by)
     if refusal is not None:
         return refusal
+    if given.approve and not is_shown_whole(approval, given.channel):
+        return Refusal(
+            "incomplete",
+            f"{given.channel} cannot show the whole call, so it can only be approved "
+            f"{where_shown(approval)}",
+        )
     if any(earlier.by == given.by for earlier in approval.votes) and given.approve:
         return Refusal("voted", f"{given.by} has already approved {approval.id}")
     return None

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from thoughtgate.core.approval import Approval
+from thoughtgate.core.approval import Approval, extra_json
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.grant import Grant
 
@@ -19,7 +19,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "tool": approval.tool,
         "arguments": json.loads(approval.arguments),
         "arguments_folded": approval.folded,
-        "extra": json.loads(approval.extra) if approval.extra else None,
+        "extra": json.loads(extra_json(approval) or "null"),
         "principal": approval.principal,
         "session": approval.session,
         "workflow": approval.workflow,
@@ -45,6 +45,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "grant": approval.grant or None,
         "ended_grants": list(approval.ended_grants),
         "call_id": approval.call_id,
+        "digest": approval.digest,
     }
 
 

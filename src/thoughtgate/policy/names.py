@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import unquote
 
-from thoughtgate.policy.redaction import MASK, Redactor
+from thoughtgate.policy.redaction import NAMED, TOKEN, Redactor, holds_mask, mask_of
 
 MAX_SECRET: Final = 16_384
 """Characters after the kept part of a name that are also searched: the end of a secret that the
@@ -58,12 +58,14 @@ def _masked(text: str, redactor: Redactor) -> str:
     text = redactor.mask_text(text)
     if "=" in text:
         text = _PARAMETER.sub(lambda found: _parameter(found, redactor), text)
-    return _USER.sub(MASK, text) if "@" in text else text
+    return _USER.sub(lambda found: mask_of(TOKEN, found.group()), text) if "@" in text else text
 
 
 def _parameter(found: re.Match[str], redactor: Redactor) -> str:
-    is_secret = redactor.is_secret_name(unquote(found["key"]))
-    return found["named"] + (MASK if is_secret else found["value"])
+    value = found["value"]
+    if redactor.is_secret_name(unquote(found["key"])) and not holds_mask(value):
+        value = mask_of(NAMED, value)
+    return found["named"] + value
 
 
 def _hash(name: str) -> str:

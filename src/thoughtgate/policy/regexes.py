@@ -7,6 +7,7 @@ length of the text, and the length is limited so that one search takes a bounded
 
 import re
 import warnings
+from collections.abc import Callable
 from typing import Final
 
 MAX_PATTERN: Final = 512
@@ -70,22 +71,27 @@ class Pattern:
             return None
         return self._regex.search(text) is not None
 
-    def replace(self, text: str, by: str) -> str:
-        """Return the text with every match replaced; a long text is processed in pieces.
+    def replace(self, text: str, by: Callable[[str], str]) -> str:
+        """Return the text with ``by(match)`` for every match; a long text is processed in pieces.
 
         Pieces overlap by half, so that every shorter match is found.
         """
         if len(text) <= self.max_length:
-            return self._regex.sub(lambda _: by, text)
+            return self._regex.sub(lambda match: match.group() and by(match.group()), text)
         spans: list[tuple[int, int]] = []
         for at in range(0, len(text), self.max_length // 2):
             piece = text[at : at + self.max_length]
             spans += [(at + one.start(), at + one.end()) for one in self._regex.finditer(piece)]
-        parts, end = [], 0
+        merged: list[tuple[int, int]] = []
         for start, stop in sorted(span for span in spans if span[0] < span[1]):
-            if start >= end:
-                parts += [text[end:start], by]
-            end = max(end, stop)
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+            else:
+                merged.append((start, stop))
+        parts, end = [], 0
+        for start, stop in merged:
+            parts += [text[end:start], by(text[start:stop])]
+            end = stop
         return "".join([*parts, text[end:]])
 
     def __repr__(self) -> str:

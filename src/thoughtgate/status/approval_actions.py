@@ -69,14 +69,33 @@ class ApprovalActions:
         return found
 
     def decide(
-        self, ident: str, *, approve: bool, reason: str = "", remember: Remember | None = None
+        self,
+        ident: str,
+        *,
+        approve: bool,
+        reason: str = "",
+        remember: Remember | None = None,
+        digest: str = "",
     ) -> Approval | Refusal:
-        """Vote; with ``remember`` the decision also applies to later calls."""
+        """Vote on the call with this digest; with ``remember`` also on later calls."""
         at = self.clock()
         vote = Vote(self.by, approve, at, reason)
         return self._store.vote(
-            ident, [vote], at, remember=remember if approve else None, grant_id=new_approval_id()
+            ident,
+            [vote],
+            at,
+            remember=remember if approve else None,
+            grant_id=new_approval_id(),
+            digest=digest,
         )
+
+    def argument_parts(self, ident: str) -> int:
+        """Return the number of pages of arguments that are too long for one page."""
+        return self._store.argument_parts(ident)
+
+    def argument_part(self, ident: str, part: int) -> str:
+        """Return one page of long arguments, counted from 0."""
+        return self._store.argument_part(ident, part)
 
     def count(self, ident: str, vote: Vote) -> Approval | Refusal:
         """Count the vote of a reviewer who was identified by other means than the console's."""

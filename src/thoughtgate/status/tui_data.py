@@ -5,15 +5,17 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.channels.terminal import identity
+from thoughtgate.channels.terminal import identity, render_question
 from thoughtgate.core.approval import Refusal
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.approvals.started_by_agent import require_person
+from thoughtgate.gate.clock import now
 from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.overview import control_path, gather_status
+from thoughtgate.wire.json_text import lay_out_part
 
 CALLS_SHOWN: Final = 100
 
@@ -51,15 +53,33 @@ class TuiSource:
         lines = self._ask("logs", key)
         return [str(line) for line in lines] if isinstance(lines, list) else []
 
-    def decide(self, approval: str, *, approve: bool, reason: str = "") -> str:
-        """Vote on an approval request; return the outcome.
+    def call_page(self, approval: str, page: int) -> tuple[str, int]:
+        """Return one page of a whole call, and the number of pages.
+
+        The first page has all there is to say, and short arguments; long ones follow in parts.
+
+        Raises:
+            UsageError: there is no such approval.
+        """
+        with closing(open_store(self._state)) as store:
+            found = store.get(approval)
+            if isinstance(found, Refusal):
+                raise UsageError(found.text)
+            parts = store.argument_parts(found.id)
+            at = min(page, parts)
+            if at:
+                return lay_out_part(store.argument_part(found.id, at - 1)), parts + 1
+            return render_question(found, now(), whole=True), parts + 1
+
+    def decide(self, approval: str, *, approve: bool, reason: str = "", digest: str = "") -> str:
+        """Vote on an approval request for the call with this digest; return the outcome.
 
         Raises:
             UsageError: this process may not vote, or it is too late.
         """
         require_person("tui", self._environ, self._state)
         with closing(ApprovalActions(open_store(self._state), identity())) as actions:
-            counted = actions.decide(approval, approve=approve, reason=reason)
+            counted = actions.decide(approval, approve=approve, reason=reason, digest=digest)
         if isinstance(counted, Refusal):
             raise UsageError(counted.text)
         return f"{counted.id} is {counted.status}"

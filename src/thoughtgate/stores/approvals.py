@@ -7,7 +7,7 @@ number, so a reader can request only what is new.
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core import approval as lifecycle
@@ -31,6 +31,7 @@ from thoughtgate.core.grant import (
     has_lost_definition,
     matches,
 )
+from thoughtgate.stores.argument_parts import read_part, write_parts
 from thoughtgate.stores.database import Database, next_rev
 from thoughtgate.stores.process_owner import is_alive
 
@@ -135,10 +136,10 @@ class ApprovalStore:
         if not wanted.isalnum():
             return Refusal("unknown", "there is no such approval")
         found = self._read("WHERE id = ? OR substr(id, 1, ?) = ?", (wanted, len(wanted), wanted))
-        # An exact match wins, then a unique prefix, then a unique prefix among pending ones.
+        # A prefix that a closed request has too is ambiguous: it may be the one that was meant.
         exact = [each for each in found if each.id == wanted]
         waiting = [each for each in found if each.status == PENDING]
-        for choice in (exact, found, waiting):
+        for choice in (exact, found):
             if len(choice) == 1:
                 return choice[0]
         if not found:
@@ -146,13 +147,39 @@ class ApprovalStore:
         ids = ", ".join(sorted(each.id for each in waiting or found)[:10])
         return Refusal("ambiguous", f"{wanted} could be {ids}: give more of the id")
 
+    def argument_parts(self, ident: str) -> int:
+        """Return the number of parts of an approval's whole arguments; 0 if the row has them all."""
+        rows = self._database.read(
+            "SELECT count(*) FROM argument_parts WHERE approval = ?", (ident,)
+        )
+        return int(rows[0][0])
+
+    def argument_part(self, ident: str, part: int) -> str:
+        """Return one part of an approval's whole arguments, counted from 0; empty if there is none."""
+        rows = self._database.read(
+            "SELECT text FROM argument_parts WHERE approval = ? AND part = ?", (ident, part)
+        )
+        return read_part(rows[0][0]) if rows else ""
+
+    def whole_arguments(self, approval: Approval) -> Iterator[str]:
+        """Return the arguments of an approval as JSON text, part by part.
+
+        Of an old approval whose long arguments were deleted, only the shortened ones are left.
+        """
+        parts = self.argument_parts(approval.id) if approval.folded else 0
+        if not parts:
+            yield approval.arguments
+        for part in range(parts):
+            yield self.argument_part(approval.id, part)
+
     # For the gate that requests approval.
 
     def ask(
-        self, asked: Approval, now: float, limits: Limits = DEFAULT_LIMITS
+        self, asked: Approval, now: float, limits: Limits = DEFAULT_LIMITS, whole: str = ""
     ) -> Approval | Refusal:
         """Store an approval request, or continue the same one from before a restart.
 
+        ``whole`` is the JSON text of all arguments, if ``asked`` has only shortened ones.
         Returns the stored approval: pending, already approved by a grant, or, for a task,
         whatever was decided while no gate was running.
         """
@@ -168,6 +195,7 @@ class ApprovalStore:
             refusal = self._over_limit(connection, asked, now, limits)
             if refusal is not None:
                 return refusal
+            write_parts(connection, asked.id, whole)
             return self._insert(connection, asked)
 
     def use(
@@ -203,9 +231,11 @@ class ApprovalStore:
         *,
         remember: Remember | None = None,
         grant_id: str = "",
+        digest: str = "",
     ) -> Approval | Refusal:
         """Count the votes of one poll; if none counts, return the refusal of the last one.
 
+        ``digest`` is that of the call which the voter was shown; a vote on another is refused.
         With ``remember`` (for a single approving vote) the grant is created in the same
         transaction, or the vote is not counted.
         """
@@ -214,6 +244,13 @@ class ApprovalStore:
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
+            if digest not in ("", found.digest):
+                return Refusal("not_this", f"approval {ident} is not for the call that was shown")
+            if found.folded and any(vote.approve for vote in given):
+                # A request of an earlier version may have nothing but shortened arguments.
+                where = "SELECT 1 FROM argument_parts WHERE approval = ?"
+                if connection.execute(where, (found.id,)).fetchone() is None:
+                    return Refusal("incomplete", f"the arguments of {ident} cannot be shown whole")
             is_gone = found.status in OPEN and self._is_gone(found.owner, now)
             found = self._settle_one(connection, found, now, is_gone=is_gone)
             counted, refusals = lifecycle.vote_all(found, given, now)
@@ -249,6 +286,9 @@ class ApprovalStore:
                 "WHERE status NOT IN ('pending', 'approved') ORDER BY rev DESC LIMIT 1 OFFSET ?))",
                 (now - KEEP_S, MAX_CLOSED),
             ).rowcount
+            connection.execute(
+                "DELETE FROM argument_parts WHERE approval NOT IN (SELECT id FROM approvals)"
+            )
             connection.execute(
                 "DELETE FROM handles WHERE approval NOT IN (SELECT id FROM approvals)"
             )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.argument_parts import TABLE
 
 FILE_NAME: Final = "thoughtgate.db"
 
@@ -82,7 +83,7 @@ CREATE TABLE record_heads (
 """
 """Adds how far each file of the record was written."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4)
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, TABLE)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

@@ -15,6 +15,7 @@ from thoughtgate.core import record_events as events
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import run_profile
+from thoughtgate.errors import visible
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 
@@ -159,11 +160,13 @@ class Log:
 
 
 def _human(when: str, level: str, message: str, fields: dict[str, Any]) -> str:
-    parts = [f"{when} {level:<5} {_printable(message)}"]
+    parts = [f"{when} {level:<5} {visible(message)}"]
     for name, value in fields.items():
         # Most values are single words; only the others need quotes or escapes.
         is_word = type(value) is str and 0 < len(value) <= MAX_VALUE and " " not in value
-        parts.append(f" {name}={value if is_word and value.isprintable() else _shown(value)}")
+        parts.append(
+            f" {name}={value if is_word and value.isascii() and value.isprintable() else _shown(value)}"
+        )
     return "".join(parts)
 
 
@@ -171,15 +174,8 @@ def _shown(value: Any) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     text = value[:MAX_VALUE] if isinstance(value, str) else json.dumps(value, default=str)
-    plain = _printable(text)
+    plain = visible(text)
     return _quote(plain) if " " in plain or not plain else plain
-
-
-def _printable(text: str) -> str:
-    """Escape line breaks and characters that would control a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:

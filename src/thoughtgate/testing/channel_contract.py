@@ -25,7 +25,6 @@ from thoughtgate.core.approval import (
     move,
     vote_all,
 )
-from thoughtgate.policy.redaction import MASK
 
 WORKFLOW: Final = "contract"
 """The workflow that the checks use."""
@@ -308,7 +307,7 @@ def sample_approval(channel: str, ident: str = "k3f9ab") -> Approval:
         server="files",
         kind="tool",
         tool="delete_file",
-        arguments=f'{{"api_key":"{MASK}","path":"/reports/quarterly.txt"}}',
+        arguments='{"api_key":"[secret, 40 characters]","path":"/reports/quarterly.txt"}',
         folded=False,
         principal="local",
         session="1",

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Final
 
+from thoughtgate.errors import visible
 from thoughtgate.wire.lines import LineSplitter
 
 KEPT_LINES: Final = 1000
@@ -35,6 +36,5 @@ class ServerLog:
 
 
 def _readable(line: bytes) -> str:
-    """Return a line without control characters, so that it cannot control the terminal."""
-    text = line[:MAX_LINE].rstrip(b"\r").decode("utf-8", "replace")
-    return "".join(char if char.isprintable() or char == "\t" else "�" for char in text)
+    """Return a line with control characters written out, so that it cannot control the terminal."""
+    return visible(line[:MAX_LINE].rstrip(b"\r").decode("utf-8", "replace"), kept="\t")

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from thoughtgate.errors import StoreError
-from thoughtgate.web.approval import approval_page, decide_approval
+from thoughtgate.web.approval import approval_page, arguments_page, decide_approval
 from thoughtgate.web.calls import call_page, calls_page
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.grants import grants_page, revoke_grant
@@ -71,6 +71,7 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         Route("/live", LiveStream(context).serve),
         page("/approvals/{ident}", approval_page),
         form("/approvals/{ident}", decide_approval),
+        page("/approvals/{ident}/arguments", arguments_page),
         page("/traffic", traffic_page),
         page("/calls", calls_page),
         page("/calls/{ident}", call_page),

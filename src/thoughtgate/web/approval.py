@@ -8,6 +8,7 @@ from thoughtgate.core.approval import PENDING, Approval, Refusal
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Remember
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.inbox import reason_cannot_decide
+from thoughtgate.wire.json_text import lay_out_part, pretty_json
 
 DECISIONS = {"approve": True, "deny": False}
 
@@ -25,6 +26,25 @@ def approval_page(context: ConsoleContext, request: Request) -> Response:
     return context.render_page(request, "approval.html", approval=found, bar=bar)
 
 
+def arguments_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve one part of the whole arguments of an approval, which may have megabytes."""
+    found = context.approvals.get(request.path_params["ident"])
+    if isinstance(found, Refusal):
+        return context.render_message(request, 404, "Approval not found", found.text)
+    parts = context.approvals.argument_parts(found.id)
+    wanted = request.query_params.get("part", "1")[:8]
+    part = min(max(int(wanted), 1), max(parts, 1)) if wanted.isascii() and wanted.isdecimal() else 1
+    text = lay_out_part(context.approvals.argument_part(found.id, part - 1))
+    return context.render_page(
+        request,
+        "arguments.html",
+        approval=found,
+        part=part,
+        parts=max(parts, 1),
+        text=text or pretty_json(found.arguments),
+    )
+
+
 async def decide_approval(context: ConsoleContext, request: Request) -> Response:
     """Apply a decision, if the form is valid and the call still waits."""
     return await context.apply_form(request, _decide, "Nothing was decided.")
@@ -34,6 +54,7 @@ def _decide(context: ConsoleContext, request: Request, form: dict[str, str]) -> 
     ident = request.path_params["ident"]
     found = context.approvals.get(ident)
     digest = found.digest if isinstance(found, Approval) else ""
+    # The form's token stands for the call that the page showed.
     if not context.verify_form(request, form, FORM, ident, digest):
         text = (
             "Nothing was decided: the form was already submitted, has expired, or did not "
@@ -46,7 +67,11 @@ def _decide(context: ConsoleContext, request: Request, form: dict[str, str]) -> 
         text = remember.text if isinstance(remember, Refusal) else "Choose approve or deny."
         return context.render_message(request, 400, "Nothing was decided", text)
     decided = context.approvals.decide(
-        ident, approve=choice, reason=form.get("reason", "").strip(), remember=remember
+        ident,
+        approve=choice,
+        reason=form.get("reason", "").strip(),
+        remember=remember,
+        digest=digest,
     )
     if isinstance(decided, Refusal):
         status = 403 if decided.kind in {"not_allowed", "self"} else 409

@@ -11,7 +11,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from thoughtgate.errors import visible as escape_invisible
-from thoughtgate.policy.redaction import MASK
+from thoughtgate.policy.redaction import is_mask
 
 FOLD_CHARACTERS: Final = 700
 """Longer text is collapsed; this is about seven lines of a card."""
@@ -42,14 +42,6 @@ def render_arguments(text: str) -> Markup:
     return _value(value, 0)
 
 
-def pretty_json(text: str) -> str:
-    """Return indented JSON text with invisible characters escaped."""
-    try:
-        return visible(json.dumps(json.loads(text), indent=2, ensure_ascii=False))
-    except ValueError:
-        return visible(text)
-
-
 def _value(value: Any, depth: int) -> Markup:
     if isinstance(value, str):
         return _text(value)
@@ -77,10 +69,10 @@ def _items(value: list[Any], depth: int) -> Markup:
 
 
 def _text(text: str) -> Markup:
-    if text == MASK:
+    if is_mask(text):
         return Markup(
             '<span class="masked" title="a masked secret; the server gets the real value">{}</span>'
-        ).format(MASK)
+        ).format(text)
     shown = visible(text)
     lines = shown.count("\n") + 1
     if len(shown) <= FOLD_CHARACTERS and lines <= FOLD_LINES:

@@ -6,9 +6,11 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from thoughtgate.core.approval import extra_json
 from thoughtgate.core.envelope import render_time
 from thoughtgate.version import __version__
-from thoughtgate.web.arguments import pretty_json, render_arguments, visible
+from thoughtgate.web.arguments import render_arguments, visible
+from thoughtgate.wire.json_text import pretty_json
 
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
@@ -33,6 +35,7 @@ def make_environment() -> Environment:
     environment.globals["version"] = __version__
     environment.filters.update(
         arguments=render_arguments,
+        extra=extra_json,
         clock=shown_clock,
         day=shown_day,
         duration=shown_duration,

@@ -9,7 +9,6 @@ from tests.support.frames import call, result
 from tests.support.records import RUN, T0, decided, started
 from tests.support.session_play import YES, agent, judged, new_session, records, server
 
-from thoughtgate.cli.output import printable
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.record.writer import RecordWriter
 
@@ -54,10 +53,6 @@ def test_a_word_that_is_none_of_ours_is_a_usage_error(
     done = command(capsys, "audit", "query", "--record", path, "--decision", "maybe")
     assert done.code == 2
     assert "allow, hold, block, throttle" in done.err
-
-
-def test_names_from_servers_cannot_move_the_cursor() -> None:
-    assert printable("a\x1b[2Jb\u202ec") == "a�[2Jb�c"
 
 
 def test_json_has_times_and_booleans_as_the_record_has_them(

@@ -286,3 +286,20 @@ def test_only_the_process_that_leads_the_foreground_owns_the_terminal(person: Pe
 def test_a_file_is_no_terminal(tmp_path: Path) -> None:
     with (tmp_path / "x").open("w") as file:
         assert not owns_terminal(file.fileno())
+
+
+@pytest.mark.promise("approver-sees-every-character")
+def test_the_whole_call_can_be_read_at_the_prompt(
+    tmp_path: Path, store: ApprovalStore, person: Person
+) -> None:
+    desk = a_desk(store)
+    text = "x" * 70_000 + "\u3164 the end"
+    call = CALL._replace(arguments={"text": text})
+    assert desk.ask("run.1", held(call), "default", time.time()) is None
+    with asking(tmp_path, person):
+        person.sees("> ")
+        person.types("w\n")
+        person.sees("[U+3164] the end")
+        person.sees("> ")
+        person.types("y\n")
+        person.sees("Approved.")

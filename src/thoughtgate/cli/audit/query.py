@@ -16,8 +16,8 @@ from thoughtgate.cli.options import (
     examples,
     require_choice,
 )
-from thoughtgate.cli.output import printable, write_json
-from thoughtgate.errors import UsageError
+from thoughtgate.cli.output import write_json
+from thoughtgate.errors import UsageError, visible
 from thoughtgate.record.export import CSV_CALLS, call_object
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 
@@ -100,7 +100,7 @@ def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
         (
             shown_time(call["started_at"]),
             call["server"] or "-",
-            printable(call["tool"] or "-"),
+            visible(call["tool"] or "-"),
             decision_word(call),
             call["status"] or "open",
             "-" if call["latency_ms"] is None else str(call["latency_ms"]),

@@ -8,8 +8,8 @@ from typer import Argument
 from thoughtgate.cli.audit.query import decision_word
 from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples
-from thoughtgate.cli.output import printable, write_report
-from thoughtgate.errors import UsageError
+from thoughtgate.cli.output import write_report
+from thoughtgate.errors import UsageError, visible
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.export import call_object
 from thoughtgate.record.ledger_queries import find_call
@@ -42,19 +42,19 @@ def show_command(
 def history(call: Mapping[str, Any]) -> Iterator[str]:
     """Yield what happened to a call, line by line and in order."""
     yield f"call       {call['call_id']}"
-    yield f"requested  {shown_time(call['started_at'])}  {call['kind'] or 'tool'} {printable(call['tool'] or '-')} of {call['server'] or '-'}"
-    yield f"           by {printable(call['principal'] or 'unknown')}, session {call['session'] or '0'}, run {call['run_id'] or '-'}, {call['method'] or '-'} over {call['transport'] or '-'}, {call['bytes_in'] or 0} bytes"
+    yield f"requested  {shown_time(call['started_at'])}  {call['kind'] or 'tool'} {visible(call['tool'] or '-')} of {call['server'] or '-'}"
+    yield f"           by {visible(call['principal'] or 'unknown')}, session {call['session'] or '0'}, run {call['run_id'] or '-'}, {call['method'] or '-'} over {call['transport'] or '-'}, {call['bytes_in'] or 0} bytes"
     if call["preview"]:
         cut = " (cut)" if call["truncated"] else ""
-        yield f"arguments  {printable(call['preview'])}{cut}"
+        yield f"arguments  {visible(call['preview'])}{cut}"
     yield f"           sha256 {call['args_hash'] or '-'}"
     if call["extra"]:
-        yield f"extra      {printable(call['extra'])}"
+        yield f"extra      {visible(call['extra'])}"
         yield f"           sha256 {call['extra_hash'] or '-'}"
     if call["decision"]:
-        rule = f", {printable(call['rule'])}" if call["rule"] else ""
+        rule = f", {visible(call['rule'])}" if call["rule"] else ""
         yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{rule}"
-        yield f"           {call['reason_code'] or '-'}: {printable(call['reason'] or '-')}; policy {call['policy'] or '-'}"
+        yield f"           {call['reason_code'] or '-'}: {visible(call['reason'] or '-')}; policy {call['policy'] or '-'}"
     yield from _approval(call)
     yield from _end(call)
 
@@ -66,23 +66,23 @@ def _approval(call: Mapping[str, Any]) -> Iterator[str]:
     for vote in call["votes"]:
         yield f"vote       {_vote(vote)}"
     if call["approval"]:
-        who = printable(call["approved_by"] or "nobody")
+        who = visible(call["approved_by"] or "nobody")
         through = f" through {call['approval_channel']}" if call["approval_channel"] else ""
         waited = ""
         if call["asked_at"] and call["approval_at"]:
             waited = f" after {call['approval_at'] - call['asked_at']:.1f} s"
         yield f"answered   {shown_time(call['approval_at'])}  {call['approval']} by {who}{through}{waited}"
         outcome = "the call was made" if call["executes"] else "the call was not made"
-        why = f": {printable(call['approval_reason'])}" if call["approval_reason"] else ""
+        why = f": {visible(call['approval_reason'])}" if call["approval_reason"] else ""
         yield f"           {outcome}{why}"
 
 
 def _vote(vote: Mapping[str, Any]) -> str:
     at = parse_time(vote["at"])
     when = shown_time(at) if at is not None else "-"
-    why = f": {printable(vote['reason'])}" if vote["reason"] else ""
+    why = f": {visible(vote['reason'])}" if vote["reason"] else ""
     word = "approved" if vote["approve"] else "denied"
-    return f"{when}  {word} by {printable(vote['by'] or 'unknown')}{why}"
+    return f"{when}  {word} by {visible(vote['by'] or 'unknown')}{why}"
 
 
 def _end(call: Mapping[str, Any]) -> Iterator[str]:
@@ -94,6 +94,6 @@ def _end(call: Mapping[str, Any]) -> Iterator[str]:
     if call["error_class"]:
         code = f" {call['error_code']}" if call["error_code"] is not None else ""
         kind = call["error_kind"] or call["error_class"]
-        yield f"           {kind}{code}: {printable(call['error_message'] or '-')}"
+        yield f"           {kind}{code}: {visible(call['error_message'] or '-')}"
     if call["result_preview"]:  # only in records of an earlier version
-        yield f"result     {printable(call['result_preview'])}"
+        yield f"result     {visible(call['result_preview'])}"

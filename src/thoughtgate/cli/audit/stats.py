@@ -14,7 +14,8 @@ from thoughtgate.cli.options import (
     UntilOption,
     examples,
 )
-from thoughtgate.cli.output import counted, printable, write_report
+from thoughtgate.cli.output import counted, write_report
+from thoughtgate.errors import visible
 from thoughtgate.record.export import written_time
 from thoughtgate.record.ledger_queries import CallFilter, time_between
 from thoughtgate.status.call_statistics import collect_statistics
@@ -100,7 +101,7 @@ def _over_time(stats: dict[str, Any]) -> Iterable[str]:
 
 def _bars(counts: dict[str, int]) -> Iterable[str]:
     top = max(counts.values())
-    names = {name: printable(name or "-")[:40] for name in counts}
+    names = {name: visible(name or "-")[:40] for name in counts}
     width = max(len(name) for name in names.values())
     for name, count in counts.items():
         bar = "█" * max(1, count * _BAR // top)

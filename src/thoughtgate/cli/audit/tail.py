@@ -21,9 +21,9 @@ from thoughtgate.cli.audit.query import (
 )
 from thoughtgate.cli.audit.source import find_place, require_record, shown_time, warn_of_faults
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples, require_choice
-from thoughtgate.cli.output import is_without_colour, printable
+from thoughtgate.cli.output import is_without_colour
 from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import UsageError, visible
 from thoughtgate.policy.globs import Glob
 from thoughtgate.record.call_rows import event_time, member, number, text
 from thoughtgate.record.contract import EVENTS
@@ -180,8 +180,8 @@ def render_event(event: dict[str, Any], *, coloured: bool = False) -> str:
     colour = _COLOURS.get(word, _COLOURS.get(kind))
     shown = f"\x1b[{colour}m{word:<9}\x1b[0m" if coloured and colour else f"{word:<9}"
     when = shown_time(event_time(event))
-    server = printable(text(event, "server_name") or "-")
-    return f"{when}  {kind:<18}  {shown}  {server:<12}  {printable(rest)}".rstrip()
+    server = visible(text(event, "server_name") or "-")
+    return f"{when}  {kind:<18}  {shown}  {server:<12}  {visible(rest)}".rstrip()
 
 
 def _words(kind: str, event: dict[str, Any]) -> tuple[str, str]:

@@ -12,9 +12,10 @@ from thoughtgate.analysis.comparison import CallTarget, compare
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
-from thoughtgate.cli.output import printable, write_report
+from thoughtgate.cli.output import write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.errors import visible
 from thoughtgate.gate.config_files import Loaded
 
 DIFF_EXAMPLES: Final = examples(
@@ -81,7 +82,7 @@ def _lines(changes: list[PolicyChange]) -> Iterable[str]:
             yield f"{effect.upper().replace('_', ' ')} ({len(found)})"
             for change in found:
                 line = f"{change.subject}: {_words(change.before)} -> {_words(change.after)}"
-                yield f"  {printable(line)}"
+                yield f"  {visible(line)}"
 
 
 def _words(value: Any) -> str:

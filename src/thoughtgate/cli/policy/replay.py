@@ -25,9 +25,10 @@ from thoughtgate.cli.options import (
     examples,
     read_config,
 )
-from thoughtgate.cli.output import counted, printable, write_report
+from thoughtgate.cli.output import counted, write_report
 from thoughtgate.cli.progress import Progress
 from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.errors import visible
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 
 REPLAY_EXAMPLES: Final = examples(
@@ -130,7 +131,7 @@ def _lines(outcomes: list[ReplayOutcome], flips: list[Flip], unowned: int) -> It
         doubt = f", {flip.uncertain} uncertain" if flip.uncertain else ""
         yield ""
         yield f"{flip.before} -> {flip.after}  ({word})  {counted(flip.calls, 'call')}{doubt}"
-        yield f"  {flip.kind} {printable(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
+        yield f"  {flip.kind} {visible(flip.name)} of {flip.server or '-'}, now by {flip.rule}"
         yield f"  for example {', '.join(flip.examples)}"
     doubts = Counter(outcome.uncertain for outcome in outcomes if outcome.uncertain)
     if doubts:

@@ -51,7 +51,8 @@ SETTLE_EVERY_S: Final = 5.0
 PURGE_EVERY_S: Final = 3600.0
 
 MAX_SHOWN: Final = 65_536
-"""Characters of arguments that reviewers see; longer values are shortened."""
+"""Characters of arguments in the approval itself, which gates and channels keep in memory; of longer
+ones it has a shortened copy, and the store has the whole text."""
 MAX_SHOWN_VALUE: Final = 1024
 """Characters that a shortened value keeps."""
 
@@ -255,8 +256,10 @@ class ApprovalQueue:
         self, call_id: str, open_call: OpenCall, settings: WorkflowSettings, at: float, owner: str
     ) -> Approval | Refusal:
         call, verdict = open_call.call, open_call.verdict
-        shown, folded = show_json(call.arguments, self._redactor)
-        extra, extra_folded = show_json(call.extra, self._redactor) if call.extra else ("", False)
+        shown, whole = show_json(call.arguments, self._redactor)
+        extra, more = show_json(call.extra, self._redactor) if call.extra else ("", "")
+        if more:
+            whole = f"{whole or shown}\n{more}"
         asked = Approval(
             id="",
             call_id=call_id,
@@ -265,7 +268,7 @@ class ApprovalQueue:
             kind=call.kind,
             tool=shown_name(call.name, self._redactor),
             arguments=shown,
-            folded=folded or extra_folded,
+            folded=bool(whole),
             principal=call.principal,
             session=call.session,
             workflow=settings.name,
@@ -286,7 +289,7 @@ class ApprovalQueue:
         )
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):
-            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits)
+            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits, whole)
             if isinstance(stored, Approval) or stored.kind != "taken":
                 break
         return stored
@@ -404,16 +407,19 @@ def decision_of(approval: Approval) -> Decision:
     return said._replace(votes=approval.votes, approval_id=approval.id)
 
 
-def show_json(value: dict[str, Any], redactor: Redactor) -> tuple[str, bool]:
-    """Return JSON text for reviewers (secrets masked), and whether something was left out."""
-    masked = redactor.mask_value(value)
+def show_json(value: dict[str, Any], redactor: Redactor) -> tuple[str, str]:
+    """Return JSON text for reviewers, and the whole text if the first is shortened.
+
+    Secrets are masked in both.
+    """
+    masked = redactor.review_value(value)
     text = canonical_json(masked)
     if len(text) <= MAX_SHOWN:
-        return text, False
+        return text, ""
     folded = canonical_json(_fold(masked))
     if len(folded) <= MAX_SHOWN:
-        return folded, True
-    return json.dumps({"…": f"{len(text)} characters, too long to show"}, ensure_ascii=False), True
+        return folded, text
+    return json.dumps({"…": f"{len(text):,} characters"}, ensure_ascii=False), text
 
 
 def _fold(value: Any) -> Any:

@@ -15,7 +15,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from thoughtgate.channels.terminal import CHOICES, identity, parse_answer, render_question
+from thoughtgate.channels.terminal import (
+    CHOICES,
+    identity,
+    parse_answer,
+    render_question,
+    render_whole,
+)
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.errors import StoreError
@@ -110,6 +116,13 @@ class Asker:
         if line.strip().lower() in {"l", "later"}:
             self._later.add(question.id)
             return True
+        if line.strip().lower() in {"w", "whole"}:
+            self._say(render_question(question, self._clock(), whole=True))
+            if question.folded:
+                for text in render_whole(self._store.whole_arguments(question)):
+                    self._say(text)
+            self._say(f"{CHOICES}\n> ")
+            return False
         answer = parse_answer(line)
         if answer is None:
             self._say(f"{CHOICES}\n> ")
@@ -121,6 +134,7 @@ class Asker:
             now,
             remember=answer.remember,
             grant_id=new_approval_id(),
+            digest=question.digest,
         )
         if isinstance(counted, Refusal):
             self._say(f"Not done: {counted.text}\n")

@@ -1,0 +1,47 @@
+"""The whole text of arguments that are too long for the row of their approval.
+
+It is stored in compressed parts, so that neither a gate nor a reader keeps it in memory: a
+reader fetches one part at a time.
+"""
+
+import sqlite3
+import zlib
+from typing import Final
+
+PART: Final = 65_536
+"""Characters of one part: what a person reads on one page."""
+
+MAX_KEPT: Final = 1024
+"""Parts kept of closed approvals, about 64 MB of text; the oldest are deleted first."""
+
+TABLE: Final = """
+CREATE TABLE argument_parts (
+  number INTEGER PRIMARY KEY, approval TEXT NOT NULL, part INTEGER NOT NULL, text BLOB NOT NULL,
+  UNIQUE (approval, part)
+) STRICT;
+"""
+
+_LEVEL: Final = 1
+"""The fastest compression: a gate waits for it."""
+
+
+def write_parts(connection: sqlite3.Connection, approval: str, text: str) -> None:
+    """Store a text in parts, inside the transaction that stores the approval."""
+    connection.execute(
+        "DELETE FROM argument_parts WHERE number <= "
+        "(SELECT number FROM argument_parts ORDER BY number DESC LIMIT 1 OFFSET ?) "
+        "AND approval NOT IN (SELECT id FROM approvals WHERE status IN ('pending', 'approved'))",
+        (MAX_KEPT,),
+    )
+    connection.executemany(
+        "INSERT INTO argument_parts (approval, part, text) VALUES (?, ?, ?)",
+        (
+            (approval, at // PART, zlib.compress(text[at : at + PART].encode(), _LEVEL))
+            for at in range(0, len(text), PART)
+        ),
+    )
+
+
+def read_part(blob: bytes) -> str:
+    """Return the text of a stored part."""
+    return zlib.decompress(blob).decode()
