@@ -179,10 +179,12 @@ thoughtgate.core.commands
 thoughtgate.core.elicitation
 thoughtgate.core.events
 thoughtgate.core.record_events
+thoughtgate.core.server_requests
 thoughtgate.core.session
 thoughtgate.core.session_replies
 thoughtgate.core.task
 thoughtgate.core.task_calls
+thoughtgate.core.tool_listing
 thoughtgate.errors
 thoughtgate.gate
 thoughtgate.gate.authority
@@ -207,6 +209,7 @@ thoughtgate.shim.service_handshake
 thoughtgate.transports
 thoughtgate.transports.nonblocking_writer
 thoughtgate.wire
+thoughtgate.wire.extra_params
 thoughtgate.wire.frame
 thoughtgate.wire.lines
 thoughtgate.wire.message

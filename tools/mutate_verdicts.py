@@ -65,7 +65,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/policy.py",
-        'verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")',
+        'verdict = Verdict(default, "default", kind, "no rule matches", "default")',
         'verdict = Verdict(FORWARD, "default", kind, "no rule matches", "default")',
         _POLICY,
     ),
@@ -303,6 +303,13 @@ MUTATIONS: Final = (
         "return True",
         ("tests/core/test_grant.py",),
     ),
+    Mutation(
+        "core/grant.py",
+        "if grant.definition != asked.definition:",
+        "if grant.definition and asked.definition and grant.definition != asked.definition:",
+        ("tests/core/test_grant.py",),
+    ),
+    Mutation("core/approval.py", "if call.extra:", "if not call.extra:", _APPROVAL),
     Mutation(
         "gate/governor.py",
         'verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")',

@@ -15,7 +15,6 @@ from typing import Any, Final
 from thoughtgate.config.settings import Settings
 from thoughtgate.core import task_codec
 from thoughtgate.core.catalogue import NOTHING, Offer
-from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record_events import (
     NOWHERE,
@@ -35,6 +34,7 @@ from thoughtgate.hub.client import HIDDEN, Carried, Client, ServerSession
 from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import AT_ONCE, HubLists
 from thoughtgate.hub.manager_tools import OFFER, ManagerTools
+from thoughtgate.hub.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.hub.notifications import HubNotices
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import LIST_OF, HubRoutes, Target
@@ -44,6 +44,7 @@ from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
 from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
@@ -256,7 +257,7 @@ class Hub:
         """Deliver a server's request or notification to the clients it concerns."""
         self.notices.deliver(server, message)
 
-    def server_refused(self, server: ServerRelay, fault: Fault, size: int) -> None:
+    def server_refused(self, server: ServerRelay, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped."""
         self.gate.note(
             frame_refused(
@@ -266,7 +267,8 @@ class Hub:
                 direction=SERVER_TO_AGENT,
                 check=fault.check,
                 kind=fault.kind,
-                size=size,
+                size=length_of(line),
+                start=line,
             )
         )
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.commands import ANSWER, ToAgent
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.negotiation import (
     GONE_IN_MODERN,
     LOG_LEVELS,
@@ -32,10 +31,12 @@ from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.manager_tools import ENTRIES
+from thoughtgate.hub.namespace import NoSelection
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
 from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
 from thoughtgate.wire.replies import render, render_error
@@ -407,7 +408,8 @@ class HubRequests:
                 direction=AGENT_TO_SERVER,
                 check=fault.check,
                 kind=fault.kind,
-                size=len(frame),
+                size=length_of(frame),
+                start=frame,
                 method=message.method if message is not None else "",
                 correlation_id=correlation_id,
             )
