@@ -130,8 +130,7 @@ def wrap(
     say = operator_messages("wrap", loaded, say_on_stderr)
     _print_start(say, loaded, plan, command)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    around = _surroundings(loaded, environ, say, verbose=verbose)
-    report = Wrap(plan, loaded, options, around).run()
+    report = Wrap(plan, loaded, options, _surroundings(loaded, environ, say, verbose=verbose)).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 
