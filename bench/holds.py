@@ -67,7 +67,8 @@ def _shim(folder: Path) -> Iterator[Pipe]:
     config = folder / "bench.json"
     config.write_text(json.dumps(CONFIG), "utf-8")
     environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(folder / "state")}
-    with Pipe([*SHIM, "-c", str(config), "--", *ECHO_SERVER], environ) as pipe:
+    state = ["--state-dir", str(folder / "state")]
+    with Pipe([*SHIM, "-c", str(config), *state, "--", *ECHO_SERVER], environ) as pipe:
         pipe.initialize()
         yield pipe
 

@@ -87,5 +87,6 @@ def _hub(servers: int, tools: int) -> Iterator[Pipe]:
         path.write_text(json.dumps(config), "utf-8")
         env = {**os.environ, "THOUGHTGATE_STATE_DIR": str(Path(folder, "state"))}
         command = [_COMMAND, "serve", "--stdio", "-c", str(path), "--log-level", LEVEL]
+        command += ["--state-dir", str(Path(folder, "state"))]
         with Pipe(command, env) as hub:
             yield hub

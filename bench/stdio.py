@@ -90,7 +90,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _shim(folder: Path, config: str, server: list[str]) -> Pipe:
-    command = [*SHIM, "-c", str(folder / config), "--", *server]
+    state = ["--state-dir", str(folder / "state")]
+    command = [*SHIM, "-c", str(folder / config), *state, "--", *server]
     return Pipe(command, _environment(folder))
 
 

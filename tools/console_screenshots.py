@@ -122,7 +122,8 @@ def agent(name: str, place: Path, environ: dict[str, str]) -> Iterator[ScriptedA
     """Run an agent with one sample server behind a shim."""
     server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
     config = str(place / "thoughtgate.yaml")
-    command = [*program("shim", "--server-id", name, "-c", config), "--", *server]
+    state = ["--state-dir", environ["THOUGHTGATE_STATE_DIR"]]
+    command = [*program("shim", "--server-id", name, "-c", config, *state), "--", *server]
     environ = {**environ, "THOUGHTGATE_AGENT_ID": "claude-code"}
     with ScriptedAgent(command, env=environ) as opened:
         opened.open()

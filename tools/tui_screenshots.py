@@ -117,6 +117,7 @@ def main() -> int:
         command = [
             str(Path(sys.executable).with_name("thoughtgate")),
             *("serve", "--stdio", "--log-level", "error", "-c", str(_config(Path(folder)))),
+            *("--state-dir", os.environ["THOUGHTGATE_STATE_DIR"]),
         ]
         with ScriptedAgent(command) as agent:
             _work(agent)

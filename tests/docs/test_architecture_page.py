@@ -93,7 +93,8 @@ def _call_over_http(port: int, tool: str) -> None:
 
 def _trace_shim(folder: Path) -> list[str]:
     config = write_config(folder / "thoughtgate.yaml", {}, **_POLICY)
-    command = ["shim", "-c", str(config), "--", *sample_server()]
+    state = ["--state-dir", str(folder / "state")]
+    command = ["shim", "-c", str(config), *state, "--", *sample_server()]
     with _running(folder, "gate.poll_loop:_read_agent", *command) as gate:
         gate.peer.ask(initialize(0))
         gate.peer.send(notification("notifications/initialized"))

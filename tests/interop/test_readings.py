@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.support.commands import ROOT, shim
+from tests.support.commands import ROOT, shim, with_state
 from tests.support.frames import initialize, notification
 from tests.support.proxy_process import proxy_command
 from tests.support.spellings import POLICIES, attacks, honest_requests
@@ -59,7 +59,7 @@ def _behind(face: str, server: list[str], policy: str, tmp_path: Path) -> list[s
         return shim(server, "-c", str(file))
     upstream = {"command": server[0], "args": server[1:]}
     file.write_text(f"{policy}\nservers: {{reader: {json.dumps(upstream)}}}\n")
-    return proxy_command("-c", str(file), "--server", "reader", "--stdio")
+    return with_state(proxy_command("-c", str(file), "--server", "reader", "--stdio"))
 
 
 def _answers(

@@ -35,7 +35,11 @@ class Served(StdioPeer):
         self.config = config
         self.state = state
         super().__init__(
-            [*agent, *thoughtgate("serve", "--stdio", "-c", str(config), *flags)],
+            [
+                *agent,
+                *thoughtgate("serve", "--stdio", "-c", str(config)),
+                *("--state-dir", str(state), *flags),
+            ],
             env={"THOUGHTGATE_STATE_DIR": str(state), **env},
         )
 

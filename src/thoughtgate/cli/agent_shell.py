@@ -47,6 +47,7 @@ WHO_MAY_RUN: Final = {
     "servers remove": PERSON,
     "shim": ANYBODY,
     "status": ANYBODY,
+    "trust": PERSON,
     "tui": ANYBODY,  # it refuses decisions by itself
     "unwrap": PERSON,
     "validate-config": ANYBODY,

@@ -18,7 +18,7 @@ from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
 from thoughtgate.gate.state_directory import state_directory
@@ -130,7 +130,7 @@ def wrap(
     say = operator_messages("wrap", loaded, say_on_stderr)
     _print_start(say, loaded, plan, command)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
+    report = Wrap(plan, loaded, options, _surroundings(loaded, environ, say, verbose=verbose)).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 
@@ -159,14 +159,14 @@ def _plan(
 
 
 def _surroundings(
-    config: str | None, loaded: Loaded, environ: dict[str, str], say: Say, verbose: bool
+    loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool
 ) -> Surroundings:
-    cwd, metrics, state = str(Path.cwd()), Metrics(), state_directory(environ)
+    metrics, state = Metrics(), state_directory(environ)
     # Its sign-in link is for a person, not for an agent that starts another one.
     has_console = loaded.settings.console.enabled and not is_inside_agent(environ, state)
 
     def read_again() -> Loaded:
-        return load_configuration(config, environ, cwd, profile=loaded.policy.profile)
+        return reload_configuration(loaded, environ)
 
     def console(governance: Governance, port: int) -> tuple[App, str]:
         mounted = MountedConsole(loaded, environ, state, governance.governor, port)
@@ -198,7 +198,7 @@ def _print_start(say: Say, loaded: Loaded, plan: Plan, command: list[str]) -> No
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
-    say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
+    say(f"policy    {loaded.summary}")
 
 
 def _print_end(

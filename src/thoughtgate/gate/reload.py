@@ -13,7 +13,7 @@ from thoughtgate.config.settings import Settings
 from thoughtgate.core.record_events import POLICY_CHANGED, Record
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.policy import Policy
 
@@ -85,26 +85,15 @@ class Reloader:
         self._governor.flush_quietly()
 
     def _look_at_files(self) -> dict[str, Stamp]:
-        path = self.loaded.path
-        if path is None:
-            return {}
-        parent = Path(path).parent
-        names = [path, *(str(parent / source.file) for source in self.loaded.settings.cedar)]
-        return {name: _stamp(name) for name in names}
+        return {name: _stamp(name) for name in self.loaded.files}
 
 
 def watch_config(
     governor: Governor, loaded: Loaded, environ: Mapping[str, str], say: Callable[[str], None]
 ) -> Reloader:
     """Make a governor check its config files for changes while it judges."""
-    path = loaded.path
-
-    def load() -> Loaded:
-        directory = str(Path(path).parent) if path is not None else str(Path.cwd())
-        return load_configuration(path, environ, directory, profile=loaded.policy.profile)
-
-    reloader = Reloader(governor, loaded, load, say)
-    if path is not None:
+    reloader = Reloader(governor, loaded, lambda: reload_configuration(loaded, environ), say)
+    if loaded.files:
         governor.watch = reloader.look
     return reloader
 

@@ -159,10 +159,10 @@ async def _serve(
     hub.reloader = reloader = watch_config(governor, loaded, plan.environ, _log.warning)
     reloader.transform, reloader.adopt = hide_nowhere, hub.adopt
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
-    watching = spawn(_watch(reloader)) if loaded.settings.reload and loaded.path else None
+    watching = spawn(_watch(reloader)) if loaded.settings.reload and loaded.files else None
     control = await _open_control(plan.state, hub)
     governor.announce(**_facts(plan, hub, governor))
-    principal = principal_of(governor.run)
+    principal = principal_of(governor.run, by_agent=plan.http is None)
     backend = HubBackend(hub)
     try:
         if plan.http is None:

@@ -46,14 +46,8 @@ def diff_command(
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
-    changes = [
-        change._replace(
-            before=_masked(change.before, before, after), after=_masked(change.after, before, after)
-        )
-        for change in compare_settings(before.settings, after.settings)
-    ]
-    changes += compare(before.policy, after.policy, observed, time.time())
-    write_report([change._asdict() for change in changes], _lines(changes), as_json=json_)
+    changes = changes_between(before, after, observed)
+    write_report([change._asdict() for change in changes], change_lines(changes), as_json=json_)
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
         sys.stderr.write(
@@ -61,6 +55,19 @@ def diff_command(
         )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
         raise Exit(1)
+
+
+def changes_between(
+    before: Loaded, after: Loaded, observed: Iterable[CallTarget] = ()
+) -> list[PolicyChange]:
+    """Return what changes from one config to the other, with secrets masked."""
+    changes = [
+        change._replace(
+            before=_masked(change.before, before, after), after=_masked(change.after, before, after)
+        )
+        for change in compare_settings(before.settings, after.settings)
+    ]
+    return [*changes, *compare(before.policy, after.policy, observed, time.time())]
 
 
 def _masked(value: Any, *loaded: Loaded) -> Any:
@@ -73,7 +80,8 @@ def _masked(value: Any, *loaded: Loaded) -> Any:
     return value
 
 
-def _lines(changes: list[PolicyChange]) -> Iterable[str]:
+def change_lines(changes: list[PolicyChange]) -> Iterable[str]:
+    """Yield the lines that describe changes, loosening ones first."""
     if not changes:
         yield "No changes: both configs make the same decisions and have the same settings."
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):
