@@ -11,13 +11,13 @@ from typer import Argument, Exit, Option
 
 from thoughtgate.analysis.rule_changes import PolicyChange
 from thoughtgate.cli.options import JsonOption, command_app, examples
-from thoughtgate.cli.output import printable, write_report
+from thoughtgate.cli.output import write_report
 from thoughtgate.cli.policy.diff import change_lines, changes_between
 from thoughtgate.config.locate import candidates
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.substitution import variable_names
 from thoughtgate.core.envelope import render_time
-from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.errors import ConfigError, Problem, UsageError, visible
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import (
     Loaded,
@@ -66,23 +66,23 @@ def trust(
     state = state_directory(os.environ)
     if list_:
         found = [_entry(path, one.digest, one.at) for path, one in list_trusted(state).items()]
-        lines = (printable(f"{one['path']}  {one['status']}, {one['at']}") for one in found)
+        lines = (visible(f"{one['path']}  {one['status']}, {one['at']}") for one in found)
         write_report(found, lines, as_json=json_)
         return
     if remove is not None:
         if not distrust_file(state, str(remove)):
             raise UsageError(f"{remove} is not trusted; see: thoughtgate trust --list")
         report = {"path": os.path.realpath(remove), "trusted": False}
-        write_report(report, [f"No longer trusted: {printable(str(remove))}"], as_json=json_)
+        write_report(report, [f"No longer trusted: {visible(str(remove))}"], as_json=json_)
         return
     offer = _read(_find(file))
     if not json_:
-        sys.stdout.writelines(f"{printable(line)}\n" for line in offer.lines())
+        sys.stdout.writelines(f"{visible(line)}\n" for line in offer.lines())
     accepted = yes or (not json_ and _ask())
     if accepted:
         trust_file(state, offer.path, offer.digest, render_time(now()))
     outcome = "Trusted" if accepted else "Not trusted"
-    lines = (line for line in [printable(f"{outcome}: {offer.path}")])
+    lines = (line for line in [visible(f"{outcome}: {offer.path}")])
     write_report({**offer.as_json(), "trusted": accepted}, lines, as_json=json_)
     if not accepted and not json_:
         raise Exit(1)

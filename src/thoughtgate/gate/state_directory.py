@@ -1,8 +1,8 @@
 """The state directory, and the environment variables that belong to the gate.
 
-Kept small because every shim loads it.
+Kept small because every shim loads it; without pathlib, which would cost each more time and memory.
 """
-# ruff: noqa: PTH - pathlib would cost every shim more time and memory than this module saves
+# ruff: noqa: PTH
 
 import os
 import stat
