@@ -160,6 +160,7 @@ def test_what_nobody_waits_for_does_not_count_against_a_limit(store: ApprovalSto
 # Deciding and using.
 
 
+@pytest.mark.promise("approval-is-exact")
 def test_an_approval_is_used_once(store: ApprovalStore) -> None:
     asked = put(store)
     refused(store.use(asked.id, asked.digest, NOW), "too_late")
