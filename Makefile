@@ -91,8 +91,9 @@ mutations: $(READY) ## Change lines that decide verdicts, one at a time: each mu
 demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 	@$(BIN)/thoughtgate demo
 
+# PREVIOUS=REV, or a wheel, also measures that version under the same load.
 bench: $(READY) ## Measure; the table is printed and written to bench/results/
-	@$(RUN) -m bench $(SCENARIOS)
+	@$(RUN) -m bench $(SCENARIOS) $(if $(PREVIOUS),--previous $(PREVIOUS))
 
 fuzz: $(READY) ## Push FRAMES (100000) generated frames through the frame reader
 	@$(RUN) tools/fuzz_frames.py --frames $(FRAMES)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from bench.figure import Figure, families, render_table
+from bench.previous import WANTED, install
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -19,10 +20,13 @@ def main() -> int:
     parser = argparse.ArgumentParser("bench", description=__doc__)
     parser.add_argument("families", nargs="*", help=f"of: {', '.join(known)}")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--previous", metavar="REV|WHEEL", help="also measure an earlier version")
     options = parser.parse_args()
     unknown = set(options.families) - set(known)
     if unknown:
         parser.error(f"no such family: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if options.previous is not None:
+        os.environ[WANTED] = str(install(options.previous))
     found: list[tuple[str, Figure]] = []
     for name in options.families or known:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)

@@ -17,11 +17,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import uvloop
 from bench.figure import Figure, percentile
 from bench.load import BODY, HEADERS, Load, Variant, run_load
+from bench.previous import WANTED
 
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.wire.batch import one_line
@@ -37,10 +38,25 @@ FEW: Final = 4
 KEPT: Final = "nginx, connections kept"
 """nginx told to keep its upstream connections and to log nothing: the least that it can cost."""
 TWO_WORKERS: Final = "gate, 2 workers"
+SERVE: Final = "serve, one server"
+CATALOGUE: Final = "serve, catalogue"
+PREVIOUS: Final = "gate, previous version"
+START_MS: Final = 250.0
 ROUNDS: Final = 11
 IDLE: Final = 10_000
 PATIENCE_S: Final = 30.0
+LOOK_S: Final = 0.005
+"""How often a start is looked at: often enough to time it."""
 INSTALL_S: Final = 300.0
+ALONE: Final = frozenset({"gate", KEPT, PREVIOUS, SERVE})
+"""What is also measured over one connection."""
+
+
+class _Started(NamedTuple):
+    """A running gate."""
+
+    pid: int
+    port: int
 
 
 def measure(*, quick: bool) -> Iterable[Figure]:
@@ -52,7 +68,11 @@ def measure(*, quick: bool) -> Iterable[Figure]:
         variants = [
             _gate(stack, place, upstream, "gate", _rules(100)),
             _gate(stack, place, upstream, TWO_WORKERS, _rules(100), workers=2),
+            *_serve(stack, place, upstream),
         ]
+        if WANTED in os.environ:
+            folder = os.environ[WANTED]
+            variants.append(_gate(stack, place, upstream, PREVIOUS, _rules(100), code=folder))
         for peer in (_nginx, _kept_nginx, _python_proxy, _node_proxy):
             found = peer(stack, place, upstream)
             if isinstance(found, Variant):
@@ -62,6 +82,8 @@ def measure(*, quick: bool) -> Iterable[Figure]:
         few = _in_turns(variants, calls, FEW)
         many = _in_turns(variants, calls, CONNECTIONS)
         yield from compared(few, many)
+        yield from alone(_in_turns([one for one in variants if one.name in ALONE], calls // 2, 1))
+        yield from starts(place, upstream, 3 if quick else 7)
         yield from _flat(stack, place, upstream, calls, quick=quick)
         yield from held(variants[0], 1_000 if quick else IDLE)
     yield parse_and_route(2_000 if quick else 20_000)
@@ -74,11 +96,16 @@ def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterabl
         yield Figure(f"CPU a call at {CONNECTIONS} connections, {name}", cost, "µs")
     for name in ("nginx", KEPT):
         if name in many:
-            bar = 3.0 if name == "nginx" else None
+            bar = 3.0 if name == "nginx" else 4.0
             ratio = _ratio(_costs(many["gate"]), _costs(many[name]))
             yield Figure(f"CPU a governed call / {name}", ratio, "times", bar)
             ratio = _ratio(_costs(few["gate"]), _costs(few[name]))
             yield Figure(f"the same at {FEW} connections / {name}", ratio, "times")
+    pairs = ((SERVE, "gate", 1.3), (CATALOGUE, "gate", None), ("gate", PREVIOUS, None))
+    for ours, theirs, most in pairs:
+        if ours in many and theirs in many:
+            ratio = _ratio(_costs(many[ours]), _costs(many[theirs]))
+            yield Figure(f"CPU a governed call, {ours} / {theirs}", ratio, "times", most)
     rates = {name: [load.per_second for load in loads] for name, loads in many.items()}
     for name, rate in rates.items():
         value = statistics.median(rate)
@@ -93,6 +120,42 @@ def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterabl
     gate = [value for load in few["gate"] for value in load.latencies_ms]
     yield Figure("latency p50, gate", percentile(gate, 0.5), "ms")
     yield Figure("latency p99, gate", percentile(gate, 0.99), "ms", 10.0)
+
+
+def alone(loads: dict[str, list[Load]]) -> Iterable[Figure]:
+    """Compare latencies over one connection: a turn of the loop then serves one call."""
+    halves = {name: [percentile(one.latencies_ms, 0.5) for one in of] for name, of in loads.items()}
+    for name, half in halves.items():
+        yield Figure(f"latency p50 at 1 connection, {name}", statistics.median(half), "ms")
+    for name, bar in ((KEPT, 2.0), (PREVIOUS, None)):
+        if name in halves:
+            ratio = _ratio(halves["gate"], halves[name])
+            yield Figure(f"latency p50 at 1 connection / {name}", ratio, "times", bar)
+
+
+def starts(place: Path, upstream: str, times: int) -> Iterable[Figure]:
+    """Measure from the start of a process to its answer to a governed call."""
+    for name, command, path in (("proxy", "proxy", "/mcp"), ("serve", "serve", "/servers/up/mcp")):
+        samples = []
+        for number in range(times):
+            began = time.perf_counter()
+            folder = place / f"start-{name}-{number}"
+            with _started(folder, upstream, _rules(10, ""), command) as gate:
+                _call_once(gate.port, path)
+                samples.append((time.perf_counter() - began) * 1000)
+        value = statistics.median(samples)
+        yield Figure(f"start to first answer, {name}", value, "ms", START_MS)
+
+
+def _call_once(port: int, path: str) -> None:
+    body = BODY % 1
+    head = f"POST {path} HTTP/1.1\r\nhost: {HOST}:{port}\r\ncontent-length: {len(body)}\r\n"
+    head += "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in HEADERS)
+    with socket.create_connection((HOST, port), PATIENCE_S) as client:
+        client.sendall(f"{head}\r\n".encode() + body)
+        answer = client.recv(4096)
+    if not answer.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"the first call was not answered: {answer!r}")
 
 
 def _costs(loads: list[Load]) -> list[float]:
@@ -194,28 +257,46 @@ def _gate(  # noqa: PLR0917 - told in the order it is set up
     name: str,
     rules: str,
     workers: int = 1,
+    code: str = "",
 ) -> Variant:
-    port = _free_port()
+    flags = ("--workers", str(workers))
     folder = place / name.replace(" ", "-")
+    gate = stack.enter_context(_started(folder, upstream, rules, "proxy", *flags, code=code))
+    pids = (gate.pid,) if workers == 1 else _children(gate.pid)
+    return Variant(name, f"http://{HOST}:{gate.port}/mcp", pids)
+
+
+def _serve(stack: contextlib.ExitStack, place: Path, upstream: str) -> Iterable[Variant]:
+    gate = stack.enter_context(_started(place / "serve", upstream, _rules(100), "serve"))
+    url = f"http://{HOST}:{gate.port}"
+    yield Variant(SERVE, f"{url}/servers/up/mcp", (gate.pid,))
+    yield Variant(CATALOGUE, f"{url}/mcp", (gate.pid,), "up.echo")
+
+
+@contextlib.contextmanager
+def _started(
+    folder: Path, upstream: str, rules: str, command: str, *flags: str, code: str = ""
+) -> Iterator[_Started]:
+    """Run ``proxy`` or ``serve``, of an earlier version if its folder is given."""
+    port = _free_port()
     folder.mkdir()
     cedar = folder / "bench.cedar"
     cedar.write_text('permit(principal, action, resource) when { context.server == "other" };\n')
     config = folder / "thoughtgate.yaml"
-    config.write_text(
-        f"schema: 1\ndefault: deny\nservers:\n  up: {{url: '{upstream}'}}\n"
-        f"cedar: {{policies: [bench.cedar]}}\nrules:\n{rules}"
-    )
+    config.write_text(f"schema: 1\ndefault: deny\nservers:\n  up: {{url: '{upstream}'}}\n{rules}")
     environ = {**os.environ, "THOUGHTGATE_STATE_DIR": str(folder / "state")}
-    command = [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", "-c", str(config)]
-    command += ["--listen", f"{HOST}:{port}", "--workers", str(workers)]
-    process = stack.enter_context(_running(command, port, env=environ, stderr=subprocess.DEVNULL))
-    pids = (process.pid,) if workers == 1 else _children(process.pid)
-    return Variant(name, f"http://{HOST}:{port}/mcp", pids)
+    if code:
+        environ["PYTHONPATH"] = code
+    listen = "--listen" if command == "proxy" else "--http"
+    words = [sys.executable, "-m", "thoughtgate.cli.entry", command, "-c", str(config)]
+    words += [listen, f"{HOST}:{port}", *flags]
+    with _running(words, port, env=environ, stderr=subprocess.DEVNULL) as process:
+        yield _Started(process.pid, port)
 
 
-def _rules(count: int) -> str:
+def _rules(count: int, more: str = "cedar: {policies: [bench.cedar]}\n") -> str:
     lines = [f"  - {{tool: 'tool_{number}*', action: deny}}\n" for number in range(count - 1)]
-    return "".join([*lines, "  - {tool: '*', action: forward}\n"])
+    return "".join([more, "rules:\n", *lines, "  - {tool: '*', action: forward}\n"])
 
 
 def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
@@ -316,7 +397,7 @@ def _running(command: list[str], port: int, **options: Any) -> Iterator[subproce
         while process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection((HOST, port), 1):
                 break
-            time.sleep(0.05)
+            time.sleep(LOOK_S)
         else:
             raise RuntimeError(f"{command[0]} does not listen")
         yield process

@@ -17,6 +17,7 @@ _ID: Final = re.compile(rb'"id":\s*(\d+)')
 _HEAD: Final = b"HTTP/1.1 %d OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 _CALLED: Final = b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":"hello"}]}}'
 _LISTS: Final = b"tools/list"
+_OPENS: Final = b'"initialize"'
 
 
 class Answers(asyncio.Protocol):
@@ -50,13 +51,26 @@ class Answers(asyncio.Protocol):
         answer = _CALLED % found[1]
         if _LISTS in body:
             answer = _listed(json.loads(body))
+        elif _OPENS in body:
+            answer = _opened(json.loads(body))
         self._transport.write(_HEAD % (200, len(answer)) + answer)
 
 
 def _listed(message: dict[str, Any]) -> bytes:
     count = (message.get("params") or {}).get("count", 1)
-    tools = [{"name": f"tool_{one}", "inputSchema": {"type": "object"}} for one in range(count)]
+    names = ["echo", *(f"tool_{one}" for one in range(1, count))]
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
     return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}).encode()
+
+
+def _opened(message: dict[str, Any]) -> bytes:
+    """A hub calls only a server that has shaken hands."""
+    result = {
+        "protocolVersion": message["params"]["protocolVersion"],
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "bench", "version": "1"},
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
 
 
 async def main() -> None:

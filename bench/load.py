@@ -36,6 +36,8 @@ class Variant(NamedTuple):
     url: str
     pids: tuple[int, ...]
     """Whose CPU it costs."""
+    tool: str = "echo"
+    """The name that its clients call the tool by."""
 
 
 class Load(NamedTuple):
@@ -87,8 +89,9 @@ class _Caller(asyncio.Protocol):
 class _Run:
     """A number of calls over some connections."""
 
-    def __init__(self, head: bytes, calls: int) -> None:
+    def __init__(self, head: bytes, body: bytes, calls: int) -> None:
         self.head = head
+        self._body = body
         self.latencies: list[float] = []
         self.done = asyncio.get_running_loop().create_future()
         self._calls = calls
@@ -98,7 +101,7 @@ class _Run:
         if not self._left:
             return None
         self._left -= 1
-        return BODY % (self._left + 1)
+        return self._body % (self._left + 1)
 
     def lost(self) -> None:
         if self._left:
@@ -123,7 +126,8 @@ async def run_load(variant: Variant, calls: int, connections: int) -> Load:
     assert address.port is not None
     head = f"POST {address.path} HTTP/1.1\r\nhost: {address.netloc}\r\n".encode()
     head += b"".join(b"%b: %b\r\n" % header for header in [*HEADERS, *session])
-    run = _Run(head + b"content-length: %d\r\n\r\n", calls)
+    body = BODY.replace(b'"echo"', json.dumps(variant.tool).encode())
+    run = _Run(head + b"content-length: %d\r\n\r\n", body, calls)
     loop = asyncio.get_running_loop()
     spent, began = cpu_s(variant.pids), time.perf_counter()
     for _ in range(connections):

@@ -166,9 +166,7 @@ TOO_BIG_FOR_A_SHIM: Final = frozenset(
 MAX_MODULES: Final = 25
 """Modules of one package; its sub-packages are counted separately."""
 
-RINGS_FOR_TYPING: Final = [
-    frozenset({"thoughtgate.hub.client", "thoughtgate.hub.server_session"}),
-]
+RINGS_FOR_TYPING: Final[list[frozenset[str]]] = []
 """Modules that name each other's types. Nothing else may, and none do so when the program runs."""
 
 SERVICE_SHIM: Final = """

@@ -37,7 +37,7 @@ def test_only_what_changed_is_replaced(tmp_path: Path) -> None:
             assert sorted(changed) == ["changed", "gone", "new"]
             assert hub.servers["same"] is kept
             assert kept.settings.timeout_s == 9.0
-            assert [one.id for one in hub.servers] == ["new", "changed", "same"]
+            assert list(hub.servers) == ["new", "changed", "same"]
             assert hub.servers.get("gone") is None
             await hub.close()
 

@@ -56,7 +56,7 @@ def test_a_project_cannot_choose_the_approvers_of_the_users_rule() -> None:
 def test_a_name_that_a_layer_hides_is_hidden() -> None:
     hides = Visibility({"bank": Exposure.of(BLOCK, ["transfer"])})
     both = with_layers(policy(FORWARD), Layer(PROJECT, policy(FORWARD, visibility=hides)))
-    assert not both.visibility.allows("bank", "tool", "transfer")
+    assert not both.visibility.allows("bank", "transfer")
     assert evaluate(CALL, both, 0.0).kind == "not_exposed"
 
 

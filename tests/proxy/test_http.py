@@ -12,7 +12,7 @@ from tests.support.proxy_process import ProxyProcess
 
 from thoughtgate.errors import ConfigError, UsageError
 from thoughtgate.gate.config_files import Loaded, load_configuration
-from thoughtgate.proxy.http import ProxyPlan, plan_proxy, server_command
+from thoughtgate.proxy.http import ProxyPlan, plan_proxy
 
 ONE = "schema: 1\ndefault: deny\nservers:\n  up: {url: 'http://127.0.0.1:9/mcp'}\n"
 TWO = (
@@ -91,7 +91,8 @@ def test_a_token_must_be_set_and_goes_over_https_only(tmp_path: Path) -> None:
 
 
 def test_a_server_sees_its_own_variables_and_none_of_the_gates(tmp_path: Path) -> None:
-    command = server_command(_plan(tmp_path, TWO, server="kid"))
+    plan = _plan(tmp_path, TWO, server="kid")
+    command = plan.surroundings().command(plan.server, plan.settings)
     assert command.env["MINE"] == "m"
     assert "THOUGHTGATE_X" not in command.env
     assert command.env["PATH"] == "/bin"

@@ -9,16 +9,11 @@ from tests.support.waiting import run_async
 
 from thoughtgate.proxy import worker_metrics as proxy_numbers
 from thoughtgate.proxy.worker_metrics import SharedNumbers, exchange
-from thoughtgate.telemetry.metric_table import HTTP
-from thoughtgate.telemetry.metrics import Metrics
 
 
-def _worker(
-    directory: Path, pid: int, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Metrics, SharedNumbers]:
+def _worker(directory: Path, pid: int, monkeypatch: pytest.MonkeyPatch) -> SharedNumbers:
     monkeypatch.setattr("os.getpid", lambda: pid)
-    own = Metrics(HTTP)
-    return own, SharedNumbers(own, str(directory))
+    return SharedNumbers(str(directory))
 
 
 def _connections(shared: SharedNumbers) -> str:
@@ -29,8 +24,8 @@ def _connections(shared: SharedNumbers) -> str:
 def test_what_one_page_has_shown_the_next_worker_shows_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, first = _worker(tmp_path, 1, monkeypatch)
-    _, second = _worker(tmp_path, 2, monkeypatch)
+    first = _worker(tmp_path, 1, monkeypatch)
+    second = _worker(tmp_path, 2, monkeypatch)
 
     first.set("mcp_connections_active", 2)
     assert _connections(first) == "mcp_connections_active 2.0"
@@ -44,12 +39,12 @@ def test_what_one_page_has_shown_the_next_worker_shows_too(
 def test_a_worker_tells_while_it_runs_and_when_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, first = _worker(tmp_path, 1, monkeypatch)
-    _, second = _worker(tmp_path, 2, monkeypatch)
+    first = _worker(tmp_path, 1, monkeypatch)
+    second = _worker(tmp_path, 2, monkeypatch)
     seen = []
 
     async def run() -> None:
-        async with first.telling(lambda: own.add("mcp_connections_active", 1)):
+        async with first.telling(lambda: first.add("mcp_connections_active", 1)):
             await asyncio.sleep(0)
             seen.append(_connections(second))
         seen.append(_connections(second))
@@ -62,7 +57,7 @@ def test_a_worker_tells_while_it_runs_and_when_it_ends(
 def test_what_has_not_changed_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, first = _worker(tmp_path, 1, monkeypatch)
+    first = _worker(tmp_path, 1, monkeypatch)
     first.render()
     (tmp_path / "1.json").unlink()
     first.render()
@@ -73,8 +68,8 @@ def test_a_file_that_cannot_be_read_or_written_spoils_no_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "9.json").write_text("[[")
-    _, first = _worker(tmp_path, 1, monkeypatch)
-    _, nowhere = _worker(tmp_path / "gone", 2, monkeypatch)
+    first = _worker(tmp_path, 1, monkeypatch)
+    nowhere = _worker(tmp_path / "gone", 2, monkeypatch)
 
     for shared in (first, nowhere):
         shared.set("mcp_connections_active", 1)

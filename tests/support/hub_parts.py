@@ -16,7 +16,7 @@ from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import STDIO
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.hub import Hub
-from thoughtgate.hub.servers import Surroundings
+from thoughtgate.upstream.connect import Surroundings
 from thoughtgate.wire.message import RequestId
 
 

@@ -31,7 +31,7 @@ def _samples(page: bytes) -> Samples:
 def test_a_process_alone_shows_the_page_it_always_shows() -> None:
     metrics = _counting(3)
 
-    alone = render_merged(metrics.collect(), [])
+    alone = render_merged(metrics.families(), [])
 
     assert _samples(alone) == _samples(metrics.render())
     assert [line for line in alone.splitlines() if line.startswith(b"#")] == [
@@ -43,8 +43,8 @@ def test_counters_gauges_and_histograms_are_added_up_and_what_a_process_is_is_no
     own, other = _counting(3), _counting(4)
     other.set("mcp_connections_active", 2)
 
-    told = decode_metrics(encode_metrics(other.collect()))
-    merged = _samples(render_merged(own.collect(), [told]))
+    told = decode_metrics(encode_metrics(other.families()))
+    merged = _samples(render_merged(own.families(), [told]))
 
     expected = _samples(_counting(7).render())
     expected["mcp_connections_active", ()] = 2.0

@@ -26,7 +26,7 @@ def sample(metrics: Metrics, name: str, **labels: str) -> float:
 
 
 def found(metrics: Metrics, name: str, labels: dict[str, str]) -> float | None:
-    samples = (one for family in metrics.collect() for one in family.samples)
+    samples = (one for family in metrics.families() for one in family.samples)
     return next((one.value for one in samples if (one.name, one.labels) == (name, labels)), None)
 
 

@@ -11,10 +11,12 @@ from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.child_process import ChildCommand
-from thoughtgate.upstream.client import ServerConnection, wanted_changes
+from thoughtgate.upstream.client import Receiver, ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
-from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import NOTIFICATION, Fault, Message
+from thoughtgate.wire.revisions import LEGACY
 
 
 class Listener:
@@ -27,18 +29,18 @@ class Listener:
         self.lost: list[str] = []
         self.refused: list[Fault] = []
 
-    def server_asked(self, message: Message) -> None:
+    def server_sent(self, message: Message) -> None:
+        if message.shape == NOTIFICATION:
+            self.said.append(message)
+            return
         self.asked.append(message)
         self.heard.set()
-
-    def server_said(self, message: Message) -> None:
-        self.said.append(message)
 
     def server_lost(self, gone: PeerGone) -> None:
         self.lost.append(str(gone))
 
-    def server_refused(self, fault: Fault, size: int) -> None:
-        assert size
+    def server_refused(self, fault: Fault, line: bytes) -> None:
+        assert line
         self.refused.append(fault)
 
 
@@ -78,10 +80,10 @@ def test_each_server_is_spoken_to_in_its_own_revision(era: str, version: str) ->
 
 
 def test_a_server_that_is_silent_on_discover_is_initialized_beside_it() -> None:
-    async def work(upstream: ServerConnection, _: Listener) -> str:
-        return str(upstream.server_info["name"])
+    async def work(upstream: ServerConnection, _: Listener) -> tuple[bool, bool]:
+        return upstream.modern, upstream.version in LEGACY
 
-    assert run(odd("slowstart"), work) == "slowstart"
+    assert run(odd("slowstart"), work) == (False, True)
 
 
 def test_a_server_that_exits_while_it_is_opened_is_gone() -> None:
@@ -164,15 +166,18 @@ def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
         pid = 0
         exit_code: int | None = None
 
-        async def open(self, upstream: ServerConnection) -> None:
-            self.upstream = upstream
+        async def open(self, receiver: Receiver) -> None:
+            self.receiver = receiver
+
+        def take(self, line: bytes) -> None:
+            self.receiver.took(line, read_frame(line))
 
         def send(self, body: dict[str, Any]) -> None:
             if body.get("method") == "server/discover":
                 result = b'{"supportedVersions":["2026-07-28"],"capabilities":{}}'
-                self.upstream.took(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
+                self.take(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
             elif "id" in body:
-                self.upstream.took(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
+                self.take(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
 
         def abandon(self, ident: Any) -> bool:
             return ident is not None

@@ -13,11 +13,11 @@ import pytest
 from tests.support.waiting import run_async
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.events import Event, ServerSent
+from thoughtgate.core.events import Event, NotSent, ServerSent
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerError
 from thoughtgate.transports.child_process import ChildCommand
-from thoughtgate.upstream.multiplexer import Multiplexer
+from thoughtgate.upstream.multiplexer import ChildLine, Multiplexer
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
 
@@ -41,34 +41,27 @@ class _Driver:
     def __init__(self, *, is_modern: bool = True) -> None:
         self.is_modern = is_modern
         self.heard: list[Any] = []
+        self.kinds: list[str] = []
+        self.texts: list[str] = []
 
     def feed(self, event: Event, sink: object) -> int:
         del sink
         if isinstance(event, ServerSent):
             self.heard.append(json.loads(event.line))
+        elif isinstance(event, NotSent):
+            self.kinds.append(event.kind)
+            self.texts += [one for one in (event.reason, event.text) if one]
         return 1
 
 
-class _Line:
-    def __init__(self, driver: _Driver, key: Any) -> None:
-        self.driver = driver
-        self.key = key
-        self.is_over = False
-        self.kinds: list[str] = []
-        self.texts: list[str] = []
+class _Line(ChildLine):
+    """A line whose driver is a stand-in."""
 
-    def expect_answer(self) -> None:
-        self.is_over = True
+    driver: _Driver  # type: ignore[assignment]  # as said
 
-    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
-        self.kinds.append(kind)
-        self.texts += [one for one in (reason, text) if one]
-
-    def take(self, data: bytes, key: Any) -> None:
-        """Not called: the driver is a stand-in."""
-
-    def forward(self, data: bytes, key: Any) -> None:
-        """As above."""
+    def __init__(self, mux: Multiplexer, driver: _Driver, key: Any) -> None:
+        owner: Any = None
+        super().__init__(owner, driver, key, mux)  # type: ignore[arg-type]  # as said
 
 
 def _message(method: str, ident: Any, **params: Any) -> Message:
@@ -104,8 +97,8 @@ def test_two_callers_with_one_id_get_their_own_answers() -> None:
         mux = _mux()
         await mux.ready()
         one, two = _Driver(), _Driver()
-        mux.send(_Line(one, 1), _message("a", 1))  # type: ignore[arg-type]  # stand-ins
-        mux.send(_Line(two, 1), _message("b", 1))  # type: ignore[arg-type]  # as above
+        mux.send(_Line(mux, one, 1), _message("a", 1))
+        mux.send(_Line(mux, two, 1), _message("b", 1))
         await _until(one.heard, 1)
         await _until(two.heard, 1)
         assert one.heard == two.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
@@ -119,7 +112,7 @@ def test_a_subscription_is_known_by_the_callers_own_id() -> None:
         mux = _mux()
         await mux.ready()
         driver = _Driver()
-        mux.send(_Line(driver, "mine"), _message("listen", "mine"))  # type: ignore[arg-type]  # stand-in
+        mux.send(_Line(mux, driver, "mine"), _message("listen", "mine"))
         await _until(driver.heard, 2)
         note, answer = driver.heard
         assert note["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "mine"
@@ -136,7 +129,7 @@ def test_an_agent_that_left_is_not_remembered_for_what_it_watched() -> None:
         await mux.ready()
         driver = _Driver()
         watch = _message("resources/subscribe", 1, uri="file:///a")
-        mux.send(_Line(driver, 1), watch)  # type: ignore[arg-type]  # a stand-in
+        mux.send(_Line(mux, driver, 1), watch)
         await _until(driver.heard, 1)
         mux.leave(driver)  # type: ignore[arg-type]  # as above
         gone = weakref.ref(driver)
@@ -153,12 +146,12 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
         told: list[Record] = []
         mux = _mux("input(); raise SystemExit(7)", told=told)
         await mux.ready()
-        line = _Line(_Driver(), 1)
-        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
-        await _until(line.kinds, 1)
-        assert line.kinds == ["upstream_connection_failed"]
+        line = _Line(mux, _Driver(), 1)
+        mux.send(line, _message("a", 1))
+        await _until(line.driver.kinds, 1)
+        assert line.driver.kinds == ["upstream_connection_failed"]
         exited = "the server exited with code 7"
-        assert line.texts == [exited, "the server exited before it answered"]
+        assert line.driver.texts == [exited, "the server exited before it answered"]
         assert not mux.is_up
         await mux.dispose()
         assert [(one.type, one.server) for one in told] == [
@@ -178,7 +171,7 @@ def test_a_cancellation_that_names_no_request_goes_nowhere(ident: Any) -> None:
         driver = _Driver()
         notice = _message("notifications/cancelled", None, requestId=ident)
         mux.send_notice(driver, notice)  # type: ignore[arg-type]  # a stand-in
-        mux.send(_Line(driver, 1), _message("a", 1))  # type: ignore[arg-type]  # as above
+        mux.send(_Line(mux, driver, 1), _message("a", 1))
         await _until(driver.heard, 1)
         assert driver.heard == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
         await mux.dispose()
@@ -204,9 +197,9 @@ def test_all_who_come_while_the_server_is_down_share_one_process(tmp_path: Path)
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _SERVER)
         assert len(set(await asyncio.gather(*(mux.ready() for _ in range(10))))) == 1
-        lines = [_Line(_Driver(), 1) for _ in range(3)]
+        lines = [_Line(mux, _Driver(), 1) for _ in range(3)]
         for line in lines:
-            mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+            mux.send(line, _message("a", 1))
         for line in lines:
             await _until(line.driver.heard, 1)
         assert len(list((tmp_path / "starts").iterdir())) == 1
@@ -225,8 +218,8 @@ def test_a_start_goes_on_when_who_asked_for_it_does_not_wait(tmp_path: Path) -> 
         await second
         assert first.cancelled()
         assert mux.is_up
-        line = _Line(_Driver(), 1)
-        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
+        line = _Line(mux, _Driver(), 1)
+        mux.send(line, _message("a", 1))
         await _until(line.driver.heard, 1)
         assert len(list((tmp_path / "starts").iterdir())) == 1
         await mux.dispose()
@@ -259,9 +252,9 @@ def test_a_process_that_is_being_started_is_stopped_too(tmp_path: Path) -> None:
         with pytest.raises(PeerError, match="stopped"):
             await start
         assert not mux.is_up
-        line = _Line(_Driver(), 1)
-        mux.send(line, _message("a", 1))  # type: ignore[arg-type]  # a stand-in
-        assert line.kinds == ["server_not_running"]
+        line = _Line(mux, _Driver(), 1)
+        mux.send(line, _message("a", 1))
+        assert line.driver.kinds == ["server_not_running"]
 
     run_async(main())
 
@@ -283,18 +276,18 @@ def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> 
     async def main() -> None:
         mux = _counted(tmp_path / "starts", _LEAVES_ITS_OUTPUT)
         await mux.ready()
-        left = _Line(_Driver(), 1)
-        mux.send(left, _message("leave", 1))  # type: ignore[arg-type]  # a stand-in
-        await _until(left.kinds, 1)
-        assert left.kinds == ["upstream_connection_failed"]
+        left = _Line(mux, _Driver(), 1)
+        mux.send(left, _message("leave", 1))
+        await _until(left.driver.kinds, 1)
+        assert left.driver.kinds == ["upstream_connection_failed"]
         await mux.ready()
-        line = _Line(_Driver(), 1)
-        mux.send(line, _message("wait", 1))  # type: ignore[arg-type]  # as above
+        line = _Line(mux, _Driver(), 1)
+        mux.send(line, _message("wait", 1))
         (tmp_path / "go").touch()
         await asyncio.sleep(0.3)
-        assert line.kinds == []
-        other = _Line(_Driver(), 2)
-        mux.send(other, _message("a", 2))  # type: ignore[arg-type]  # as above
+        assert line.driver.kinds == []
+        other = _Line(mux, _Driver(), 2)
+        mux.send(other, _message("a", 2))
         await _until(other.driver.heard, 1)
         await mux.dispose()
 
@@ -304,10 +297,9 @@ def test_the_late_end_of_one_process_does_not_touch_the_next(tmp_path: Path) -> 
 def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
     async def main() -> None:
         mux = _mux()
-        driver = _Driver(is_modern=False)
         for method in ("initialize", "a"):
-            line = _Line(driver, 1)
-            mux.send(line, _message(method, 1))  # type: ignore[arg-type]  # a stand-in
-            assert line.kinds == ["server_not_running"]
+            line = _Line(mux, _Driver(is_modern=False), 1)
+            mux.send(line, _message(method, 1))
+            assert line.driver.kinds == ["server_not_running"]
 
     run_async(main())

@@ -12,23 +12,30 @@ from thoughtgate.core import server_lifecycle
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.server_lifecycle import FAILED, MAX_FAILURES, RUNNING, STOPPED, WAITING
 from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.upstream.client import Receiver, ServerConnection
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import MAX_NOISE, ServerRunner
+from thoughtgate.wire.message import Fault, Message, RequestId
 
 
-class Connection:
+class Carrier:
     pid = 7
 
     def __init__(self) -> None:
-        self.is_open = True
         self.exit_code: int | None = None
 
+    async def open(self, receiver: Receiver) -> None: ...
+
+    def send(self, body: dict[str, Any]) -> None: ...
+
+    def abandon(self, ident: RequestId) -> bool:
+        return ident is not None
+
     async def close(self) -> None:
-        self.is_open = False
         self.exit_code = 0 if self.exit_code is None else self.exit_code
 
 
-class Runner(ServerRunner[Connection]):
+class Runner(ServerRunner):
     def __init__(self, **settings: Any) -> None:
         self.records: list[Record] = []
         super().__init__(ServerSettings("kid", **settings), self.records.append, ServerLog())
@@ -37,21 +44,27 @@ class Runner(ServerRunner[Connection]):
         self.go = asyncio.Event()
         self.go.set()
 
-    def _connect(self) -> Connection:
-        return Connection()
+    def _connect(self) -> ServerConnection:
+        self.carrier = Carrier()
+        return ServerConnection(self.carrier, self)
 
-    async def _open(self, connection: Connection) -> None:
-        assert connection.is_open
+    async def _open(self, connection: ServerConnection) -> None:
+        await connection.connect()
         await self.go.wait()
         self.opening()
 
     def _went_down(self, gone: PeerGone) -> None:
         self.down.append(str(gone))
 
+    def server_sent(self, message: Message) -> None: ...
+
+    def server_lost(self, gone: PeerGone) -> None: ...
+
+    def server_refused(self, fault: Fault, line: bytes) -> None: ...
+
     def end(self, code: int) -> None:
         """The process ends by itself."""
-        assert self._connection is not None
-        self._connection.exit_code = code
+        self.carrier.exit_code = code
         self.lost(ServerExited(f"the server exited with code {code}"))
 
     @property

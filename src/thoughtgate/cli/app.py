@@ -5,7 +5,6 @@ only when it runs. To add a command, add a line to the table.
 """
 
 import contextlib
-import difflib
 import importlib
 import sys
 import traceback
@@ -88,6 +87,8 @@ def _dispatch(argv: list[str]) -> int:
         sys.stderr.write(_help())
         return EXIT_FAILURE
     kind = "option" if name.startswith("-") else "command"
+    import difflib  # only for a mistake, so that no command has to load it
+
     near = difflib.get_close_matches(name, [one.name for one in COMMANDS], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
     sys.stderr.write(f"Error: unknown {kind} {name!r}. {hint}{USAGE_HINT}\n")

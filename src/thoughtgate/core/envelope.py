@@ -7,6 +7,7 @@ therefore breaks the chain at a position that ``audit verify`` can report.
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import sha256
 from time import gmtime, strftime
 from typing import Any, Final, NamedTuple
@@ -129,6 +130,7 @@ class Envelope:
         return parts
 
 
+@lru_cache(maxsize=8)  # nearly all times are of the current second
 def _stamp(second: int) -> str:
     return strftime("%Y-%m-%dT%H:%M:%S", gmtime(second))
 

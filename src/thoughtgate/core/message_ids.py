@@ -5,10 +5,12 @@ be replaced without parsing the rest. Any other reply is rendered again, which c
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def with_id(reply: Message, ident: RequestId) -> Message:
@@ -25,7 +27,7 @@ def with_result(reply: Message, ident: RequestId, result: dict[str, Any]) -> Mes
 
 
 def _literal(ident: RequestId | None) -> bytes:
-    return json.dumps(ident, ensure_ascii=False).encode()
+    return b"%d" % ident if type(ident) is int else _encode(ident).encode()
 
 
 def _exchanged(raw: bytes, old: bytes, new: bytes) -> bytes | None:

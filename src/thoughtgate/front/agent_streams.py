@@ -9,7 +9,7 @@ from thoughtgate.front.post import STREAM, UNBUFFERED, pass_on
 from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
-from thoughtgate.upstream.http import PausableLeg
+from thoughtgate.upstream.http_answer import HttpLeg
 from thoughtgate.upstream.multiplexer import Listener
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
@@ -21,7 +21,7 @@ class PassedStream:
 
     def __init__(self, exchange: Exchange, on_done: Callable[[], None] | None = None) -> None:
         self.exchange = exchange
-        self.leg: PausableLeg | None = None
+        self.leg: HttpLeg | None = None
         self._on_done = on_done
         exchange.on_gone = self._gone
 

@@ -26,8 +26,8 @@ class BatchHome(Protocol):
     def send_part(self, batch: "Batch", frame: ToServer) -> Leg | None:
         """Send one message to the server; its response goes to a ``BatchItem``."""
 
-    def batch_closed(self, batch: "Batch") -> None:
-        """Release the batch after it was answered or abandoned."""
+    def closed(self, peer: Peer, *, is_spare: bool) -> None:
+        """Release the peer of a batch that was answered or abandoned."""
 
 
 class Batch:
@@ -227,4 +227,5 @@ class Batch:
         if self.exchange.is_gone:
             for leg in self._legs:
                 leg.abort()
-        self._home.batch_closed(self)
+        # Not reusable: the server may still send messages for one of the batch's requests.
+        self._home.closed(self.peer, is_spare=False)

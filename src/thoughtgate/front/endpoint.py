@@ -29,8 +29,8 @@ from thoughtgate.front.request_head import (
     JSON,
     REMOVED,
     RETRY_AFTER,
+    HeadFacts,
     accepts_stream,
-    facts_of,
     header_mismatch,
     refuse,
     render_mismatch,
@@ -94,14 +94,14 @@ class Backend(Protocol):
     def adopts_sessions(self) -> bool:
         """Whether this process can continue a session that another process of the gate opened."""
 
-    def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Peer:
-        """Return a peer for one request; ``label`` is its session's id on the record."""
+    def open_peer(self, who: Identity, *, is_modern: bool) -> Peer:
+        """Return a peer for one request; its label on the record may be the principal."""
 
     def open_session(self, who: Identity, label: str) -> Peer:
         """Return a peer for a session that is about to be opened, or was opened elsewhere."""
 
     def give_back(self, peer: Peer) -> None:
-        """Take back the peer of a finished request, for reuse."""
+        """Release the peer of a finished request, which may be reused."""
 
     def forget(self, peer: Peer) -> None:
         """Release a peer that was not ended by a DELETE, or never became a session."""
@@ -109,8 +109,11 @@ class Backend(Protocol):
     def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
         """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
 
-    def prepare(self, message: Message, exchange: Exchange) -> Message:
-        """Return the message, with facts from its HTTP headers copied into its ``_meta``."""
+    def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
+        """Return the message with what its headers say about its trace copied into its ``_meta``.
+
+        Called only if the gate traces calls.
+        """
 
     def send(self, post: Post, frame: ToServer) -> None:
         """Send a frame; its response goes to the post."""
@@ -162,6 +165,7 @@ class Endpoint:
         self._sessions = sessions
         self._on_batch = on_batch
         self._authority, self._outbox = backend.authority, backend.outbox
+        self.send, self.send_part = backend.send, backend.send_part
         self.active = 0
         """Number of POSTs that are not answered yet."""
         self._entries: dict[Peer, HttpSession] = {}
@@ -210,11 +214,11 @@ class Endpoint:
         if isinstance(message, Fault):
             # A faulty message goes through a session as well: the session refuses it and puts
             # the refusal on the record.
-            peer = self._passing(who, is_modern=False)
+            peer = self._backend.open_peer(who, is_modern=False)
             post = Post(self, exchange, peer, key=None, method="", at=at)
             self._feed(post, AgentSent(body or b" ", at, message))
             return
-        facts = facts_of(exchange)
+        facts: HeadFacts = exchange.head.memo
         params = message.body.get("params")
         states_version = params is not None and META in params and version_in(params) is not None
         # Headers are compared only if the revision requires them or the client sent them: this
@@ -231,7 +235,8 @@ class Endpoint:
             elif self._backend.needs_sessions and message.method != "initialize":
                 self._want_session(exchange, message, at)
                 return
-        message = self._backend.prepare(message, exchange)
+        if self._authority.governor.trace is not None:
+            message = self._backend.with_trace_facts(message, exchange)
         self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
 
     def _want_session(self, exchange: Exchange, message: Message | None, at: float) -> None:
@@ -280,7 +285,7 @@ class Endpoint:
             peer = self._session_peer(who)
             self._sessions.limit.reserve(peer)
         else:
-            peer = self._passing(who, is_modern=is_modern)
+            peer = self._backend.open_peer(who, is_modern=is_modern)
         key = message.id if message.shape == REQUEST else None
         post = Post(self, exchange, peer, key=key, method=message.method, at=at)
         if entry is not None:
@@ -316,8 +321,9 @@ class Endpoint:
             messages = Fault("invalid_request", text, "batch")
         else:
             messages = split_batch(exchange.body, self._options.max_batch)
-        peer = entry.peer if entry is not None else self._passing(who, is_modern=False)
-        peer.trace = facts_of(exchange).trace
+        peer = entry.peer if entry is not None else self._backend.open_peer(who, is_modern=False)
+        facts: HeadFacts = exchange.head.memo
+        peer.trace = facts.trace
         if isinstance(messages, Fault):
             post = Post(self, exchange, peer, key=None, method="", at=at)
             self._feed(post, AgentSent(exchange.body, at, messages))
@@ -425,36 +431,14 @@ class Endpoint:
         peer.claims = who.claims
         return peer
 
-    def _passing(self, who: Identity, *, is_modern: bool) -> Peer:
-        """Return a peer for one request; without a session, limits apply per principal."""
-        peer = self._backend.open_peer(who, who.principal, is_modern=is_modern)
-        peer.claims = who.claims
-        return peer
-
     # Called by posts and batches.
-
-    def send(self, post: Post, frame: ToServer) -> None:
-        """Send a frame to the server."""
-        self._backend.send(post, frame)
 
     def prevented(self) -> None:
         """Count an approved call that is not made because its caller has disconnected."""
         self._authority.held.prevented += 1
 
-    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
-        """Send one message of a batch to the server."""
-        return self._backend.send_part(batch, frame)
-
-    def closed(self, post: Post) -> None:
-        """Release a post after it was answered or abandoned."""
-        self._left(post.peer)
-
-    def batch_closed(self, batch: Batch) -> None:
-        """Release a batch after it was answered or abandoned."""
-        # Not reusable: the server may still send messages for one of the batch's requests.
-        self._left(batch.peer, is_spare=False)
-
-    def _left(self, peer: Peer, *, is_spare: bool = True) -> None:
+    def closed(self, peer: Peer, *, is_spare: bool = True) -> None:
+        """Release the peer of a post or batch that was answered or abandoned."""
         self.active -= 1
         left = self._peers.get(peer, 0) - 1
         if left > 0:
@@ -468,9 +452,10 @@ class Endpoint:
         if not is_spent and peer.is_busy:
             self._orphans.add(peer)
             return
-        self._backend.forget(peer)
         if is_spent and is_spare:
             self._backend.give_back(peer)
+        else:
+            self._backend.forget(peer)
 
     # Refusals on the record.
 

@@ -22,8 +22,8 @@ from thoughtgate.front.request_head import (
     RETRY_AFTER,
     SERVERS,
     Expected,
+    HeadFacts,
     admit_page,
-    facts_of,
     is_ambiguous,
     read_head,
     refusal_kind,
@@ -68,11 +68,6 @@ class Listener:
         self._pages = dict(pages or {})
         self._max_concurrent = max_concurrent
 
-    @property
-    def _is_full(self) -> bool:
-        return sum(endpoint.active for endpoint in self._served) >= self._max_concurrent
-
-    @property
     def _has_all_streams(self) -> bool:
         """Whether no more GET streams may be opened; they do not count as calls in progress."""
         return sum(endpoint.stream_count for endpoint in self._served) >= self._max_concurrent
@@ -103,7 +98,7 @@ class Listener:
         if facts.place:
             self._note_rejection(misdirected(facts.place))
             refuse(exchange, facts.place)
-        if facts.place or facts.is_page or admit_page(exchange):
+        if facts.place or facts.is_page or (facts.has_origin and admit_page(exchange)):
             return
         who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Rejection):
@@ -113,40 +108,46 @@ class Listener:
         if exchange.method == b"POST":
             if facts.post:
                 self._refuse(exchange, facts.post, UNREAD_HTTP)
-            elif self.is_draining or self._is_full:
+            elif self.is_draining or self._is_full():
                 self._refuse(exchange, 503, UNREAD_HTTP, RETRY_AFTER)
         elif is_ambiguous(exchange):
             self._refuse(exchange, 400, UNREAD_HTTP)
-        elif exchange.method == b"GET" and (self.is_draining or self._has_all_streams):
+        elif exchange.method == b"GET" and (self.is_draining or self._has_all_streams()):
             self._refuse(exchange, 503, UNREAD_HTTP, RETRY_AFTER)
+
+    def _is_full(self) -> bool:
+        active = 0
+        for endpoint in self._served:
+            active += endpoint.active
+        return active >= self._max_concurrent
 
     def completed(self, exchange: Exchange) -> None:
         """Handle a request that has arrived completely."""
-        facts = facts_of(exchange)
+        facts: HeadFacts = exchange.head.memo
         if facts.is_page:
             self._page(exchange, facts.path)
         elif exchange.facts is None:
-            spawn(self._identify_late(exchange))
+            spawn(self._identify_late(exchange, facts.path))
         else:
-            self._identified(exchange)
+            self._identified(exchange, facts.path)
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """Record and refuse a request that cannot be parsed."""
         self._refuse(exchange, status, UNREAD_HTTP)
 
-    async def _identify_late(self, exchange: Exchange) -> None:
+    async def _identify_late(self, exchange: Exchange, path: bytes) -> None:
         """Fetch the issuer's keys and check again: the token's key is unknown and may be new."""
         if self._keys is not None:
             await self._keys.fetch()
         who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
         if isinstance(who, Identity):
             exchange.facts = who
-            self._identified(exchange)
+            self._identified(exchange, path)
         else:
             self._reject(exchange, who or Rejection(401, "jwt", "token signed by an unknown key"))
 
-    def _identified(self, exchange: Exchange) -> None:
-        who, endpoint = exchange.facts, self._endpoint(facts_of(exchange).path)
+    def _identified(self, exchange: Exchange, path: bytes) -> None:
+        who, endpoint = exchange.facts, self._endpoints.get(path) or self.find_endpoint(path)
         if not isinstance(who, Identity):
             refuse(exchange, 403)
         elif endpoint is not None:
@@ -154,9 +155,6 @@ class Listener:
         else:
             self._note_refusal(exchange, 404, "unknown_path")
             self._outbox.later(refuse, exchange, 404)
-
-    def _endpoint(self, path: bytes) -> Endpoint | None:
-        return self._endpoints.get(path) or self.find_endpoint(path)
 
     # Responses of the gate itself.
 

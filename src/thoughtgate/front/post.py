@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import CallerGone, NotSent
 from thoughtgate.front.peer import Peer
-from thoughtgate.front.request_head import JSON, facts_of
+from thoughtgate.front.request_head import JSON, HeadFacts
 from thoughtgate.gate.clock import now
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
@@ -83,8 +83,8 @@ class Home(Protocol):
     def prevented(self) -> None:
         """Count an approved call that is not made because its caller has disconnected."""
 
-    def closed(self, post: "Post") -> None:
-        """Release the post after it was answered or abandoned."""
+    def closed(self, peer: Peer) -> None:
+        """Release the peer of a post that was answered or abandoned."""
 
     def open_session(self, post: "Post", upstream: str) -> str:
         """Register the session that the server named; return the agent's id for it."""
@@ -121,7 +121,7 @@ class Post:
         method: str,
         at: float,
     ) -> None:
-        facts = facts_of(exchange)
+        facts: HeadFacts = exchange.head.memo
         self._home = home
         self.exchange = exchange
         self.peer = peer
@@ -326,4 +326,4 @@ class Post:
         leg, self.leg = self.leg, None
         if leg is not None and not leg.is_over:
             leg.abort()
-        self._home.closed(self)
+        self._home.closed(self.peer)

@@ -150,6 +150,7 @@ class HeadFacts:
         "_prepared",
         "_session",
         "accepts_stream",
+        "has_origin",
         "is_mirrored",
         "is_modern",
         "is_page",
@@ -166,6 +167,7 @@ class HeadFacts:
         self.is_page = self.path not in PATHS and SERVER_PATH.fullmatch(self.path) is None
         self.place = (wrong_page if self.is_page else wrong_place)(exchange, expected)
         """The status for a wrong Host or Origin header; 0 if both are right."""
+        self.has_origin = b"origin" in headers
         self.post = wrong_post(exchange)
         """The status for a POST that cannot carry MCP; 0 if it can."""
         self.accepts_stream = accepts_stream(headers)
@@ -190,16 +192,10 @@ class HeadFacts:
 
 
 def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
-    """Return the facts of a request's head, cached with the head: most clients repeat theirs."""
+    """Return the facts of a request's head and keep them as its memo: most clients repeat it."""
     facts = exchange.head.memo
     if type(facts) is not HeadFacts:
         facts = exchange.head.memo = HeadFacts(exchange, expected)
-    return facts
-
-
-def facts_of(exchange: Exchange) -> HeadFacts:
-    """Return the facts of a head that ``read_head`` has read."""
-    facts: HeadFacts = exchange.head.memo
     return facts
 
 

@@ -5,7 +5,7 @@ server; this module decides which of the agent's headers are forwarded.
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import ToServer
@@ -19,7 +19,7 @@ from thoughtgate.front.detached_calls import DetachedCalls
 from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import Leg, Post
-from thoughtgate.front.request_head import CONTENT, facts_of, unmirrored, upstream_headers
+from thoughtgate.front.request_head import CONTENT, HeadFacts, unmirrored, upstream_headers
 from thoughtgate.front.sessions import HttpSession
 from thoughtgate.front.spare_drivers import SpareDrivers
 from thoughtgate.gate.clock import now
@@ -48,6 +48,8 @@ class TransparentBackend:
         self.server = setup.server
         self.authority = authority
         self.outbox = outbox
+        self.needs_sessions = upstream.needs_sessions
+        self.adopts_sessions = upstream.adopts_sessions
         self._upstream = upstream
         self._setup = setup
         """The settings of the last session, reused because most differ only in their label."""
@@ -76,22 +78,15 @@ class TransparentBackend:
     def on_refused(self, refused: Callable[[bytes, str], None]) -> None:
         self._upstream.on_refused = refused
 
-    @property
-    def needs_sessions(self) -> bool:
-        """Whether a request of an older revision must belong to a session."""
-        return self._upstream.needs_sessions
-
-    @property
-    def adopts_sessions(self) -> bool:
-        """Whether this process can continue a session that another process of the gate opened."""
-        return self._upstream.adopts_sessions
-
     # Peers.
 
-    def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> SessionDriver:
-        """Return a driver for a request without a session."""
-        spare = self._spares.take(who.principal, is_modern=is_modern)
-        return spare or self._driver(who, label, is_modern=is_modern)
+    def open_peer(self, who: Identity, *, is_modern: bool) -> SessionDriver:
+        """Return a driver for a request without a session; limits then apply per principal."""
+        driver = self._spares.take(who.principal, is_modern=is_modern)
+        if driver is None:
+            driver = self._driver(who, who.principal, is_modern=is_modern)
+        driver.claims = who.claims
+        return driver
 
     def open_session(self, who: Identity, label: str) -> SessionDriver:
         """Return a driver for a session of the older revisions."""
@@ -109,9 +104,10 @@ class TransparentBackend:
         """Tell a driver its session id at the server."""
         cast("SessionDriver", peer).upstream_session = entry.upstream
 
-    def give_back(self, peer: Peer) -> None:
-        """Keep the driver of a finished request for reuse."""
-        self._spares.give(cast("SessionDriver", peer))
+    def give_back(self, peer: Any) -> None:
+        """Release the driver of a finished request and keep it for reuse."""
+        self._upstream.forget(peer)
+        self._spares.give(peer)
 
     def forget(self, peer: Peer) -> None:
         """Release a session that was not ended by a DELETE, or was never opened."""
@@ -121,7 +117,7 @@ class TransparentBackend:
         """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
         return self._tools.of(tool)
 
-    def prepare(self, message: Message, exchange: Exchange) -> Message:
+    def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
         """Return the message unchanged: a transparent backend edits nothing."""
         del exchange
         return message
@@ -130,7 +126,8 @@ class TransparentBackend:
 
     def send(self, post: Post, frame: ToServer) -> None:
         """Send the message of a POST."""
-        upstream, driver = self._upstream, cast("SessionDriver", post.peer)
+        upstream = self._upstream
+        driver: Any = post.peer  # a driver, as this backend opens no other peers
         if isinstance(upstream, ChildUpstream):
             post.leg = upstream.send(post, driver, frame)
             if frame.key is None:
@@ -141,7 +138,8 @@ class TransparentBackend:
             headers = [*upstream_headers(exchange, post.upstream_session), CONTENT]
             post.leg = upstream.send(post, driver, frame, headers)
         else:
-            head = facts_of(exchange).prepared(upstream.pool, exchange, post.upstream_session)
+            facts: HeadFacts = exchange.head.memo
+            head = facts.prepared(upstream.pool, exchange, post.upstream_session)
             post.leg = upstream.send_prepared(post, driver, frame, head)
 
     def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
@@ -197,7 +195,7 @@ class TransparentBackend:
         for task in self.authority.governor.tasks.recover(at):
             who = Identity(task.principal, auth_method)
             if task.modern:
-                driver = self.open_peer(who, who.principal, is_modern=True)
+                driver = self.open_peer(who, is_modern=True)
             else:
                 driver = self.open_session(who, task.principal)
             driver.resumes = task.id

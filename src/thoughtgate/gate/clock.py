@@ -5,16 +5,13 @@ Kept small because every shim loads it.
 
 import os
 import time
+from typing import Final
 
+now: Final = time.time
+"""Seconds since the epoch."""
 
-def now() -> float:
-    """Seconds since the epoch."""
-    return time.time()
-
-
-def monotonic() -> float:
-    """Seconds on a clock that is never set, for timeouts."""
-    return time.monotonic()
+monotonic: Final = time.monotonic
+"""Seconds on a clock that is never set, for timeouts."""
 
 
 def new_id() -> str:

@@ -130,10 +130,11 @@ class HubBackend:
 
     # Peers.
 
-    def open_peer(self, who: Identity, label: str, *, is_modern: bool) -> Client:
+    def open_peer(self, who: Identity, *, is_modern: bool) -> Client:
         """Return a client for a single request."""
-        del label
-        return self._client(who.principal, is_modern=is_modern)
+        client = self._client(who.principal, is_modern=is_modern)
+        client.claims = who.claims
+        return client
 
     def open_session(self, who: Identity, label: str) -> Client:
         """Return a client for a session that begins with ``initialize``."""
@@ -163,7 +164,8 @@ class HubBackend:
         """Do nothing: nothing here depends on the session's id."""
 
     def give_back(self, peer: Peer) -> None:
-        """Do nothing: clients are not reused."""
+        """Release a client; clients are not reused."""
+        self.forget(peer)
 
     def forget(self, peer: Peer) -> None:
         """Release a client that has disconnected."""
@@ -178,10 +180,8 @@ class HubBackend:
         entry = self.hub.find_tool(tool)
         return param_headers_of(entry.get("inputSchema")) or () if entry is not None else ()
 
-    def prepare(self, message: Message, exchange: Exchange) -> Message:
-        """Copy tracestate and baggage from the HTTP headers into the request, if tracing is on."""
-        if self.hub.gate.governor.trace is None:
-            return message
+    def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
+        """Copy tracestate and baggage from the HTTP headers into the request."""
         return with_companions(message, exchange)
 
     # Frames.

@@ -17,33 +17,21 @@ def operations(hub: Hub) -> dict[str, Operation]:
             "servers": hub.describe_servers(),
             **hub.describe_namespaces(),
             "clients": len(hub.clients),
-            "held": hub.gate.held,
+            "held": len(hub.gate.authority.held),
             "config_failure": hub.reloader.failure if hub.reloader is not None else "",
         }
-
-    async def start(asked: dict[str, Any]) -> str:
-        return await hub.start_server(_server(asked))
-
-    async def stop(asked: dict[str, Any]) -> str:
-        return await hub.stop_server(_server(asked))
-
-    async def restart(asked: dict[str, Any]) -> str:
-        return await hub.restart_server(_server(asked))
 
     async def logs(asked: dict[str, Any]) -> list[str]:
         lines = asked.get("lines", DEFAULT_LINES)
         return hub.server_log(_server(asked), lines if type(lines) is int else DEFAULT_LINES)
 
-    async def reload(_: dict[str, Any]) -> str:
-        return await hub.reload()
-
     return {
         "status": status,
-        "start": start,
-        "stop": stop,
-        "restart": restart,
+        "start": lambda asked: hub.start_server(_server(asked)),
+        "stop": lambda asked: hub.stop_server(_server(asked)),
+        "restart": lambda asked: hub.restart_server(_server(asked)),
         "logs": logs,
-        "reload": reload,
+        "reload": lambda _: hub.reload(),
     }
 
 

@@ -18,8 +18,7 @@ from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.session_driver import Engine, SessionDriver
 from thoughtgate.gate.task_runner import Told
-from thoughtgate.hub.client import Client
-from thoughtgate.hub.server_session import ServerSession
+from thoughtgate.hub.client import Client, ServerSession
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
 
@@ -145,11 +144,6 @@ class HubEngine:
         self._busy: set[ServerSession] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def held(self) -> int:
-        """Number of calls that wait for approval."""
-        return len(self.authority.held)
-
     def screen(
         self, server: str, session: str, method: str, entries: tuple[dict[str, Json], ...]
     ) -> frozenset[str]:
@@ -219,13 +213,10 @@ class HubEngine:
         self._busy.add(session)
         self._schedule()
 
-    def release(self) -> None:
-        """Withdraw the calls that wait for approval, except tasks that outlive the hub."""
-        self.authority.held.withdraw_all("the gate is stopping")
-
     def close(self) -> None:
-        """Stop the timers and send what is left in the outbox."""
-        self.release()
+        """Withdraw held calls, stop the timers and send what is left in the outbox."""
+        # Tasks that outlive the hub stay held: they continue in its next run.
+        self.authority.held.withdraw_all("the gate is stopping")
         self._held_timer.close()
         self.outbox.flush()
         if self._timer is not None:

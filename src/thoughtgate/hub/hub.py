@@ -1,7 +1,7 @@
 """The hub: many servers as one, for any number of clients, under one gate.
 
 The hub owns the parts and their shared state: the servers, the namespace that is served,
-the connected clients. ``hub.requests`` interprets clients' messages, ``hub.server_session``
+the connected clients. ``hub.requests`` interprets clients' messages, ``hub.client``
 has calls judged, ``upstream.supervisor`` starts and restarts servers.
 """
 
@@ -31,27 +31,24 @@ from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.reload import Reloader
-from thoughtgate.hub.client import Client
+from thoughtgate.hub.client import HIDDEN, Carried, Client, ServerSession
 from thoughtgate.hub.engine import HubEngine
-from thoughtgate.hub.lists import AT_ONCE, HubLists, Own
-from thoughtgate.hub.manager_tools import ENTRIES, OFFER, ManagerTools
+from thoughtgate.hub.lists import AT_ONCE, HubLists
+from thoughtgate.hub.manager_tools import OFFER, ManagerTools
 from thoughtgate.hub.notifications import HubNotices
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import LIST_OF, HubRoutes, Target
 from thoughtgate.hub.server_info import describe_server, instructions
-from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
-from thoughtgate.hub.servers import Servers, Surroundings
+from thoughtgate.hub.servers import Servers
 from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
-from thoughtgate.upstream.supervisor import Supervisor
+from thoughtgate.upstream.connect import Surroundings
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
 ANNOUNCE_S: Final = 0.05
 """Changes within this time are announced together."""
-
-DRAIN_STEP_S: Final = 0.02
 
 EAGER_WAIT_S: Final = 1.0
 """How long the start of eager servers waits for the client to declare its capabilities."""
@@ -100,23 +97,22 @@ class Hub:
             self._asked_namespace,
             settings.default_namespace,
             settings.namespaces,
-            [server.id for server in self.servers],
+            list(self.servers),
         )
 
     @property
-    def supervisors(self) -> list[Supervisor]:
+    def supervisors(self) -> list[ServerRelay]:
         """The servers of the namespace, in the order of the namespace."""
         selection = self.selection
         if isinstance(selection, NoSelection):
             return []
         return [self.servers[ident] for ident in selection.servers if ident in self.servers]
 
-    def supervisor_for(self, client: Client, server: str) -> Supervisor | None:
+    def supervisor_for(self, client: Client, server: str) -> ServerRelay | None:
         """Return a client's view of a server: its private process, if it has one."""
-        own = self._private.get((client.owner, server))
-        return own.supervisor if own is not None else self.servers.get(server)
+        return self._private.get((client.owner, server)) or self.servers.get(server)
 
-    def supervisors_for(self, client: Client) -> list[Supervisor]:
+    def supervisors_for(self, client: Client) -> list[ServerRelay]:
         """Return a client's view of the servers of the namespace, in the order of the namespace."""
         found = (self.supervisor_for(client, one.id) for one in self.supervisors)
         return [one for one in found if one is not None]
@@ -126,11 +122,6 @@ class Hub:
         """The server ids that a composed name may begin with."""
         own = [NAME] if self.settings.manager_tools else []
         return own + [supervisor.id for supervisor in self.supervisors]
-
-    @property
-    def own_tools(self) -> Own | None:
-        """The manager tools, unless the config disables them."""
-        return Own(NAME, ENTRIES) if self.settings.manager_tools else None
 
     def offer_of(self, client: Client, target: Target) -> Offer | None:
         """Return the list that must contain the target of a request; None if it is not known."""
@@ -186,15 +177,13 @@ class Hub:
 
     async def _drop_private(self, is_over: Callable[[tuple[bool, str], str], bool]) -> None:
         for place in [place for place in self._private if is_over(*place)]:
-            relay = self._private.pop(place)
-            self.servers.forget(relay)
-            await relay.supervisor.dispose()
+            await self.servers.discard(self._private.pop(place))
 
     def unfollow(self, client: Client, server: str, uri: str, trace: str = "") -> None:
         """Note that a client no longer follows a resource."""
         relay = self.relay(client, server)
         if relay is not None:
-            relay.supervisor.unfollow(uri, trace)
+            relay.unfollow(uri, trace)
 
     def declare(self, client: Client) -> None:
         """Pass a client's capabilities to the servers that have not been initialised yet."""
@@ -219,10 +208,20 @@ class Hub:
                 max_held=self.gate.authority.max_held,
                 names_server=True,
             )
-            relay = _FoundLater(self, client, server)
-            found = ServerSession(self.gate.driven, self.gate, client, setup, relay)
+            gate = self.gate
+            found = ServerSession(gate.driven, gate.watch, client, setup, self._carry)
             client.sessions[server] = found
         return found
+
+    async def _carry(self, session: ServerSession, call: Carried) -> Message:
+        """Carry a call to the server that answers it."""
+        if session.server == NAME:
+            return await self.manager.relay(session, call)
+        # Looked up per call, because a new config may have replaced the relay.
+        relay = self.relay(session.client, session.server)
+        if relay is None:
+            raise PeerError(HIDDEN, "")
+        return await relay.relay(session, call)
 
     def resume_tasks(self) -> None:
         """Continue the tasks that an earlier run of this hub left unfinished.
@@ -240,37 +239,29 @@ class Hub:
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
         """Return the relay to a server: shared, or private if the config isolates sessions."""
-        shared = self.servers.relays.get(server)
-        if shared is None or client.sole or shared.supervisor.settings.isolation != "session":
+        shared = self.servers.get(server)
+        if shared is None or client.sole or shared.settings.isolation != "session":
             return shared
         key = (client.owner, server)
         if key not in self._private:
-            own = self.servers.relay_for(shared.supervisor.settings)
-            own.owner = client.owner
-            own.supervisor.declare(carried_capabilities(client.capabilities))
+            own = self.servers.relay_for(shared.settings)
+            own.private_to = client.owner
+            own.declare(carried_capabilities(client.capabilities))
             self._private[key] = own
         return self._private[key]
 
     # Callbacks of the supervisors; see ``supervisor.Owner``.
 
-    def server_asked(self, supervisor: Supervisor, message: Message) -> None:
-        """Handle a server's request to a client."""
-        relay = self.servers.way_of(supervisor)
-        if relay is not None:
-            self.notices.asked(relay, message)
+    def server_sent(self, server: ServerRelay, message: Message) -> None:
+        """Deliver a server's request or notification to the clients it concerns."""
+        self.notices.deliver(server, message)
 
-    def server_said(self, supervisor: Supervisor, message: Message) -> None:
-        """Handle a server's notification."""
-        relay = self.servers.way_of(supervisor)
-        if relay is not None:
-            self.notices.said(relay, message)
-
-    def server_refused(self, supervisor: Supervisor, fault: Fault, size: int) -> None:
+    def server_refused(self, server: ServerRelay, fault: Fault, size: int) -> None:
         """Record a server frame that was dropped."""
         self.gate.note(
             frame_refused(
                 now(),
-                supervisor.id,
+                server.id,
                 "0",
                 direction=SERVER_TO_AGENT,
                 check=fault.check,
@@ -283,20 +274,19 @@ class Hub:
         """Put an event on the record."""
         self.gate.note(record)
 
-    def server_changed(self, supervisor: Supervisor, event: str) -> None:
+    def server_changed(self, server: ServerRelay, event: str) -> None:
         """Handle a server's change of state; tell clients if it changes their lists."""
         if event == CAME_UP:
-            self._pass_log_level(supervisor)
-        was_listed, supervisor.was_listed = supervisor.was_listed, supervisor.is_listed
-        if was_listed != supervisor.is_listed and supervisor.standing.state != STARTING:
+            self._pass_log_level(server)
+        was_listed, server.was_listed = server.was_listed, server.is_listed
+        if was_listed != server.is_listed and server.standing.state != STARTING:
             for capability in ("tools", "prompts", "resources"):
                 self._announce(capability)
 
-    def lists_changed(self, supervisor: Supervisor, capability: str) -> None:
+    def lists_changed(self, server: ServerRelay, capability: str) -> None:
         """Announce that a server's list has changed."""
-        relay = self.servers.way_of(supervisor)
-        if relay is not None and supervisor.id in self.server_ids:
-            self._announce(capability, relay.owner)
+        if server.id in self.server_ids:
+            self._announce(capability, server.private_to)
 
     def _announce(self, capability: str, owner: tuple[bool, str] | None = None) -> None:
         self.lists.forget()
@@ -317,7 +307,7 @@ class Hub:
         for supervisor in self.supervisors:
             self._pass_log_level(supervisor)
 
-    def _pass_log_level(self, supervisor: Supervisor) -> None:
+    def _pass_log_level(self, supervisor: ServerRelay) -> None:
         wanted = [client.log_level for client in self.clients.values() if client.log_level]
         if wanted:
             supervisor.set_log_level(min(wanted, key=LOG_LEVELS.index))
@@ -327,7 +317,7 @@ class Hub:
     def describe_servers(self) -> list[dict[str, Any]]:
         """Return the status of every server."""
         active = {supervisor.id for supervisor in self.supervisors}
-        return [describe_server(one, active=one.id in active) for one in self.servers]
+        return [describe_server(one, active=one.id in active) for one in self.servers.values()]
 
     def describe_namespaces(self) -> dict[str, Any]:
         """Return the namespaces, and which one is active and why."""
@@ -379,9 +369,9 @@ class Hub:
         selection = self.selection
         return f"{text}; {selection.reason}" if isinstance(selection, NoSelection) else text
 
-    def _named(self, server: str) -> Supervisor:
+    def _named(self, server: str) -> ServerRelay:
         if server not in self.servers:
-            known = ", ".join(one.id for one in self.servers)
+            known = ", ".join(self.servers)
             raise PeerError(HIDDEN, f"there is no server {server!r}; there are: {known}")
         return self.servers[server]
 
@@ -393,7 +383,7 @@ class Hub:
         if eager:
             spawn(self._start_all(eager))
 
-    async def _start_all(self, supervisors: list[Supervisor]) -> None:
+    async def _start_all(self, supervisors: list[ServerRelay]) -> None:
         # A server learns the client's capabilities when it is initialised, so wait for them; with
         # several clients there is no single answer to wait for.
         sole = next((client for client in self.clients.values() if client.sole), None)
@@ -405,7 +395,7 @@ class Hub:
             self.declare(sole)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def start(supervisor: Supervisor) -> None:
+        async def start(supervisor: ServerRelay) -> None:
             async with slots:
                 try:
                     await supervisor.ready()
@@ -456,39 +446,9 @@ class Hub:
         chosen = isinstance(self.selection, Selection)
         return chosen and all(one.standing.state == RUNNING for one in eager)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no client has an open request."""
-        return not any(client.routes or client.work for client in self.clients.values())
-
-    async def drain(self, seconds: float) -> None:
-        """Give open requests time to finish."""
-        for _ in range(round(seconds / DRAIN_STEP_S)):
-            if self.is_idle:
-                return
-            await asyncio.sleep(DRAIN_STEP_S)
-
     async def close(self) -> None:
         """Disconnect every client and stop every server."""
         for client in list(self.clients.values()):
             await self.leave(client)
         await self.servers.dispose()
         self.gate.close()
-
-
-class _FoundLater:
-    """A relay that is looked up per call, because a new config may have replaced it."""
-
-    def __init__(self, hub: Hub, client: Client, server: str) -> None:
-        self._hub = hub
-        self._client = client
-        self._server = server
-
-    async def relay(self, session: ServerSession, call: Carried) -> Message:
-        """Carry a call to its server's current relay."""
-        if self._server == NAME:
-            return await self._hub.manager.relay(session, call)
-        relay = self._hub.relay(self._client, self._server)
-        if relay is None:
-            raise PeerError(HIDDEN, "")
-        return await relay.relay(session, call)

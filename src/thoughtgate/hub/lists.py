@@ -11,13 +11,15 @@ from typing import Final, NamedTuple
 
 from thoughtgate.core.catalogue import Offer, exposed_entry, name_warnings
 from thoughtgate.core.list_pages import Page, page_of
+from thoughtgate.core.negotiation import NAME
 from thoughtgate.core.routing import compose
 from thoughtgate.core.task_codec import advertise_tool
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import HubEngine
-from thoughtgate.upstream.supervisor import LISTED_BY, Supervisor
+from thoughtgate.hub.relay import ServerRelay
+from thoughtgate.upstream.supervisor import LISTED_BY
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.replies import render
@@ -43,30 +45,23 @@ class Shown(NamedTuple):
     data: bytes
 
 
-class Own(NamedTuple):
-    """List entries of the hub itself."""
-
-    server: str
-    entries: tuple[dict[str, Json], ...]
-
-
 class HubLists:
     """Builds the hub's lists."""
 
-    def __init__(self, gate: HubEngine, changed: Callable[[Supervisor, str], None]) -> None:
+    def __init__(self, gate: HubEngine, changed: Callable[[ServerRelay, str], None]) -> None:
         self.generation = 0
         """Incremented whenever a list may have changed; cursors are bound to it."""
         self._gate = gate
         self._changed = changed
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._rendered: dict[tuple[str, str, bool], tuple[Offer, str, list[Shown]]] = {}
-        self._late: set[tuple[Supervisor, str]] = set()
+        self._late: set[tuple[ServerRelay, str]] = set()
 
     def forget(self) -> None:
         """Invalidate all cursors, because a list has changed."""
         self.generation += 1
 
-    async def collect(self, method: str, supervisors: Iterable[Supervisor]) -> None:
+    async def collect(self, method: str, supervisors: Iterable[ServerRelay]) -> None:
         """Fetch the lists that are missing, from the servers that answer in time."""
         missing = [one for one in supervisors if self._is_missing(method, one)]
         if not missing:
@@ -76,10 +71,10 @@ class HubLists:
         ]
         await asyncio.wait(tasks, timeout=LIST_S)
 
-    def _is_missing(self, method: str, supervisor: Supervisor) -> bool:
+    def _is_missing(self, method: str, supervisor: ServerRelay) -> bool:
         return supervisor.settings.enabled and not supervisor.is_fresh(method)
 
-    async def _discover(self, method: str, supervisor: Supervisor) -> None:
+    async def _discover(self, method: str, supervisor: ServerRelay) -> None:
         if supervisor.standing.failures:
             # This server has failed before. Do not make every list wait for it again: clients
             # are notified if it answers later.
@@ -95,13 +90,13 @@ class HubLists:
             except (PeerError, PeerGone) as error:
                 _log.warning("no list: %s", error, extra={"server": supervisor.id})
 
-    def _await_late(self, method: str, supervisor: Supervisor) -> None:
+    def _await_late(self, method: str, supervisor: ServerRelay) -> None:
         key = (supervisor, method)
         if key not in self._late:
             self._late.add(key)
             spawn(self._take_late(method, supervisor))
 
-    async def _take_late(self, method: str, supervisor: Supervisor) -> None:
+    async def _take_late(self, method: str, supervisor: ServerRelay) -> None:
         try:
             await supervisor.offer(method)
         except (PeerError, PeerGone):
@@ -114,11 +109,14 @@ class HubLists:
         self,
         client: Client,
         method: str,
-        supervisors: Iterable[Supervisor],
+        supervisors: Iterable[ServerRelay],
         separator: str,
-        own: Own | None = None,
+        own: tuple[dict[str, Json], ...] = (),
     ) -> list[bytes]:
-        """Return the rendered entries that a client may see, without duplicate names."""
+        """Return the rendered entries that a client may see, without duplicate names.
+
+        ``own`` are the entries of the hub itself.
+        """
         shown: dict[str, bytes] = {}
         for supervisor in supervisors:
             offer = supervisor.known(method)
@@ -130,13 +128,12 @@ class HubLists:
             ):
                 if entry.name not in hidden and entry.exposed not in shown:
                     shown[entry.exposed] = entry.data
-        if own is not None:
-            hidden = self._gate.screen(own.server, client.id, method, own.entries)
-            for tool in own.entries:
-                if tool["name"] not in hidden:
-                    exposed = compose(own.server, tool["name"], separator)
-                    named = {**tool, "name": exposed}
-                    shown[exposed] = render(named if client.is_modern else advertise_tool(named))
+        hidden = self._gate.screen(NAME, client.id, method, own) if own else frozenset()
+        for tool in own:
+            if tool["name"] not in hidden:
+                exposed = compose(NAME, tool["name"], separator)
+                named = {**tool, "name": exposed}
+                shown[exposed] = render(named if client.is_modern else advertise_tool(named))
         return list(shown.values())
 
     def page(self, entries: list[bytes], cursor: str | None) -> Page | None:
@@ -144,7 +141,7 @@ class HubLists:
         return page_of([len(entry) for entry in entries], str(self.generation), cursor)
 
     def _entries(
-        self, method: str, supervisor: Supervisor, offer: Offer, separator: str, *, modern: bool
+        self, method: str, supervisor: ServerRelay, offer: Offer, separator: str, *, modern: bool
     ) -> list[Shown]:
         key = (supervisor.id, method, modern)
         title = supervisor.settings.name or supervisor.id

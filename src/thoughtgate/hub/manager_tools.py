@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from thoughtgate.core.catalogue import Offer
 from thoughtgate.errors import PeerError
-from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
+from thoughtgate.hub.client import HIDDEN, Carried, ServerSession
 from thoughtgate.upstream.server_log import KEPT_LINES
 from thoughtgate.wire.message import RESPONSE, Message
 from thoughtgate.wire.replies import render

@@ -11,11 +11,10 @@ from typing import Any, Final
 from thoughtgate.core.negotiation import NEEDS, SUBSCRIPTION_KEY, is_at_least
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
-from thoughtgate.hub.client import Client
+from thoughtgate.hub.client import Client, ServerSession
 from thoughtgate.hub.parked_calls import Inflight
 from thoughtgate.hub.relay import ServerRelay
-from thoughtgate.hub.server_session import ServerSession
-from thoughtgate.wire.message import Message, RequestId
+from thoughtgate.wire.message import REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import META
@@ -60,13 +59,13 @@ class HubNotices:
 
     def resource_changed(self, relay: ServerRelay, message: Message) -> None:
         """Notify the clients that follow a resource that it has changed."""
-        server = relay.supervisor.id
-        params = message.body.get("params")
-        uri = params.get("uri") if type(params) is dict else None
-        if type(uri) is not str or type(params) is not dict:
+        server = relay.id
+        params = message.body.get("params") or {}
+        uri = params.get("uri")
+        if type(uri) is not str:
             return
         plain = {key: value for key, value in params.items() if key != META}
-        for client in self._audience(relay.owner):
+        for client in self._audience(relay.private_to):
             if client.followed.get(uri) == server:
                 session = self._session(client, server)
                 session.notify_client(UPDATED, plain, None)
@@ -79,13 +78,13 @@ class HubNotices:
         params = message.body.get("params")
         if type(params) is not dict:
             return
-        server, level = relay.supervisor.id, str(params.get("level"))
+        server, level = relay.id, str(params.get("level"))
         logger = params.get("logger")
         named = f"{server}{self._separator()}{logger}" if type(logger) is str and logger else server
         told = {**params, "logger": named}
         # ``_meta`` is about the connection to the server, not about the client's.
         told.pop(META, None)
-        for client in self._audience(relay.owner):
+        for client in self._audience(relay.private_to):
             if client.is_modern:
                 self._log_to_modern(relay, client, level, told)
             elif is_at_least(level, client.log_level or "debug"):
@@ -105,7 +104,7 @@ class HubNotices:
 
     def asked(self, relay: ServerRelay, message: Message) -> None:
         """Pass a server's request on to the client whose call it is about, or refuse it."""
-        upstream = relay.supervisor.upstream
+        upstream = relay.upstream
         if upstream is None:
             return
         if message.method == "ping":
@@ -135,15 +134,13 @@ class HubNotices:
 
     def cancelled(self, relay: ServerRelay, message: Message) -> None:
         """Cancel a request that the server has cancelled."""
-        params = message.body.get("params")
-        ident = params.get("requestId") if type(params) is dict else None
-        if isinstance(ident, str | int):
-            task = self._asking.get((relay, ident))
-            if task is not None:
-                task.cancel()
+        ident = (message.body.get("params") or {}).get("requestId")
+        task = self._asking.get((relay, ident)) if isinstance(ident, str | int) else None
+        if task is not None:
+            task.cancel()
 
     async def _ask(self, relay: ServerRelay, inflight: Inflight, message: Message) -> None:
-        upstream = relay.supervisor.upstream
+        upstream = relay.upstream
         if upstream is None:
             return
         params = message.body.get("params")
@@ -170,17 +167,19 @@ class HubNotices:
             return None
         alone = [
             client
-            for client in self._audience(relay.owner)
-            if (client.sole or relay.owner is not None) and not client.is_modern
+            for client in self._audience(relay.private_to)
+            if (client.sole or relay.private_to is not None) and not client.is_modern
         ]
         if len(alone) != 1:
             return None
-        session = self._session(alone[0], relay.supervisor.id)
+        session = self._session(alone[0], relay.id)
         return Inflight(alone[0], session, None, declared=alone[0].capabilities)
 
-    def said(self, relay: ServerRelay, message: Message) -> None:
-        """Handle a notification that is not about a list or the progress of a request."""
-        if message.method == UPDATED:
+    def deliver(self, relay: ServerRelay, message: Message) -> None:
+        """Deliver a message that is not about a list or the progress of a request."""
+        if message.shape == REQUEST:
+            self.asked(relay, message)
+        elif message.method == UPDATED:
             self.resource_changed(relay, message)
         elif message.method == LOGGED:
             self.logged(relay, message)

@@ -6,8 +6,10 @@ answers the server in the form of the server's.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
+from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.message_ids import with_id, with_result
 from thoughtgate.core.negotiation import (
     LOG_LEVEL_KEY,
@@ -18,10 +20,11 @@ from thoughtgate.core.negotiation import (
     plain,
 )
 from thoughtgate.errors import PeerError
+from thoughtgate.hub.client import HIDDEN, Carried, ServerSession
 from thoughtgate.hub.parked_calls import Inflight, Parking, binding
-from thoughtgate.hub.server_session import HIDDEN, Carried, ServerSession
-from thoughtgate.upstream.client import ServerConnection
-from thoughtgate.upstream.supervisor import Supervisor
+from thoughtgate.upstream.client import Carrier, ServerConnection
+from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.upstream.supervisor import Owner, Supervisor
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, traceparent
@@ -36,12 +39,18 @@ _INVALID_PARAMS: Final = -32602
 _LISTED: Final = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
 
 
-class ServerRelay:
-    """Carries calls to one server."""
+class ServerRelay(Supervisor):
+    """One server of the hub, to which calls are carried."""
 
-    def __init__(self, supervisor: Supervisor, parking: Parking) -> None:
-        self.supervisor = supervisor
-        self.owner: tuple[bool, str] | None = None
+    def __init__(
+        self,
+        settings: ServerSettings,
+        carry: Callable[[ServerLog], Carrier],
+        owner: Owner,
+        parking: Parking,
+    ) -> None:
+        super().__init__(settings, carry, owner)
+        self.private_to: tuple[bool, str] | None = None
         """The owner of a private process, see ``Client.owner``; None for a shared one."""
         self.inflight: list[Inflight] = []
         self._parking = parking
@@ -53,15 +62,14 @@ class ServerRelay:
             PeerError: there is no response; the error says why.
             PeerGone: the server disconnected.
         """
-        supervisor = self.supervisor
         if call.method == "resources/subscribe":
             return await self._follow(session, call)
         self._check_offered(call)
         # Checked before the start, so that an unknown name starts nothing, and again after it,
         # because only then may the list be known.
-        upstream = await supervisor.ready()
+        upstream = await self.ready()
         self._check_offered(call)
-        supervisor.calls += 1
+        self.calls += 1
         if call.modern and not upstream.modern:
             return await self._with_parking(session, call, upstream)
         reply = await self._plainly(session, call, upstream)
@@ -70,17 +78,17 @@ class ServerRelay:
     def _check_offered(self, call: Carried) -> None:
         """Refuse a name that the server does not list, in the same way as a hidden one."""
         listed = _LISTED.get(call.method)
-        offer = self.supervisor.known(listed) if listed is not None else None
+        offer = self.known(listed) if listed is not None else None
         if offer is not None and call.params.get("name") not in offer.names:
             raise PeerError(HIDDEN, "")
 
     async def _follow(self, session: ServerSession, call: Carried) -> Message:
         uri = call.params["uri"]
         if uri not in session.client.followed:
-            refusal = await self.supervisor.follow(uri, traceparent(call.params))
+            refusal = await self.follow(uri, traceparent(call.params))
             if refusal is not None:
                 return with_id(refusal, call.key)
-            session.client.followed[uri] = self.supervisor.id
+            session.client.followed[uri] = self.id
         return _response(call.key, {})
 
     async def _plainly(
@@ -91,7 +99,7 @@ class ServerRelay:
         params = call.params
         try:
             for _ in range(MAX_ROUNDS):
-                reply = await self._ask(session, call, upstream, params)
+                reply = await _ask(inflight, call, upstream, params)
                 wanted = input_requests(reply.body.get("result"))
                 # A modern client handles input_required itself, so its result is passed on.
                 if wanted is None or call.modern:
@@ -104,35 +112,17 @@ class ServerRelay:
             self.inflight.remove(inflight)
         raise PeerError("upstream_timeout", "the server asked too often")
 
-    async def _ask(
-        self,
-        session: ServerSession,
-        call: Carried,
-        upstream: ServerConnection,
-        params: dict[str, Any],
-    ) -> Message:
-        inflight = _inflight(session, call)
-        return await upstream.ask(
-            call.method,
-            params,
-            capabilities=inflight.declared,
-            log_level=inflight.log_level if call.modern else session.client.log_level,
-            on_progress=(lambda told: session.progress(call, told))
-            if call.token is not None
-            else None,
-        )
-
     async def _with_parking(
         self, session: ServerSession, call: Carried, upstream: ServerConnection
     ) -> Message:
         """Carry a modern client's call to a legacy server; park it when the server asks."""
         params = call.params
-        bound = binding(session.client.principal, self.supervisor.id, call.method, params)
+        bound = binding(session.client.principal, self.id, call.method, params)
         inflight = self._parking.take(params.get("requestState"), bound)
         if inflight is None:
             inflight = _inflight(session, call)
             inflight.inbox, inflight.bound = asyncio.Queue(), bound
-            inflight.reply = asyncio.ensure_future(self._ask(session, call, upstream, params))
+            inflight.reply = asyncio.ensure_future(_ask(inflight, call, upstream, params))
             inflight.reply.add_done_callback(lambda _: self._forget(inflight))
             self.inflight.append(inflight)
         else:
@@ -179,22 +169,33 @@ class ServerRelay:
             inflight.reply.exception()
 
 
+async def _ask(
+    inflight: Inflight, call: Carried, upstream: ServerConnection, params: dict[str, Any]
+) -> Message:
+    session = inflight.session
+    wants_progress = call.token is not None
+    return await upstream.ask(
+        call.method,
+        params,
+        capabilities=inflight.declared,
+        log_level=inflight.log_level if call.modern else session.client.log_level,
+        on_progress=(lambda told: session.progress(call, told)) if wants_progress else None,
+    )
+
+
 def _inflight(session: ServerSession, call: Carried) -> Inflight:
     """Return the facts about the client for which a call is made."""
-    client = session.client
-    if not call.modern:
-        declared = carried_capabilities(client.capabilities)
-        return Inflight(client, session, call.key, declared=declared)
+    inflight = Inflight(session.client, session, call.key)
     meta = call.params.get(META)
-    said = meta if type(meta) is dict else {}
-    level = said.get(LOG_LEVEL_KEY)
-    return Inflight(
-        client,
-        session,
-        call.key,
-        declared=carried_capabilities(said.get(CAPABILITIES_KEY)),
-        log_level=level if type(level) is str else "",
-    )
+    # A modern request carries its own capabilities and log level; a legacy client declared its
+    # capabilities once.
+    if not call.modern:
+        inflight.declared = carried_capabilities(session.client.capabilities)
+    elif type(meta) is dict:
+        inflight.declared = carried_capabilities(meta.get(CAPABILITIES_KEY))
+        level = meta.get(LOG_LEVEL_KEY)
+        inflight.log_level = level if type(level) is str else ""
+    return inflight
 
 
 def _note(inflight: Inflight, upstream: ServerConnection, message: Message) -> None:

@@ -31,16 +31,16 @@ from thoughtgate.gate.outbox import Sink
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
+from thoughtgate.hub.manager_tools import ENTRIES
+from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
-from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import (
     CAPABILITIES_KEY,
-    CLIENT_KEY,
     META,
     MODERN,
     SUPPORTED,
@@ -49,9 +49,44 @@ from thoughtgate.wire.revisions import (
 )
 
 Params: TypeAlias = dict[str, Any]
-Answer: TypeAlias = Callable[[Client, Message, Params], dict[str, Any] | None]
+Answer: TypeAlias = Callable[["Request"], dict[str, Any] | None]
 
 _log: Final = logging.getLogger("thoughtgate.serve")
+
+
+class Request(NamedTuple):
+    """A request of a client that the hub handles."""
+
+    client: Client
+    message: Message
+    id: RequestId
+    params: Params
+    modern: bool
+    trace: str
+    """The W3C trace context that it arrived with."""
+
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.message.method
+
+    def reply(self, result: dict[str, Any]) -> None:
+        """Answer with a result."""
+        if self.modern:
+            result = completed(self.method, result)
+        self.client.reply(render({"jsonrpc": "2.0", "id": self.id, "result": result}), self.id)
+
+    def refuse(self, kind: str, text: str = "", details: dict[str, Any] | None = None) -> None:
+        """Answer with an error."""
+        error = render_error(self.id, kind, modern=self.modern, message=text, details=details)
+        self.client.reply(error, self.id, kind)
+
+    def refuse_version(self, text: str, supported: tuple[str, ...]) -> None:
+        """Answer that the request's revision is not supported."""
+        data = {"supported": list(supported), "requested": version_in(self.params)}
+        error = {"code": UNSUPPORTED_VERSION, "message": text, "data": data}
+        reply = render({"jsonrpc": "2.0", "id": self.id, "error": error})
+        self.client.reply(reply, self.id, "invalid_request")
 
 
 class HubRequests:
@@ -64,7 +99,7 @@ class HubRequests:
         self._answers: dict[str, Answer] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
-            "ping": lambda *_: {},
+            "ping": lambda _: {},
             "logging/setLevel": self._set_level,
             "resources/unsubscribe": self._unsubscribe,
         }
@@ -77,7 +112,7 @@ class HubRequests:
                 return 0
             message = read_frame(line)
         if isinstance(message, Fault):
-            return self.refuse(client, message, len(line), sink)
+            return self.refuse(client, message, line, sink)
         if message.shape == REQUEST:
             return self._asked(client, message, sink)
         if message.shape == NOTIFICATION:
@@ -87,58 +122,45 @@ class HubRequests:
     # Requests.
 
     def _asked(self, client: Client, message: Message, sink: Sink | None) -> int:
-        ident, method = message.id, message.method
+        facts = {"id": message.id, "method": message.method}
+        _log.debug("request %s (%d bytes)", message.method, len(message.raw), extra=facts)
+        fault = self._not_askable(client, message)
+        if fault is not None or message.id is None:
+            return 0 if fault is None else self.refuse(client, fault, message.raw, sink, message)
         params: Params = message.body.get("params") or {}
         modern = version_in(params) is not None
-        facts = {"id": ident, "method": method}
-        _log.debug("request %s (%d bytes)", method, len(message.raw), extra=facts)
-        fault = self._not_askable(client, message)
-        if fault is not None or ident is None:
-            return 0 if fault is None else self._refuse_request(client, fault, message, sink)
-        if modern and not self._take_envelope(client, ident, method, params):
+        request = Request(client, message, message.id, params, modern, client.trace)
+        if modern and not self._take_envelope(request):
             return 1
         selection = self._hub.selection
-        if isinstance(selection, NoSelection) and method != "ping":
+        if isinstance(selection, NoSelection) and request.method != "ping":
             self._see(client, message)
             details = {"namespaces": list(selection.choices)}
-            self._error(
-                client, ident, "invalid_request", selection.reason, modern=modern, details=details
-            )
+            request.refuse("invalid_request", selection.reason, details)
             return 1
-        return self._dispatch(client, message, ident, params, sink, modern=modern)
+        return self._dispatch(request, sink)
 
-    def _dispatch(
-        self,
-        client: Client,
-        message: Message,
-        ident: RequestId,
-        params: Params,
-        sink: Sink | None,
-        *,
-        modern: bool,
-    ) -> int:
-        method = message.method
-        named = named_by(method, params) if method != LISTEN else []
+    def _dispatch(self, request: Request, sink: Sink | None) -> int:
+        client, message, method = request.client, request.message, request.method
+        named = named_by(method, request.params) if method != LISTEN else []
         if isinstance(named, str):
-            fault = Fault("invalid_params", named, "wrong_params", ident)
-            return self._refuse_request(client, fault, message, sink)
+            fault = Fault("invalid_params", named, "wrong_params", request.id)
+            return self.refuse(client, fault, message.raw, sink, message)
         if named:
-            self._gated(client, message, ident, params, named[0], modern=modern)
+            self._gated(request, named[0])
             return 1
         self._see(client, message)
         answer = self._answers.get(method)
         if method in LISTINGS:
-            self._work(client, ident, self._list(client, ident, method, params, modern=modern))
-        elif method == LISTEN and modern:
-            self._work(client, ident, self._listens.open(client, ident, params))
+            self._work(request, self._list(request))
+        elif method == LISTEN and request.modern:
+            self._work(request, self._listens.open(client, request.id, request.params))
         elif method in TASK_METHODS:
-            self._work(client, ident, self._about_task(client, ident, method, params, modern))
-        elif answer is not None:
-            result = answer(client, message, params)
-            if result is not None:
-                self._reply(client, ident, method, result, modern=modern)
-        else:
-            self._error(client, ident, "method_not_found", "", modern=modern)
+            self._work(request, self._about_task(request))
+        elif answer is None:
+            request.refuse("method_not_found")
+        elif (result := answer(request)) is not None:
+            request.reply(result)
         return 1
 
     def _not_askable(self, client: Client, message: Message) -> Fault | None:
@@ -149,48 +171,40 @@ class HubRequests:
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
-    def _take_envelope(self, client: Client, ident: RequestId, method: str, params: Params) -> bool:
+    def _take_envelope(self, request: Request) -> bool:
         """Check the envelope of a modern request and apply it; return False if it was refused."""
-        version, meta = version_in(params), params[META]
-        if version not in MODERN:
-            error = {
-                "code": UNSUPPORTED_VERSION,
-                "message": "the protocol version is not supported",
-                "data": {"supported": list(MODERN), "requested": version},
-            }
-            reply = render({"jsonrpc": "2.0", "id": ident, "error": error})
-            client.reply(reply, ident, "invalid_request")
+        client, meta = request.client, request.params[META]
+        if version_in(request.params) not in MODERN:
+            request.refuse_version("the protocol version is not supported", MODERN)
             return False
         if type(meta.get(CAPABILITIES_KEY)) is not dict:
-            text = f"_meta must hold {CAPABILITIES_KEY}"
-            self._error(client, ident, "invalid_params", text, modern=True)
+            request.refuse("invalid_params", f"_meta must hold {CAPABILITIES_KEY}")
             return False
-        if method in GONE_IN_MODERN:
-            self._error(client, ident, "method_not_found", "", modern=True)
+        if request.method in GONE_IN_MODERN:
+            request.refuse("method_not_found")
             return False
         # Only now: a refused envelope must not change what is known of the client.
         client.is_modern = True
-        client.introduce(meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY))
+        client.introduce(meta[CAPABILITIES_KEY])
         self._hub.declare(client)
         return True
 
-    def _work(self, client: Client, ident: RequestId, work: Coroutine[Any, Any, None]) -> None:
-        task = spawn(work)
-        client.work[ident] = task
-        task.add_done_callback(lambda _: client.work.pop(ident, None))
+    def _work(self, request: Request, work: Coroutine[Any, Any, None]) -> None:
+        client, ident = request.client, request.id
+        client.work[ident] = spawn(work)
+        client.work[ident].add_done_callback(lambda _: client.work.pop(ident, None))
 
     # Requests that the hub itself answers.
 
-    def _initialize(
-        self, client: Client, message: Message, params: Params
-    ) -> dict[str, Any] | None:
+    def _initialize(self, request: Request) -> dict[str, Any] | None:
+        client, params = request.client, request.params
         if client.introduced.is_set() and not client.is_modern:
-            self._error(client, message.id, "invalid_request", "already initialized", modern=False)
+            request.refuse("invalid_request", "already initialized")
             return None
         client.is_modern = False
-        client.introduce(params.get("capabilities"), params.get("clientInfo"))
+        client.introduce(params.get("capabilities"))
         self._hub.declare(client)
-        caller = client.callers.get(message.id) if message.id is not None else None
+        caller = client.callers.get(request.id)
         if isinstance(caller, Post):
             # The servers' session ids mean nothing to this client, so the hub assigns its own.
             caller.session_named(uuid.uuid4().hex)
@@ -198,38 +212,32 @@ class HubRequests:
         capabilities = self._capabilities(client)
         return initialize_result(asked, capabilities, self._hub.instructions())
 
-    def _discover(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
-        if version_in(params) is None:
-            data = {"supported": list(SUPPORTED), "requested": None}
-            error = {"code": UNSUPPORTED_VERSION, "message": "no protocol version", "data": data}
-            reply = render({"jsonrpc": "2.0", "id": message.id, "error": error})
-            client.reply(reply, message.id, "invalid_request")
+    def _discover(self, request: Request) -> dict[str, Any] | None:
+        if not request.modern:
+            request.refuse_version("no protocol version", SUPPORTED)
             return None
-        return discover_result(self._capabilities(client), self._hub.instructions())
+        capabilities = self._capabilities(request.client)
+        return discover_result(capabilities, self._hub.instructions())
 
     def _capabilities(self, client: Client) -> dict[str, Any]:
         known = [one.capabilities for one in self._hub.supervisors if one.settings.enabled]
         merged = merge_capabilities(known, manager_tools=self._hub.settings.manager_tools)
         return self._hub.gate.advertise_tasks(merged, client) if "tools" in merged else merged
 
-    def _set_level(self, client: Client, message: Message, params: Params) -> dict[str, Any] | None:
-        level = params.get("level")
+    def _set_level(self, request: Request) -> dict[str, Any] | None:
+        level = request.params.get("level")
         if level not in LOG_LEVELS:
-            text = f"level must be one of {', '.join(LOG_LEVELS)}"
-            self._error(client, message.id, "invalid_params", text, modern=False)
+            request.refuse("invalid_params", f"level must be one of {', '.join(LOG_LEVELS)}")
             return None
-        client.log_level = str(level)
+        request.client.log_level = str(level)
         self._hub.set_log_level()
         return {}
 
-    def _unsubscribe(
-        self, client: Client, message: Message, params: Params
-    ) -> dict[str, Any] | None:
-        del message
-        uri = params.get("uri")
+    def _unsubscribe(self, request: Request) -> dict[str, Any] | None:
+        client, uri = request.client, request.params.get("uri")
         server = client.followed.pop(uri, None) if type(uri) is str else None
         if server is not None and type(uri) is str:
-            self._hub.unfollow(client, server, uri, self._trace(client, params))
+            self._hub.unfollow(client, server, uri, self._trace(client, request.params))
         return {}
 
     def _trace(self, client: Client, params: Params) -> str:
@@ -239,99 +247,86 @@ class HubRequests:
 
     # Lists.
 
-    async def _list(
-        self, client: Client, ident: RequestId, method: str, params: Params, *, modern: bool
-    ) -> None:
-        hub = self._hub
-        cursor = params.get("cursor")
+    async def _list(self, request: Request) -> None:
+        hub, client, method = self._hub, request.client, request.method
+        cursor = request.params.get("cursor")
         supervisors = hub.supervisors_for(client)
         await hub.lists.collect(method, supervisors)
-        own = hub.own_tools if method == "tools/list" else None
+        own = ENTRIES if method == "tools/list" and hub.settings.manager_tools else ()
         entries = hub.lists.show(client, method, supervisors, hub.settings.separator, own)
         page = None
         if cursor is None or type(cursor) is str:
             page = hub.lists.page(entries, cursor)
         if page is None:
-            self._error(client, ident, "invalid_params", "the cursor is not valid", modern=modern)
+            request.refuse("invalid_params", "the cursor is not valid")
             return
         rest: dict[str, Any] = {"nextCursor": page.cursor} if page.cursor else {}
-        if modern:
+        if request.modern:
             rest = completed(method, rest)
-        client.reply(
-            _rendered_list(ident, LISTINGS[method].member, entries[page.start : page.stop], rest),
-            ident,
-        )
+        shown = entries[page.start : page.stop]
+        reply = _rendered_list(request.id, LISTINGS[method].member, shown, rest)
+        client.reply(reply, request.id)
 
     # Calls.
 
-    def _gated(
-        self,
-        client: Client,
-        message: Message,
-        ident: RequestId,
-        params: Params,
-        named: Named,
-        *,
-        modern: bool,
-    ) -> None:
+    def _gated(self, request: Request, named: Named) -> None:
         """Find the server of a call, and have the call judged in the session with it."""
-        hub, asked = self._hub, _Asked(message, named.name, client.trace, modern)
+        hub, client, params = self._hub, request.client, request.params
         if named.kind == "resource":
             target = hub.routes.owned(named.name, params, hub.supervisors_for(client))
             if not target.server and any(one.settings.enabled for one in hub.supervisors):
                 # A URI does not name its server: only the servers' lists can tell.
-                self._learn(client, ident, self._find_owner(client, asked))
+                self._learn(request, self._find_owner(request, named.name))
                 return
         else:
             target = hub.routes.named(
-                message.method, named, params, hub.server_ids, hub.settings.separator
+                request.method, named, params, hub.server_ids, hub.settings.separator
             )
         supervisor = hub.supervisor_for(client, target.server)
         if supervisor is not None and hub.routes.needs_list(target, supervisor):
-            self._learn(client, ident, self._learn_first(client, asked, target, supervisor))
+            self._learn(request, self._learn_first(request, named.name, target, supervisor))
             return
         if supervisor is not None:
             hub.routes.teach(supervisor)
-        self._carry(client, asked, target)
+        self._carry(request, named.name, target)
 
-    def _learn(self, client: Client, ident: RequestId, work: Coroutine[Any, Any, None]) -> None:
+    def _learn(self, request: Request, work: Coroutine[Any, Any, None]) -> None:
+        client, ident = request.client, request.id
         client.learning.add(ident)
-        self._work(client, ident, work)
+        self._work(request, work)
         client.work[ident].add_done_callback(lambda _: client.learning.discard(ident))
 
     async def _learn_first(
-        self, client: Client, asked: "_Asked", target: Target, supervisor: Supervisor
+        self, request: Request, shown: str, target: Target, supervisor: ServerRelay
     ) -> None:
         await self._hub.routes.learn(target, supervisor)
-        self._carry(client, asked, target)
+        self._carry(request, shown, target)
 
-    async def _find_owner(self, client: Client, asked: "_Asked") -> None:
+    async def _find_owner(self, request: Request, uri: str) -> None:
         hub = self._hub
-        supervisors = hub.supervisors_for(client)
+        supervisors = hub.supervisors_for(request.client)
         await hub.routes.collect_resources(supervisors)
-        params = asked.message.body.get("params") or {}
-        self._carry(client, asked, hub.routes.owned(asked.shown, params, supervisors))
+        self._carry(request, uri, hub.routes.owned(uri, request.params, supervisors))
 
-    def _carry(self, client: Client, asked: "_Asked", target: Target) -> None:
-        message = asked.message
-        if message.id is None or client.is_gone:
+    def _carry(self, request: Request, shown: str, target: Target) -> None:
+        """Have a call judged and carried; ``shown`` is the name that the client used."""
+        hub, client, message = self._hub, request.client, request.message
+        if client.is_gone:
             return
-        hub = self._hub
-        client.work.pop(message.id, None)
-        client.learning.discard(message.id)
-        params = message.body.get("params") or {}
-        target = hub.routes.unless_unknown(
-            target, asked.shown, params, hub.offer_of(client, target)
-        )
-        carrier = hub.gate.carrier_of(client, message, modern=asked.modern)
+        client.work.pop(request.id, None)
+        client.learning.discard(request.id)
+        offer = hub.offer_of(client, target)
+        target = hub.routes.unless_unknown(target, shown, request.params, offer)
+        carrier = hub.gate.carrier_of(client, message, modern=request.modern)
         session = hub.session(carrier, target.server)
-        caller = client.callers.get(message.id, client.line)
-        session.ask(message, target.params, asked.shown, caller, asked.trace)
+        caller = client.callers.get(request.id, client.line)
+        session.ask(message, target.params, shown, caller, request.trace)
 
-    async def _about_task(
-        self, client: Client, ident: RequestId, method: str, params: Params, modern: bool
-    ) -> None:
-        body = await self._hub.gate.ask_task(client, ident, method, params, modern=modern)
+    async def _about_task(self, request: Request) -> None:
+        client, ident = request.client, request.id
+        body = await self._hub.gate.ask_task(
+            client, ident, request.method, request.params, modern=request.modern
+        )
         client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident, refusal_kind(body))
 
     # Notifications and responses.
@@ -341,7 +336,7 @@ class HubRequests:
         if named_by(method, message.body.get("params") or {}) or method in LISTINGS:
             # Without an id there is no way to report the verdict, so such a call is not made.
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
-            return self.refuse(client, fault, len(message.raw), sink, method=method)
+            return self.refuse(client, fault, message.raw, sink, message)
         if method != CANCELLED:
             self._see(client, message)
         if method == CANCELLED:
@@ -351,7 +346,7 @@ class HubRequests:
             for supervisor in self._hub.supervisors_for(client):
                 upstream = supervisor.upstream
                 if upstream is not None and upstream.is_open and not upstream.modern:
-                    upstream.notify(method)
+                    upstream.say({"jsonrpc": "2.0", "method": method})
         if isinstance(sink, Post | StdioAgent):
             client.outbox.later(sink.passed, 202, b"", b"")
         return 1
@@ -374,7 +369,7 @@ class HubRequests:
         if session is not None:
             return session.feed(AgentSent(message.raw, now(), message), sink)
         fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-        return self.refuse(client, fault, len(message.raw), sink)
+        return self.refuse(client, fault, message.raw, sink)
 
     # Records and replies.
 
@@ -392,24 +387,16 @@ class HubRequests:
             )
         )
 
-    def _refuse_request(
-        self, client: Client, fault: Fault, message: Message, sink: Sink | None
-    ) -> int:
-        modern = version_in(message.body.get("params") or {}) is not None
-        size, method = len(message.raw), message.method
-        return self.refuse(client, fault, size, sink, modern=modern, method=method)
-
     def refuse(
         self,
         client: Client,
         fault: Fault,
-        size: int,
+        frame: bytes,
         sink: Sink | None,
-        *,
-        modern: bool = False,
-        method: str = "",
+        message: Message | None = None,
     ) -> int:
         """Refuse a frame: record the refusal, and answer its sender if an answer is due."""
+        params = message.body.get("params") if message is not None else None
         self._refusals += 1
         correlation_id = f"{client.id}-h{self._refusals}"
         self._hub.gate.note(
@@ -420,8 +407,8 @@ class HubRequests:
                 direction=AGENT_TO_SERVER,
                 check=fault.check,
                 kind=fault.kind,
-                size=size,
-                method=method,
+                size=len(frame),
+                method=message.method if message is not None else "",
                 correlation_id=correlation_id,
             )
         )
@@ -430,7 +417,7 @@ class HubRequests:
         reply = render_error(
             fault.id,
             fault.kind,
-            modern=modern,
+            modern=version_in(params) is not None,
             message=fault.reason,
             correlation_id=correlation_id,
             details={"check": fault.check},
@@ -439,36 +426,6 @@ class HubRequests:
         # belong to another open request.
         sink.take(ToAgent(reply, None, ANSWER, fault.kind))
         return 1
-
-    def _reply(
-        self, client: Client, ident: RequestId, method: str, result: dict[str, Any], *, modern: bool
-    ) -> None:
-        if modern:
-            result = completed(method, result)
-        client.reply(render({"jsonrpc": "2.0", "id": ident, "result": result}), ident)
-
-    def _error(
-        self,
-        client: Client,
-        ident: RequestId | None,
-        kind: str,
-        text: str,
-        *,
-        modern: bool,
-        details: dict[str, Any] | None = None,
-    ) -> None:
-        reply = render_error(ident, kind, modern=modern, message=text, details=details)
-        client.reply(reply, ident, kind)
-
-
-class _Asked(NamedTuple):
-    """A gated request that has not reached the session of its server yet."""
-
-    message: Message
-    shown: str
-    """The composed name that the client used."""
-    trace: str
-    modern: bool
 
 
 def _rendered_list(

@@ -12,8 +12,8 @@ from thoughtgate.core.routing import Route, find_owner, split
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import HubLists
+from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.upstream.supervisor import Supervisor
 from thoughtgate.wire.methods import COMPLETE, Named
 
 RESOURCES: Final = "resources/list"
@@ -48,18 +48,11 @@ class HubRoutes:
         separator: str,
     ) -> Target:
         """Return the target of a tool call, a prompt or the completion of a prompt."""
-        kind = named.kind
-        route = split(named.name, separator, servers) or Route("", named.name)
-        if method == COMPLETE:
-            return Target(
-                route.server,
-                kind,
-                route.name,
-                {**params, "ref": {**params["ref"], "name": route.name}},
-            )
-        return Target(route.server, kind, route.name, {**params, "name": route.name})
+        server, own = split(named.name, separator, servers) or Route("", named.name)
+        renamed = {"ref": {**params["ref"], "name": own}} if method == COMPLETE else {"name": own}
+        return Target(server, named.kind, own, {**params, **renamed})
 
-    def owned(self, uri: str, params: dict[str, Any], supervisors: list[Supervisor]) -> Target:
+    def owned(self, uri: str, params: dict[str, Any], supervisors: list[ServerRelay]) -> Target:
         """Return the target of a resource request, as far as the lists in memory tell."""
         listed: dict[str, str] = {}
         templates: list[tuple[str, str]] = []
@@ -74,15 +67,11 @@ class HubRoutes:
         owner = find_owner(uri, listed, templates, capable)
         return Target(owner or "", "resource", uri, params)
 
-    def is_visible(self, target: Target) -> bool:
-        """Return whether a target is visible to clients."""
-        visibility = self._gate.governor.policy.visibility
-        return visibility.allows(target.server, target.name)
-
     def _may_pass(self, target: Target) -> bool:
         """Return whether a request may reach its server; outside production, hidden targets may."""
-        observes = self._gate.governor.policy.profile != PRODUCTION
-        return observes or self.is_visible(target)
+        policy = self._gate.governor.policy
+        is_visible = policy.visibility.allows(target.server, target.name)
+        return is_visible or policy.profile != PRODUCTION
 
     def unless_unknown(
         self, target: Target, exposed: str, params: dict[str, Any], offer: Offer | None
@@ -95,12 +84,12 @@ class HubRoutes:
             return target
         return Target("", target.kind, exposed, params)
 
-    def needs_list(self, target: Target, supervisor: Supervisor) -> bool:
+    def needs_list(self, target: Target, supervisor: ServerRelay) -> bool:
         """Return whether the server's list must be fetched before the call is judged."""
         method = LIST_OF.get(target.kind)
         return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
 
-    async def learn(self, target: Target, supervisor: Supervisor) -> None:
+    async def learn(self, target: Target, supervisor: ServerRelay) -> None:
         """Fetch a server's list for the judge; if that fails, calls are judged without it."""
         method = LIST_OF[target.kind]
         try:
@@ -109,14 +98,14 @@ class HubRoutes:
             return
         self.teach(supervisor)
 
-    def teach(self, supervisor: Supervisor) -> None:
+    def teach(self, supervisor: ServerRelay) -> None:
         """Give the judge a server's description of its tools, once per list."""
         offer = supervisor.known("tools/list")
         if offer is not None and self._learned.get(supervisor.id) is not offer:
             self._learned[supervisor.id] = offer
             self._gate.learn(supervisor.id, offer.entries)
 
-    async def collect_resources(self, supervisors: list[Supervisor]) -> None:
+    async def collect_resources(self, supervisors: list[ServerRelay]) -> None:
         """Fetch the lists that are needed to find the server of a resource."""
         await self._lists.collect(RESOURCES, supervisors)
         await self._lists.collect(TEMPLATES, supervisors)

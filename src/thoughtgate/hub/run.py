@@ -43,7 +43,7 @@ from thoughtgate.hub.backend import HubBackend
 from thoughtgate.hub.control import operations
 from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.hub.log import open_log
-from thoughtgate.hub.servers import Surroundings, named
+from thoughtgate.hub.servers import named
 from thoughtgate.hub.single_servers import SingleServers
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
@@ -51,6 +51,7 @@ from thoughtgate.stores.tasks import TaskStore
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.stdio import protect_stdout
+from thoughtgate.upstream.connect import Surroundings, config_directory
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
@@ -155,7 +156,7 @@ async def _serve(
     hub = Hub(
         loaded.settings,
         governor,
-        Surroundings(plan.environ, _base(loaded), guardian),
+        Surroundings(plan.environ, config_directory(loaded.path), guardian),
         namespace=plan.namespace,
     )
     hub.reloader = reloader = watch_config(governor, loaded, plan.environ, _log.warning)
@@ -257,11 +258,6 @@ async def _open_control(state: str, hub: Hub) -> ControlServer | None:
         _log.warning("no control socket: %s", error.strerror)
         return None
     return control
-
-
-def _base(loaded: Loaded) -> str:
-    """Return the directory that relative paths in the config refer to."""
-    return str(Path(loaded.path).absolute().parent if loaded.path is not None else Path.cwd())
 
 
 def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:

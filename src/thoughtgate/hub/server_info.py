@@ -1,5 +1,6 @@
 """Descriptions of the hub's servers for people and models."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from thoughtgate.core.server_lifecycle import FAILED, RUNNING, WAITING
@@ -39,7 +40,7 @@ def describe_server(supervisor: Supervisor, *, active: bool) -> dict[str, Any]:
     return facts
 
 
-def instructions(supervisors: list[Supervisor], separator: str) -> str:
+def instructions(supervisors: Sequence[Supervisor], separator: str) -> str:
     """Return the instructions for a client's model, including the servers' own instructions."""
     if not supervisors:
         return ""

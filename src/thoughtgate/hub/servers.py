@@ -2,79 +2,60 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.hub.parked_calls import Parking
 from thoughtgate.hub.relay import ServerRelay
-from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.client import Carrier
-from thoughtgate.upstream.connect import child_command, open_pool
+from thoughtgate.upstream.connect import Surroundings, open_pool
 from thoughtgate.upstream.http import HttpUpstream
 from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
-from thoughtgate.upstream.supervisor import Owner, Supervisor
+from thoughtgate.upstream.supervisor import Owner
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
 
 ANY: Final = "*"
 """The config entry for all other servers: a policy, not a server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The environment in which every server is started."""
-
-    environ: Mapping[str, str]
-    base: str
-    """The directory that relative paths in the config refer to."""
-    watcher: Watcher | None = None
-
-
-class Servers:
-    """All servers in the config, whether they are in the namespace or not."""
+class Servers(Mapping[str, ServerRelay]):
+    """All servers in the config by id, whether they are in the namespace or not."""
 
     def __init__(self, settings: Settings, around: Surroundings, owner: Owner) -> None:
         self.parking = Parking()
-        self.relays: dict[str, ServerRelay] = {}
         self._around = around
         self._owner = owner
         self._settings = settings
-        self._ways: dict[int, ServerRelay] = {}
-        for server in named(settings):
-            self.relays[server.id] = self.relay_for(server)
+        self._made: set[ServerRelay] = set()
+        """Every relay that is not disposed, including those of private processes."""
+        self._relays = {server.id: self.relay_for(server) for server in named(settings)}
 
-    def __getitem__(self, server: str) -> Supervisor:
-        return self.relays[server].supervisor
+    def __getitem__(self, server: str) -> ServerRelay:
+        return self._relays[server]
 
-    def get(self, server: str) -> Supervisor | None:
-        """Return a server; None if it is not in the config."""
-        relay = self.relays.get(server)
-        return relay.supervisor if relay is not None else None
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._relays)
 
-    def __contains__(self, server: object) -> bool:
-        return server in self.relays
-
-    def __iter__(self) -> Iterator[Supervisor]:
-        return iter([relay.supervisor for relay in self.relays.values()])
+    def __len__(self) -> int:
+        return len(self._relays)
 
     def relay_for(self, server: ServerSettings) -> ServerRelay:
         """Return a new relay to a server; nothing is started."""
-        supervisor = Supervisor(server, lambda log: self._carrier(server, log), self._owner)
-        relay = ServerRelay(supervisor, self.parking)
-        self._ways[id(supervisor)] = relay
+        relay = ServerRelay(
+            server, lambda log: self._carrier(server, log), self._owner, self.parking
+        )
+        self._made.add(relay)
         return relay
 
-    def way_of(self, supervisor: Supervisor) -> ServerRelay | None:
-        """Return the relay that a supervisor belongs to."""
-        return self._ways.get(id(supervisor))
-
-    def forget(self, relay: ServerRelay) -> None:
-        """Remove a relay that is no longer needed."""
-        self._ways.pop(id(relay.supervisor), None)
+    async def discard(self, relay: ServerRelay) -> None:
+        """Stop a relay that is no longer needed."""
+        self._made.discard(relay)
+        await relay.dispose()
 
     async def apply(self, settings: Settings) -> list[str]:
         """Apply a new config; return the ids of servers that were added, removed or changed.
@@ -86,55 +67,43 @@ class Servers:
         secrets_moved = secret_names(self._settings) != secret_names(settings)
         wanted = {server.id: server for server in named(settings)}
         self._settings = settings
-        changed = [ident for ident in self.relays if ident not in wanted]
+        changed = [ident for ident in self._relays if ident not in wanted]
         for ident, server in wanted.items():
-            relay = self.relays.get(ident)
+            relay = self._relays.get(ident)
             if (
                 relay is None
-                or _how_reached(relay.supervisor.settings) != _how_reached(server)
+                or _how_reached(relay.settings) != _how_reached(server)
                 or secrets_moved
             ):
                 changed.append(ident)
             else:
-                relay.supervisor.settings = server
-        gone = [self.relays.pop(ident) for ident in changed if ident in self.relays]
-        self.relays = {
-            ident: self.relays.get(ident) or self.relay_for(server)
+                relay.settings = server
+        gone = [self._relays.pop(ident) for ident in changed if ident in self._relays]
+        self._relays = {
+            ident: self._relays.get(ident) or self.relay_for(server)
             for ident, server in wanted.items()
         }
         for relay in gone:
-            self.forget(relay)
-            await relay.supervisor.dispose()
+            await self.discard(relay)
         return changed
 
     async def dispose(self) -> None:
         """Stop all servers at the same time."""
         self.parking.close()
-        await asyncio.gather(*(relay.supervisor.dispose() for relay in self._ways.values()))
+        await asyncio.gather(*(relay.dispose() for relay in self._made))
 
     def _carrier(self, server: ServerSettings, log: ServerLog) -> Carrier:
         if server.url:
             pool = open_pool(server, self._around.environ)
             # Looked up per call, because the server's list may change while it is connected.
             return HttpCarrier(pool, self._param_headers(server.id))
-        return StdioCarrier(server.id, self._command(server), log, self._around.watcher)
-
-    def _command(self, server: ServerSettings) -> ChildCommand:
-        around = self._around
-        return child_command(server, around.environ, secret_names(self._settings), around.base)
+        command = self._around.command(server, self._settings)
+        return StdioCarrier(server.id, command, log, self._around.watcher)
 
     def open_upstream(self, server: ServerSettings) -> HttpUpstream | ChildUpstream:
         """Return a connection to a server that passes requests through; nothing is started."""
-        if server.url:
-            traces = self._settings.telemetry.otlp is not None
-            return HttpUpstream(open_pool(server, self._around.environ), traces=traces)
-        return ChildUpstream(
-            server,
-            self._command(server),
-            self._owner.note,
-            watcher=self._around.watcher,
-            log=self[server.id].log,
-        )
+        log = self[server.id].log
+        return self._around.open_upstream(server, self._settings, self._owner.note, log)
 
     def _param_headers(self, server: str) -> ParamHeaders:
         def wanted(tool: str) -> tuple[ParamHeader, ...]:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.http_front import HttpFront
@@ -16,17 +17,17 @@ from thoughtgate.front.request_head import SERVER_PATH
 from thoughtgate.front.transparent import TransparentBackend
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.hub import Hub
-from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.upstream.child import ChildUpstream
+from thoughtgate.upstream.connect import http_sessions
 from thoughtgate.upstream.http import HttpUpstream
-from thoughtgate.upstream.supervisor import Supervisor
 
 
 @dataclass(frozen=True, slots=True)
 class _Single:
     """A single server with its connection and its endpoint."""
 
-    supervisor: Supervisor
+    supervisor: ServerRelay
     """The catalogue's supervisor; a different one means that the server's config has changed."""
     upstream: HttpUpstream | ChildUpstream
     backend: TransparentBackend
@@ -46,7 +47,7 @@ class SingleServers:
         """Return the endpoint of a path; None if it names no enabled server of the namespace."""
         matched = SERVER_PATH.fullmatch(path)
         ident = matched[1].decode("ascii", "replace") if matched is not None else ""
-        supervisor = self._offered().get(ident)
+        supervisor = self._offered(ident)
         if supervisor is None:
             return None
         made = self._made.get(ident)
@@ -57,9 +58,8 @@ class SingleServers:
 
     def update(self) -> None:
         """Apply a new config: close the endpoints of servers that were removed or changed."""
-        offered = self._offered()
         for ident, made in list(self._made.items()):
-            if offered.get(ident) is made.supervisor:
+            if self._offered(ident) is made.supervisor:
                 made.backend.adopt(self._setup(made.supervisor.settings))
             else:
                 self._end(ident)
@@ -70,8 +70,13 @@ class SingleServers:
         await asyncio.gather(*(one.backend.detached.finish(seconds) for one in made))
         await asyncio.gather(*(one.upstream.close() for one in made))
 
-    def _offered(self) -> dict[str, Supervisor]:
-        return {one.id: one for one in self._hub.supervisors if one.settings.enabled}
+    def _offered(self, ident: str) -> ServerRelay | None:
+        """Return a server if it is in the namespace and enabled."""
+        selection = self._hub.selection
+        if isinstance(selection, NoSelection) or ident not in selection.servers:
+            return None
+        supervisor = self._hub.servers.get(ident)
+        return supervisor if supervisor is not None and supervisor.settings.enabled else None
 
     def _end(self, ident: str) -> None:
         made = self._made.pop(ident, None)
@@ -79,7 +84,7 @@ class SingleServers:
             self._front.listener.remove(made.endpoint, "the config of the server has changed")
             spawn(made.upstream.close())
 
-    def _make(self, supervisor: Supervisor) -> _Single:
+    def _make(self, supervisor: ServerRelay) -> _Single:
         gate = self._hub.gate
         upstream = self._hub.servers.open_upstream(supervisor.settings)
         if isinstance(upstream, HttpUpstream):
@@ -89,11 +94,5 @@ class SingleServers:
         return _Single(supervisor, upstream, backend, self._front.add((), backend))
 
     def _setup(self, server: ServerSettings) -> SessionSettings:
-        settings = self._hub.settings
-        return SessionSettings(
-            server.id,
-            "",
-            enforce=self._hub.gate.governor.policy.profile == PRODUCTION,
-            timeout_s=min(settings.listen.request_timeout_s, server.timeout_s),
-            max_held=settings.holds.connection,
-        )
+        profile = self._hub.gate.governor.policy.profile
+        return http_sessions(server, self._hub.settings, profile)

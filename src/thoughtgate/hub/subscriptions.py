@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.commands import JudgeCall
 from thoughtgate.core.record_events import ERROR, OK, call_ended
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.clock import now
@@ -63,12 +63,11 @@ class HubListens:
 
     async def _may(self, client: Client, server: str, named: Named) -> bool:
         """Judge and record one subscription; one that would need approval is not accepted."""
-        gate = self._hub.gate
-        at = now()
-        question = CallRequest(
-            server, client.id, client.principal, LISTEN, (named,), 0, client.transport, at
-        )
-        ruling = gate.governor.rule(question)
+        gate, session, at = self._hub.gate, self._hub.session(client, server), now()
+        # The trace context of the listen is not that of the calls in this session.
+        session.trace, session.claims = "", client.claims
+        command = JudgeCall(named.name, LISTEN, (named,), {}, 0, modern=True, at=at)
+        ruling = gate.governor.rule(gate.authority.question(session, command))
         status, error = OK, None
         if ruling.verdict.action != FORWARD:
             status = ERROR
@@ -77,10 +76,9 @@ class HubListens:
         elif not gate.authority.flush():
             return False
         else:
-            relay = self._hub.relay(client, server)
-            supervisor = relay.supervisor if relay is not None else self._hub.servers[server]
+            relay = self._hub.relay(client, server) or self._hub.servers[server]
             try:
-                refusal = await supervisor.follow(named.name, ruling.verdict.trace)
+                refusal = await relay.follow(named.name, ruling.verdict.trace)
             except (PeerError, PeerGone):
                 status, error = ERROR, {"class": "transport", "kind": "upstream_connection_failed"}
             else:

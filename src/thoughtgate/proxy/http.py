@@ -10,14 +10,11 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.config.checks import is_loopback
-from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.front.http_front import HttpFront, check_address
 from thoughtgate.front.pages import Pages
@@ -39,17 +36,14 @@ from thoughtgate.gate.operator_log import (
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
-from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
 from thoughtgate.proxy.worker_metrics import SharedNumbers
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
-from thoughtgate.transports.child_process import ChildCommand, Watcher
+from thoughtgate.transports.child_process import Watcher
 from thoughtgate.transports.http_client import parse_origin
-from thoughtgate.upstream.child import ChildUpstream
-from thoughtgate.upstream.connect import child_command, open_pool
-from thoughtgate.upstream.http import HttpUpstream
+from thoughtgate.upstream.connect import Surroundings, config_directory, http_sessions
 
 ANONYMOUS_ID: Final = "upstream"
 """The name in rules and on the record of a server that is given by its URL only."""
@@ -72,6 +66,10 @@ class ProxyPlan:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.loaded.settings
+
+    def surroundings(self, watcher: Watcher | None = None) -> Surroundings:
+        """Return the environment of the server; ``watcher`` ends its process with the gate."""
+        return Surroundings(self.environ, config_directory(self.loaded.path), watcher)
 
 
 def plan_proxy(
@@ -157,12 +155,6 @@ def _listen_address(configured: ListenSettings, *, stdio: bool, listen: str) -> 
     )
 
 
-def server_command(plan: ProxyPlan) -> ChildCommand:
-    """Return the command of a stdio server with the environment that it may see."""
-    base = str(Path(plan.loaded.path).absolute().parent) if plan.loaded.path else str(Path.cwd())
-    return child_command(plan.server, plan.environ, secret_names(plan.settings), base)
-
-
 class HttpProxy:
     """A proxy that listens on HTTP."""
 
@@ -186,9 +178,10 @@ class HttpProxy:
             ThoughtGateError: the server, the address or the record cannot be used.
         """
         plan = self.plan
-        meter = Metrics(HTTP) if plan.settings.telemetry.metrics else None
-        shared = SharedNumbers(meter, plan.numbers) if meter and plan.numbers else None
-        pages = Pages(shared or meter)
+        has_metrics = plan.settings.telemetry.metrics
+        shared = SharedNumbers(plan.numbers) if has_metrics and plan.numbers else None
+        meter = shared or (Metrics(HTTP) if has_metrics else None)
+        pages = Pages(meter)
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         prompt = open_prompt(plan.state, plan.settings.approval)
@@ -240,7 +233,7 @@ class HttpProxy:
             authority.note(record)
             outbox.schedule()
 
-        upstream = self._upstream(note)
+        upstream = plan.surroundings(self._watcher).open_upstream(plan.server, plan.settings, note)
         front = HttpFront(
             listen,
             authority,
@@ -252,7 +245,8 @@ class HttpProxy:
             file=plan.loaded.path or "",
             server=plan.server.id,
         )
-        backend = TransparentBackend(self._setup(), upstream, authority, outbox)
+        setup = http_sessions(plan.server, plan.settings, plan.loaded.policy.profile)
+        backend = TransparentBackend(setup, upstream, authority, outbox)
         front.add(PATHS, backend)
         pages.is_up = lambda: upstream.is_up
         try:
@@ -268,23 +262,6 @@ class HttpProxy:
             await upstream.close()
             front.close()
             timer.close()
-
-    def _upstream(self, note: Callable[[Record], None]) -> HttpUpstream | ChildUpstream:
-        plan = self.plan
-        if plan.server.url:
-            traces = plan.settings.telemetry.otlp is not None
-            return HttpUpstream(open_pool(plan.server, plan.environ), traces=traces)
-        return ChildUpstream(plan.server, server_command(plan), note, watcher=self._watcher)
-
-    def _setup(self) -> SessionSettings:
-        plan = self.plan
-        return SessionSettings(
-            plan.server.id,
-            "",
-            enforce=plan.loaded.policy.profile == PRODUCTION,
-            timeout_s=min(plan.listen.request_timeout_s, plan.server.timeout_s),
-            max_held=plan.settings.holds.connection,
-        )
 
 
 def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bool = False) -> None:

@@ -8,7 +8,7 @@ proxy, so that the same code governs both.
 from typing import Any
 
 from thoughtgate.core.commands import ToServer
-from thoughtgate.core.events import AgentGone, NotSent, ServerSent
+from thoughtgate.core.events import AgentGone, ServerSent
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.front.stdio import StdioFront
@@ -25,8 +25,9 @@ from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.proxy.http import ProxyPlan, run_on_loop, server_command
+from thoughtgate.proxy.http import ProxyPlan, run_on_loop
 from thoughtgate.transports.stdio import protect_stdout
+from thoughtgate.upstream.client import not_sent
 from thoughtgate.upstream.connect import open_pool
 from thoughtgate.upstream.http_carrier import HttpCarrier
 from thoughtgate.wire.message import Fault, Message, RequestId
@@ -88,7 +89,7 @@ def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
     principal = principal_of(governor.run)
     authority = LocalAuthority(governor)
-    command = server_command(plan)
+    command = plan.surroundings().command(plan.server, plan.settings)
     argv = [command.command, *command.args]
     return PollLoop(argv, _setup(plan), authority, command.env, principal).run()
 
@@ -116,7 +117,7 @@ class HttpServer:
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
         """Fail a request that will not be answered."""
-        self._driver.feed(NotSent(ident, error.kind, now(), str(error)), self._agent)
+        self._driver.feed(not_sent(ident, error), self._agent)
 
     def lost(self, gone: PeerGone) -> None:
         """Do nothing: the agent learns it from the request that failed."""

@@ -11,15 +11,16 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Final
-
-from prometheus_client.core import Metric as Family
+from typing import TYPE_CHECKING, Final
 
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.state_directory import ensure_directory
 from thoughtgate.stores.process_owner import is_alive, own_name
-from thoughtgate.telemetry.merging import decode_metrics, encode_metrics, render_merged
+from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
 
 DIRECTORY: Final = "workers"
 
@@ -46,25 +47,19 @@ def exchange(state: str) -> Iterator[str]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class SharedNumbers:
-    """One worker's metrics, and those of the other workers."""
+class SharedNumbers(Metrics):
+    """One worker's metrics, rendered together with those of the other workers."""
 
-    def __init__(self, own: Metrics, directory: str) -> None:
-        self._own = own
+    def __init__(self, directory: str) -> None:
+        super().__init__(HTTP)
         self._path = Path(directory, f"{os.getpid()}.json")
         self._told = b""
 
-    def set(self, name: str, value: float) -> None:
-        """Set a gauge of this worker."""
-        self._own.set(name, value)
-
-    def take(self, name: str, value: float) -> None:
-        """Add a value to a histogram of this worker."""
-        self._own.take(name, value)
-
     def render(self) -> bytes:
         """Return the metrics of all workers in the Prometheus text format."""
-        families = list(self._own.collect())
+        from thoughtgate.telemetry.merging import render_merged  # see ``telemetry.metrics``
+
+        families = list(self.families())
         self._tell(families)
         return render_merged(families, self._others())
 
@@ -77,16 +72,18 @@ class SharedNumbers:
         finally:
             await finish(task)
             refresh()
-            self._tell(list(self._own.collect()))
+            self._tell(list(self.families()))
 
     async def _keep_telling(self, refresh: Callable[[], None]) -> None:
         while True:
             refresh()
-            self._tell(list(self._own.collect()))
+            self._tell(list(self.families()))
             await asyncio.sleep(TELL_S)
 
-    def _tell(self, families: list[Family]) -> None:
+    def _tell(self, families: "list[Family]") -> None:
         """Write the metrics if they changed; a worker that cannot write them still serves."""
+        from thoughtgate.telemetry.merging import encode_metrics
+
         told = encode_metrics(families)
         if told == self._told:
             return
@@ -98,7 +95,9 @@ class SharedNumbers:
             temporary.replace(self._path)
             self._told = told
 
-    def _others(self) -> Iterator[list[Family]]:
+    def _others(self) -> "Iterator[list[Family]]":
+        from thoughtgate.telemetry.merging import decode_metrics
+
         for path in sorted(self._path.parent.glob("*.json")):
             if path != self._path:
                 with contextlib.suppress(OSError, ValueError):

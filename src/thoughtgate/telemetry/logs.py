@@ -5,7 +5,6 @@
 never raises, and never waits for a slow reader.
 """
 
-import contextlib
 import json
 import os
 import select
@@ -47,6 +46,8 @@ _WARNED_OF: Final = frozenset(
 )
 """Types of events that are always logged as warnings."""
 
+_quote: Final = json.JSONEncoder(ensure_ascii=False).encode
+
 WOULD_BLOCK: Final = "WOULD_BLOCK"
 WOULD_REJECT: Final = "WOULD_REJECT"
 WOULD_DROP: Final = "WOULD_DROP"
@@ -75,6 +76,8 @@ class Log:
         self._json = form == JSON
         self._redactor = redactor if redactor is not None else Redactor()
         self._descriptor = descriptor
+        self._writable = select.poll()
+        self._writable.register(descriptor, select.POLLOUT)
         self._is_cut = False
         self._profile = PRODUCTION
         """The profile, from the event that started the run."""
@@ -91,17 +94,23 @@ class Log:
         if self._may_hold_secret(message, kept):
             kept = self._redactor.mask_value(kept)
             text = self._redactor.mask_text(message)
-        kept = {name: _cut(value) for name, value in kept.items()}
-        text = _cut(text)
-        render = self._as_json if self._json else _human
-        line = render(when, level, text, kept)
+        text = text[:MAX_VALUE]
+        line = (
+            self._as_json(when, level, text, kept)
+            if self._json
+            else _human(when, level, text, kept)
+        )
         self._write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def _may_hold_secret(self, message: str, fields: dict[str, Any]) -> bool:
         """Check a whole line at once, because very few lines need masking field by field."""
-        if any(type(value) in {dict, list} for value in fields.values()):
-            return True
-        said = "\n".join([message, *(value for value in fields.values() if type(value) is str)])
+        texts = [message]
+        for value in fields.values():
+            if type(value) is str:
+                texts.append(value)
+            elif type(value) in {dict, list}:
+                return True
+        said = "\n".join(texts)
         return self._redactor.mask_text(said) != said
 
     def record(self, record: Record) -> None:
@@ -134,32 +143,36 @@ class Log:
         """Write as much of a line as is possible without blocking."""
         # If the previous line was cut off, end it first so that it does not spoil this one.
         rest = b"\n" + line if self._is_cut else line
-        ready = select.poll()
-        ready.register(self._descriptor, select.POLLOUT)
-        with contextlib.suppress(OSError):
-            while rest and ready.poll(0):
+        try:
+            while rest and self._writable.poll(0):
                 rest = rest[os.write(self._descriptor, rest[:MAX_WRITE]) :]
+        except OSError:
+            pass  # Nobody can be told, and the call must go on.
         if len(rest) <= len(line):
             self._is_cut = 0 < len(rest) < len(line)
 
     def _as_json(self, when: str, level: str, message: str, fields: dict[str, Any]) -> str:
         line = {"timestamp": when, "level": level, "component": self._component, "message": message}
-        return json.dumps({**line, **fields}, separators=(",", ":"), default=str)
-
-
-def _cut(value: Any) -> Any:
-    return value[:MAX_VALUE] if isinstance(value, str) else value
+        for name, value in fields.items():
+            line[name] = value[:MAX_VALUE] if isinstance(value, str) else value
+        return json.dumps(line, separators=(",", ":"), default=str)
 
 
 def _human(when: str, level: str, message: str, fields: dict[str, Any]) -> str:
-    facts = "".join(f" {name}={_shown(value)}" for name, value in fields.items())
-    return f"{when} {level:<5} {_printable(message)}{facts}"
+    parts = [f"{when} {level:<5} {_printable(message)}"]
+    for name, value in fields.items():
+        # Most values are single words; only the others need quotes or escapes.
+        is_word = type(value) is str and 0 < len(value) <= MAX_VALUE and " " not in value
+        parts.append(f" {name}={value if is_word and value.isprintable() else _shown(value)}")
+    return "".join(parts)
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if value is True or value is False:
+        return "true" if value else "false"
+    text = value[:MAX_VALUE] if isinstance(value, str) else json.dumps(value, default=str)
     plain = _printable(text)
-    return json.dumps(plain, ensure_ascii=False) if " " in plain or not plain else plain
+    return _quote(plain) if " " in plain or not plain else plain
 
 
 def _printable(text: str) -> str:

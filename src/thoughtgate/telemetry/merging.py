@@ -1,10 +1,10 @@
 """Merging the metrics of several processes into one page by adding them up."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
@@ -54,15 +54,22 @@ def render_merged(own: Iterable[Family], others: Iterable[Iterable[Family]]) -> 
     for family_name, counted in numbers.items():
         for (name, pairs), value in counted.items():
             merged[family_name].add_sample(name, dict(pairs), value)
-    return generate_latest(_Merged(merged.values()))
+    return generate_latest(registry_of(merged.values))
 
 
-class _Merged(Collector):
-    """Provides the merged metrics in the form that the client library renders."""
+def registry_of(collect: Callable[[], Iterable[Family]]) -> CollectorRegistry:
+    """Return a registry of the metrics that a function returns on each scrape."""
+    registry = CollectorRegistry()
+    registry.register(_Collected(collect))
+    return registry
 
-    def __init__(self, families: Iterable[Family]) -> None:
-        self._families = families
 
-    def collect(self) -> Iterator[Family]:
-        """Return the merged metrics."""
-        return iter(self._families)
+class _Collected(Collector):
+    """Provides metrics to a registry."""
+
+    def __init__(self, collect: Callable[[], Iterable[Family]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Family]:
+        """Return the metrics."""
+        return self._collect()

@@ -5,7 +5,8 @@ records. A peer cannot choose label values freely: names beyond a limit and unkn
 become ``__other__``, and arguments are never labels.
 
 A call updates about fifteen metrics, and that delays the call. So equal calls are first counted
-together, and these counts are added to the metrics when somebody scrapes them.
+together, and these counts are added to the metrics when somebody scrapes them. The Prometheus
+client, which only renders them, is loaded then too: it would delay the start of every gate.
 """
 
 import math
@@ -13,12 +14,8 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
-
-from prometheus_client import generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.core import Metric as Family
-from prometheus_client.registry import Collector
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
@@ -27,6 +24,10 @@ from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
 from thoughtgate.version import __version__
 from thoughtgate.wire import methods
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric as Family
 
 OTHER: Final = "__other__"
 """The label value that replaces all values beyond the limit."""
@@ -63,7 +64,7 @@ class _Held:
         self.channel = channel
 
 
-class Metrics(Collector):
+class Metrics:
     """The metrics of one process."""
 
     def __init__(self, transport: str = STDIO) -> None:
@@ -116,6 +117,13 @@ class Metrics(Collector):
                 self._begin(metric)
         self.set("thoughtgate_build_info", 1, __version__)
 
+    @cached_property
+    def registry(self) -> "CollectorRegistry":
+        """The registry that renders these metrics."""
+        from thoughtgate.telemetry.merging import registry_of  # loads the Prometheus client
+
+        return registry_of(self.families)
+
     def observe(self, record: Record) -> None:
         """Count an event of the record."""
         kind = record.type
@@ -126,7 +134,9 @@ class Metrics(Collector):
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
-        return generate_latest(self)
+        from prometheus_client import generate_latest  # see the module's docstring
+
+        return generate_latest(self.registry)
 
     def add(self, name: str, amount: float, *labels: str) -> None:
         """Add to a counter or a gauge."""
@@ -147,15 +157,25 @@ class Metrics(Collector):
         spread[bisect_left(_BY_NAME[name].buckets, value)] += times
         spread[-1] += value * times
 
-    def collect(self) -> Iterator[Family]:
+    def families(self) -> "Iterator[Family]":
         """Yield all metric families, including those that have no samples yet."""
+        from prometheus_client.core import (  # see the module's docstring
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+        )
+
+        def empty(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
+            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            return kind(metric.name, metric.help, labels=metric.labels)
+
         self._pour()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
         self.set("thoughtgate_calls_in_flight", len(self._calls))
         numbers, spreads = list(self._numbers.items()), list(self._spreads.items())
         names = self._first | {key[0] for key, _ in (*numbers, *spreads)}
         shown = [metric for metric in METRICS if metric.name in names]
-        plain = {one.name: _plain(one) for one in shown if one.kind != "histogram"}
+        plain = {one.name: empty(one) for one in shown if one.kind != "histogram"}
         for (name, *labels), value in numbers:
             plain[name].add_metric(labels, value)
         wide = {
@@ -399,11 +419,6 @@ class Metrics(Collector):
     def _policy_changed(self, record: Record) -> None:
         loaded = (record.body.get("policy") or {}).get("loaded", True)
         self.add("thoughtgate_config_load_total", 1, "success" if loaded else "error")
-
-
-def _plain(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    return kind(metric.name, metric.help, labels=metric.labels)
 
 
 def _empty(metric: Metric) -> list[float]:

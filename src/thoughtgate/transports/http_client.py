@@ -312,42 +312,39 @@ class HttpPool:
 class ClientExchange:
     """One request and its response."""
 
-    __slots__ = ("_connection", "data", "receiver")
+    __slots__ = ("connection", "data", "receiver")
 
     def __init__(self, receiver: Receiver, data: bytes) -> None:
         self.receiver: Receiver | None = receiver
         """The receiver, until the exchange is over."""
-        self._connection: _Connection | None = None
+        self.connection: _Connection | None = None
+        """The connection that the request was written to, until the exchange is over."""
         self.data = data
+        """The request, until it is written."""
 
     @property
     def is_over(self) -> bool:
         """Whether the response is complete, failed or given up."""
         return self.receiver is None
 
-    def attach(self, connection: "_Connection") -> None:
-        """The request has been written to a connection."""
-        self._connection = connection
-        self.data = b""
-
     def finish(self) -> None:
         """Tell the receiver that the response is complete."""
         receiver, self.receiver = self.receiver, None
-        self._connection = None
+        self.connection = None
         if receiver is not None:
             receiver.ended()
 
     def fail(self, kind: str, reason: str) -> None:
         """Tell the receiver that no complete response will come."""
         receiver, self.receiver = self.receiver, None
-        self._connection = None
+        self.connection = None
         if receiver is not None:
             receiver.failed(PeerError(kind, reason))
 
     def abort(self) -> None:
         """Close the connection without telling the receiver, which no longer waits."""
         self.receiver = None
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
 
@@ -362,7 +359,7 @@ class ClientExchange:
             transport.resume_reading()
 
     def _open_transport(self) -> asyncio.Transport | None:
-        connection = self._connection
+        connection = self.connection
         return connection.transport if connection is not None and connection.is_usable else None
 
 
@@ -404,9 +401,9 @@ class _Connection(asyncio.Protocol):
         self._in_head = True
         self._complete = False
         self._until_close = False
-        data = exchange.data
-        exchange.attach(self)
-        transport.write(data)
+        exchange.connection = self
+        transport.write(exchange.data)
+        exchange.data = b""
 
     def close(self) -> None:
         """Close at once."""

@@ -7,28 +7,23 @@ process, because a server commits to the revision of the first message it gets.
 
 import asyncio
 import shutil
-import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
-from thoughtgate.core.events import NotSent
+from thoughtgate.core.commands import ToServer
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.background import spawn
-from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.http_answer import Owner
-from thoughtgate.upstream.multiplexer import Listener, Multiplexer
+from thoughtgate.upstream.multiplexer import ChildLine, Listener, Multiplexer
 from thoughtgate.upstream.server_log import ServerLog
-from thoughtgate.wire.frame import read_frame
-from thoughtgate.wire.message import REQUEST, Message, RequestId
+from thoughtgate.wire.message import REQUEST, Message
 
 SHARED: Final = "shared"
-JSON: Final = b"content-type: application/json\r\n"
 
 CLOSE_S: Final = 5.0
 """How long a shutdown waits for processes that are starting or stopping."""
@@ -77,7 +72,7 @@ class ChildUpstream:
         """Whether the server runs, or can be started when a session needs it."""
         if not self._is_shared:
             return True
-        return any(mux.is_up for mux in [*self._muxes.values(), self._spare] if mux is not None)
+        return any(mux.is_up for mux in self._all_muxes())
 
     async def start(self) -> None:
         """Start the shared process, or check that a process could be started.
@@ -100,16 +95,27 @@ class ChildUpstream:
             _, late = await asyncio.wait(self._tasks, timeout=CLOSE_S)
             for task in late:
                 task.cancel()
-        muxes = [*self._muxes.values()] + ([self._spare] if self._spare is not None else [])
-        await asyncio.gather(*(mux.dispose() for mux in muxes), return_exceptions=True)
+        disposed = (mux.dispose() for mux in self._all_muxes())
+        await asyncio.gather(*disposed, return_exceptions=True)
+
+    def _all_muxes(self) -> list[Multiplexer]:
+        return [mux for mux in (*self._muxes.values(), self._spare) if mux is not None]
 
     # Sending.
 
-    def send(self, owner: Owner, driver: SessionDriver, frame: ToServer) -> "ChildLine":
+    def send(self, owner: Owner, driver: SessionDriver, frame: ToServer) -> ChildLine:
         """Send a frame; its response goes to the owner."""
-        opens = frame.message is not None and frame.message.method == "initialize"
-        line = ChildLine(owner, driver, frame.key, self, opens_session=opens)
-        self._dispatch(line, frame)
+        message, mux = frame.message, self._mux_for(driver)
+        opens = message is not None and message.method == "initialize"
+        line = ChildLine(owner, driver, frame.key, mux, opens_session=opens)
+        if message is None:
+            # Only the development profile forwards frames that are not valid messages, and on a
+            # pipe such a frame could be read as several messages.
+            line.failed(PeerError("invalid_request", ""))
+        elif mux.is_up:
+            _put(mux, line, message)
+        else:
+            self._spawn(_start_and_put(mux, line, message))
         return line
 
     def notify(self, driver: SessionDriver, frame: ToServer) -> None:
@@ -149,33 +155,6 @@ class ChildUpstream:
         if mux is not None:
             mux.unlisten(listener)
 
-    def drop(self, line: "ChildLine") -> None:
-        """Forget a request whose caller no longer waits."""
-        mux = self._muxes.get(self._key_of(line.driver))
-        if mux is not None:
-            mux.forget(line)
-
-    def _dispatch(self, line: "ChildLine", frame: ToServer) -> None:
-        message = frame.message
-        if message is None:
-            # Only the development profile forwards frames that are not valid messages, and on a
-            # pipe such a frame could be read as several messages.
-            line.lost("invalid_request")
-            return
-        mux = self._mux_for(line.driver)
-        if mux.is_up:
-            _put(mux, line, message)
-        else:
-            self._spawn(self._start_and_put(mux, line, message))
-
-    async def _start_and_put(self, mux: Multiplexer, line: "ChildLine", message: Message) -> None:
-        try:
-            await mux.ready()
-        except PeerError as error:
-            line.lost(error.kind, str(error))
-            return
-        _put(mux, line, message)
-
     def _key_of(self, driver: SessionDriver) -> object:
         if self._is_shared:
             return driver.is_modern
@@ -201,6 +180,7 @@ class ChildUpstream:
         )
 
     def _refused(self, line: bytes, check: str) -> None:
+        # Looked up per frame, because the endpoint sets its callback later.
         self.on_refused(line, check)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -209,80 +189,17 @@ class ChildUpstream:
         task.add_done_callback(self._tasks.discard)
 
 
-def _put(mux: Multiplexer, line: "ChildLine", message: Message) -> None:
+async def _start_and_put(mux: Multiplexer, line: ChildLine, message: Message) -> None:
+    try:
+        await mux.ready()
+    except PeerError as error:
+        line.failed(error)
+    else:
+        _put(mux, line, message)
+
+
+def _put(mux: Multiplexer, line: ChildLine, message: Message) -> None:
     if message.shape == REQUEST:
         mux.send(line, message)
     else:
         mux.send_notice(line.driver, message)
-
-
-class ChildLine:
-    """One request to a stdio server."""
-
-    is_resumable = False
-    passes_stream = False
-
-    def __init__(
-        self,
-        owner: Owner,
-        driver: SessionDriver,
-        key: RequestId | None,
-        home: ChildUpstream,
-        *,
-        opens_session: bool,
-    ) -> None:
-        self._owner = owner
-        self._home = home
-        self._opens_session = opens_session
-        self._session: str | None = None
-        """The agent's id for the session that this request opens; None if it is not named yet."""
-        self.driver = driver
-        self.key = key
-        self.is_over = False
-
-    def take(self, frame: ToAgent) -> None:
-        """Pass on a frame of the server once the record is written."""
-        outbox = self.driver.outbox
-        if frame.carries != ANSWER:
-            if self._opens_session:
-                # This message turns the response into a stream, and the id is in its head.
-                self._name_session()
-            outbox.later(self._owner.told, frame.data)
-            return
-        self.is_over = True
-        headers = JSON + self._session_header(frame) if self._opens_session else JSON
-        outbox.later(self._owner.answered, frame.data, 200, headers)
-
-    def forward(self, frame: ToServer) -> None:
-        """Send a response that the session gives the server on the agent's behalf."""
-        self.driver.notify(frame)
-
-    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
-        """Tell the session that the server did not respond."""
-        if self.key is not None and not self.is_over:
-            self.driver.feed(NotSent(self.key, kind, now(), reason, text), self)
-
-    def abort(self) -> None:
-        """Give up the request: nobody waits for the response."""
-        if not self.is_over:
-            self.is_over = True
-            # A cancellation may still have to be sent, and it needs the request's number.
-            asyncio.get_running_loop().call_soon(self._home.drop, self)
-
-    def pause(self) -> None:
-        """Do nothing: the pipe is shared, so one slow agent must not stop it."""
-
-    def resume(self) -> None:
-        """Do nothing; see ``pause``."""
-
-    def _session_header(self, frame: ToAgent) -> bytes:
-        message = read_frame(frame.data)
-        is_opened = isinstance(message, Message) and "result" in message.body
-        named = self._name_session() if is_opened else ""
-        return b"mcp-session-id: %b\r\n" % named.encode() if named else b""
-
-    def _name_session(self) -> str:
-        if self._session is None:
-            is_modern = self.driver.is_modern
-            self._session = "" if is_modern else self._owner.session_named(uuid.uuid4().hex)
-        return self._session

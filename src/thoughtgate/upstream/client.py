@@ -1,35 +1,58 @@
-"""The hub as an MCP client: one negotiated connection to one server.
+"""The gate as an MCP client: one connection to one server.
 
 Requests get their own ids and progress tokens, responses are matched to their requests, and
 unsolicited messages go to an audience. A carrier (``upstream.stdio_carrier``,
 ``upstream.http_carrier``) transports the bytes. Calls were judged before they arrive here.
+
+The hub negotiates the revision and sends requests of its own. ``upstream.multiplexer`` sends
+the requests of agents, and at most makes the handshake of the older revisions for them.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from thoughtgate.core.events import NotSent
 from thoughtgate.core.negotiation import (
+    SUBSCRIPTION_KEY,
     UNSUPPORTED_VERSION,
     initialize_params,
     initialized_by,
     params_for_legacy,
     params_for_modern,
 )
-from thoughtgate.errors import PeerError, PeerGone, code_of
+from thoughtgate.errors import PeerError, PeerGone, ServerExited
 from thoughtgate.gate.background import finish, spawn
-from thoughtgate.wire.frame import read_frame
+from thoughtgate.gate.clock import now
+from thoughtgate.wire.frame import find_id
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, PROGRESS
-from thoughtgate.wire.revisions import LATEST, LEGACY, META, SERVER_KEY
+from thoughtgate.wire.replies import error_object
+from thoughtgate.wire.revisions import LATEST, LEGACY, META
+
+DISCOVER: Final = "server/discover"
+INITIALIZED: Final = "notifications/initialized"
 
 DISCOVER_S: Final = 2.0
 """How long ``server/discover`` may stay unanswered before ``initialize`` is sent as well."""
 
 MAX_PENDING: Final = 10_000
-"""Maximum number of open requests per server."""
+"""Maximum number of open requests of the hub per server."""
 
 Progress = Callable[[dict[str, Any]], None]
+
+
+class Receiver(Protocol):
+    """Receives what a carrier brings from the server."""
+
+    def took(self, line: bytes, message: Message | Fault) -> None:
+        """Handle a frame of the server: its bytes, and the parsed frame."""
+
+    def failed(self, ident: RequestId, error: PeerError) -> None:
+        """Handle a request that will get no response."""
+
+    def lost(self, gone: PeerGone) -> None:
+        """Handle the end of the process or session; a request that revealed it fails as well."""
 
 
 class Carrier(Protocol):
@@ -39,8 +62,8 @@ class Carrier(Protocol):
     exit_code: int | None
     """The exit code of its process, once it has ended; a negative number is a signal."""
 
-    async def open(self, upstream: "ServerConnection") -> None:
-        """Connect, or start the process; received frames go to ``upstream.took``."""
+    async def open(self, receiver: Receiver) -> None:
+        """Connect, or start the process."""
 
     def send(self, body: dict[str, Any]) -> None:
         """Send one message; raises PeerGone if the server cannot be reached."""
@@ -55,28 +78,38 @@ class Carrier(Protocol):
 class Audience(Protocol):
     """Receives the unsolicited messages of a server."""
 
-    def server_asked(self, message: Message) -> None:
-        """Handle a request of the server to the client."""
-
-    def server_said(self, message: Message) -> None:
-        """Handle a notification of the server."""
+    def server_sent(self, message: Message) -> None:
+        """Handle a request or a notification of the server."""
 
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the loss of the connection, unless the gate closed it."""
 
-    def server_refused(self, fault: Fault, size: int) -> None:
+    def server_refused(self, fault: Fault, line: bytes) -> None:
         """Handle a server frame that could not be read safely and was dropped."""
 
 
+class Caller(Protocol):
+    """Waits for the response to one request."""
+
+    def answered(self, message: Message) -> None:
+        """Handle the response, which may be an error response."""
+
+    def told(self, message: Message, params: dict[str, Any]) -> None:
+        """Handle a notification about the request, which is still open."""
+
+    def failed(self, error: PeerError | PeerGone) -> None:
+        """Handle that there will be no response."""
+
+
 class ServerConnection:
-    """One negotiated connection to a server."""
+    """One connection to a server."""
 
     def __init__(self, carrier: Carrier, audience: Audience) -> None:
         self._carrier = carrier
         self._audience = audience
         self._count = 0
-        self._pending: dict[RequestId, asyncio.Future[Message]] = {}
-        self._progress: dict[RequestId, Progress] = {}
+        self._callers: dict[RequestId | None, Caller] = {}
+        """Who waits for the open requests, by their ids on this connection."""
         self._standing: set[RequestId] = set()
         """Requests that stay open as long as the connection does."""
         self._declared: dict[str, Any] = {}
@@ -86,7 +119,6 @@ class ServerConnection:
         self.modern = False
         self.version = ""
         self.capabilities: dict[str, Any] = {}
-        self.server_info: dict[str, Any] = {}
         self.instructions = ""
 
     @property
@@ -102,9 +134,18 @@ class ServerConnection:
     @property
     def open_requests(self) -> int:
         """Number of requests whose response somebody waits for."""
-        return len(self._pending) - len(self._standing)
+        return len(self._callers) - len(self._standing)
 
     # Opening and closing.
+
+    async def connect(self) -> None:
+        """Connect, and leave the negotiation to the agents.
+
+        Raises:
+            PeerGone: the server cannot be reached, or has ended.
+        """
+        await self._carrier.open(self)
+        self.is_open = True
 
     async def open(self, declared: dict[str, Any]) -> None:
         """Connect and negotiate; ``declared`` are the client capabilities for a legacy server.
@@ -127,13 +168,13 @@ class ServerConnection:
         self._closing = True
         self.is_open = False
         await finish(self._listening)
-        self._fail_all(PeerGone("the connection was closed"))
+        self._fail_all(PeerGone("the server was stopped"))
         await self._carrier.close()
 
     async def _negotiate(self) -> None:
         # A modern server answers server/discover; a legacy one may refuse it, ignore it, or take
         # long because it is starting. So initialize follows without withdrawing the first request.
-        discover = asyncio.ensure_future(self.ask("server/discover", {}, modern=True))
+        discover = asyncio.ensure_future(self.ask(DISCOVER, {}))
         initialize: asyncio.Task[Message] | None = None
         try:
             await asyncio.wait({discover}, timeout=DISCOVER_S)
@@ -141,9 +182,8 @@ class ServerConnection:
                 return
             if discover.done():
                 discover.exception()
-            initialize = asyncio.ensure_future(
-                self.ask("initialize", initialize_params(self._declared), modern=False)
-            )
+            params = initialize_params(self._declared)
+            initialize = asyncio.ensure_future(self.ask("initialize", params))
             while not initialize.done():
                 await asyncio.wait(
                     {initialize, discover} if not discover.done() else {initialize},
@@ -188,24 +228,33 @@ class ServerConnection:
             return False
         self.modern = True
         self.version = LATEST
-        meta = result.get(META)
-        said = meta.get(SERVER_KEY) if type(meta) is dict else None
-        self._learn(result, said)
+        self._learn(result)
         return True
 
-    def _initialized(self, reply: Message) -> None:
+    async def initialize(self, revision: str) -> dict[str, Any]:
+        """Make the handshake of the older revisions, and return the server's result.
+
+        The server is told that its client has no capabilities.
+
+        Raises:
+            PeerGone: the server has ended.
+            PeerError: the server did not answer properly.
+        """
+        params = initialize_params({}, revision)
+        return self._initialized(await self.ask("initialize", params))
+
+    def _initialized(self, reply: Message) -> dict[str, Any]:
         result = initialized_by(reply.body)
         if result is None:
             raise PeerError("server_start_failed", "the server did not answer initialize properly")
-        self.modern = False
         self.version = result["protocolVersion"]
-        self._learn(result, result.get("serverInfo"))
-        self.notify("notifications/initialized")
+        self._learn(result)
+        self.say({"jsonrpc": "2.0", "method": INITIALIZED})
+        return result
 
-    def _learn(self, result: dict[str, Any], said: Any) -> None:
+    def _learn(self, result: dict[str, Any]) -> None:
         capabilities = result.get("capabilities")
         self.capabilities = capabilities if type(capabilities) is dict else {}
-        self.server_info = said if type(said) is dict else {}
         told = result.get("instructions")
         self.instructions = told if type(told) is str else ""
 
@@ -216,7 +265,6 @@ class ServerConnection:
         method: str,
         params: dict[str, Any],
         *,
-        modern: bool | None = None,
         capabilities: dict[str, Any] | None = None,
         log_level: str = "",
         on_progress: Progress | None = None,
@@ -229,54 +277,67 @@ class ServerConnection:
             PeerGone: the server ended, or cannot be written to.
             PeerError: there will be no response; the error says why.
         """
-        if len(self._pending) >= MAX_PENDING:
+        if len(self._callers) >= MAX_PENDING:
             raise PeerError("service_unavailable", "too many requests are open at this server")
-        self._count += 1
-        ident = self._count
+        ident = self.new_id()
         token = ident if on_progress is not None else None
-        if self.modern if modern is None else modern:
+        # Only modern servers know server/discover, so it has their form before it is known
+        # whether the server is one.
+        if self.modern or method == DISCOVER:
             own = capabilities if capabilities is not None else self._declared
             full = params_for_modern(params, capabilities=own, log_level=log_level, token=token)
         else:
             full = params_for_legacy(params, token=token)
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._pending[ident] = answer
+        caller = _Waiting(on_progress, self._audience)
         if method == LISTEN:
             self._standing.add(ident)
-        if on_progress is not None:
-            self._progress[ident] = on_progress
         try:
-            self._carrier.send({"jsonrpc": "2.0", "id": ident, "method": method, "params": full})
-            return await answer
+            self.request({"jsonrpc": "2.0", "id": ident, "method": method, "params": full}, caller)
+            return await caller.response
         except asyncio.CancelledError:
             self._cancel(ident, method)
             raise
         finally:
-            self._pending.pop(ident, None)
-            self._standing.discard(ident)
-            self._progress.pop(ident, None)
+            self.forget(ident)
 
-    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Send a notification; ignore a server that cannot be reached."""
-        body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    def new_id(self) -> int:
+        """Return an id for a request that is unique on this connection."""
+        self._count += 1
+        return self._count
+
+    def request(self, body: dict[str, Any], caller: Caller) -> None:
+        """Send a request with an id from ``new_id``; its response goes to the caller.
+
+        Raises:
+            PeerGone: the server cannot be written to.
+        """
+        self._callers[body["id"]] = caller
+        self._carrier.send(body)
+
+    def forget(self, ident: RequestId) -> None:
+        """Forget a request that is over, or whose caller no longer waits."""
+        self._callers.pop(ident, None)
+        self._standing.discard(ident)
+
+    def say(self, body: dict[str, Any]) -> None:
+        """Send a message that expects no response; ignore a server that cannot be reached."""
         try:
-            self._carrier.send(body if params is None else {**body, "params": params})
+            self._carrier.send(body)
         except PeerGone:
             return
 
     def answer(self, ident: RequestId | None, result: dict[str, Any]) -> None:
         """Answer a request of the server."""
-        self._reply({"jsonrpc": "2.0", "id": ident, "result": result})
+        self.say({"jsonrpc": "2.0", "id": ident, "result": result})
 
-    def refuse(self, ident: RequestId | None, kind: str, text: str) -> None:
+    def refuse(self, ident: RequestId | None, kind: str, text: str = "") -> None:
         """Refuse a request of the server."""
-        error = {"code": code_of(kind), "message": text, "data": {"kind": kind}}
-        self._reply({"jsonrpc": "2.0", "id": ident, "error": error})
+        self.say({"jsonrpc": "2.0", "id": ident, "error": error_object(kind, message=text)})
 
     def pass_on(self, ident: RequestId | None, answer: dict[str, Any]) -> None:
         """Answer a request of the server with the client's result or error."""
         said: dict[str, Any] = {key: answer[key] for key in ("result", "error") if key in answer}
-        self._reply({"jsonrpc": "2.0", "id": ident, **said})
+        self.say({"jsonrpc": "2.0", "id": ident, **said})
 
     def listen(self, wanted: dict[str, Any]) -> None:
         """Subscribe to changes at a modern server; replaces the previous subscription."""
@@ -292,43 +353,39 @@ class ServerConnection:
         except (PeerGone, PeerError):
             return
 
-    def _reply(self, body: dict[str, Any]) -> None:
-        try:
-            self._carrier.send(body)
-        except PeerGone:
-            return
-
     def _cancel(self, ident: int, method: str) -> None:
         if self._closing or method == "initialize":
             # Before 2026-07-28, a client must not cancel initialize.
             return
         if not self._carrier.abandon(ident):
-            self.notify(CANCELLED, {"requestId": ident, "reason": "nobody waits any more"})
+            params = {"requestId": ident, "reason": "nobody waits any more"}
+            self.say({"jsonrpc": "2.0", "method": CANCELLED, "params": params})
 
-    # Receiving.
+    # Receiving; called by the carrier.
 
-    def took(self, line: bytes, message: Message | Fault | None = None) -> None:
-        """Handle a frame of the server; ``message`` is the parsed frame, if already parsed."""
-        if not line.strip():
-            return
-        if message is None:
-            message = read_frame(line)
+    def took(self, line: bytes, message: Message | Fault) -> None:
+        """Handle a frame of the server."""
         if isinstance(message, Fault):
-            self._audience.server_refused(message, len(line))
-            if message.id is not None:
-                self._fail(message.id, "the server's answer could not be read safely")
+            self._audience.server_refused(message, line)
+            ident = message.id if message.id is not None else find_id(line)
+            if ident is not None:
+                reason = "the server's answer could not be read safely"
+                self.failed(ident, PeerError("internal_error", reason))
         elif message.shape == REQUEST:
-            self._audience.server_asked(message)
+            self._audience.server_sent(message)
         elif message.shape == NOTIFICATION:
             self._notified(message)
+        elif caller := self._callers.pop(message.id, None):
+            caller.answered(message)
         else:
-            self._answered(message)
+            fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
+            self._audience.server_refused(fault, message.raw)
 
     def failed(self, ident: RequestId, error: PeerError) -> None:
         """Fail a request that will get no response."""
-        waiting = self._pending.get(ident)
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(error)
+        caller = self._callers.pop(ident, None)
+        if caller is not None:
+            caller.failed(error)
 
     def lost(self, gone: PeerGone) -> None:
         """Fail all requests: the server has disconnected."""
@@ -338,31 +395,57 @@ class ServerConnection:
             self._audience.server_lost(gone)
 
     def _notified(self, message: Message) -> None:
-        params = message.body.get("params")
-        if message.method == PROGRESS and type(params) is dict:
-            token = params.get("progressToken")
-            heard = self._progress.get(token) if type(token) is int else None
-            if heard is not None:
-                heard(params)
-            return
-        self._audience.server_said(message)
-
-    def _answered(self, message: Message) -> None:
-        waiting = self._pending.get(message.id) if message.id is not None else None
-        if waiting is None:
-            fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
-            self._audience.server_refused(fault, len(message.raw))
-        elif not waiting.done():
-            waiting.set_result(message)
-
-    def _fail(self, ident: RequestId, reason: str) -> None:
-        self.failed(ident, PeerError("internal_error", reason))
+        """Pass a notification that names a request to its caller, any other to the audience."""
+        params = message.body.get("params") or {}
+        meta = params.get(META)
+        if message.method == PROGRESS:
+            ident = params.get("progressToken")
+        else:
+            ident = meta.get(SUBSCRIPTION_KEY) if type(meta) is dict else None
+        caller = self._callers.get(ident) if type(ident) is int else None
+        if caller is not None:
+            caller.told(message, params)
+        elif message.method != PROGRESS:
+            self._audience.server_sent(message)
 
     def _fail_all(self, gone: PeerGone) -> None:
-        for waiting in self._pending.values():
-            if not waiting.done():
-                # One exception per request: a shared one would collect every waiter's traceback.
-                waiting.set_exception(type(gone)(str(gone)))
+        callers, self._callers = self._callers, {}
+        for caller in callers.values():
+            # One exception per request: a shared one would collect every waiter's traceback.
+            caller.failed(type(gone)(str(gone)))
+
+
+class _Waiting:
+    """A coroutine that waits for the response to its request."""
+
+    def __init__(self, on_progress: Progress | None, audience: Audience) -> None:
+        self.response: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._on_progress = on_progress
+        self._audience = audience
+
+    def answered(self, message: Message) -> None:
+        """Give the coroutine the response, unless it was cancelled meanwhile."""
+        if not self.response.done():
+            self.response.set_result(message)
+
+    def told(self, message: Message, params: dict[str, Any]) -> None:
+        """Report progress; what a listen is told concerns everybody."""
+        if message.method != PROGRESS:
+            self._audience.server_sent(message)
+        elif self._on_progress is not None:
+            self._on_progress(params)
+
+    def failed(self, error: PeerError | PeerGone) -> None:
+        """Raise the error in the coroutine, unless it was cancelled meanwhile."""
+        if not self.response.done():
+            self.response.set_exception(error)
+
+
+def not_sent(key: RequestId, error: PeerError | PeerGone) -> NotSent:
+    """Return the event for a request of an agent that gets no response because of an error."""
+    kind = error.kind if isinstance(error, PeerError) else "upstream_connection_failed"
+    text = error.before_answer if isinstance(error, ServerExited) else ""
+    return NotSent(key, kind, now(), str(error), text)
 
 
 def wanted_changes(capabilities: dict[str, Any], uris: list[str]) -> dict[str, Any]:

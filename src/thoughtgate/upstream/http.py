@@ -42,8 +42,8 @@ class HttpUpstream:
         """Whether the trace headers name the gate's own span."""
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Never called: every frame of an HTTP server belongs to a request."""
-        self._notices: set[_Notice] = set()
-        self._is_up = False
+        self.is_up = False
+        """Whether the server accepted the last connection attempt."""
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -56,40 +56,35 @@ class HttpUpstream:
             self._looking.cancel()
         await self.pool.close()
 
-    @property
-    def is_up(self) -> bool:
-        """Whether the server accepted the last connection attempt."""
-        return self._is_up
-
     async def _look(self) -> None:
         """Check regularly whether the server accepts connections, even while no calls arrive."""
         while True:
             self.pool.drop_idle()
-            self._is_up = await self.pool.probe()
-            await asyncio.sleep(LOOK_EVERY_S if self._is_up else RETRY_S)
+            self.is_up = await self.pool.probe()
+            await asyncio.sleep(LOOK_EVERY_S if self.is_up else RETRY_S)
 
     def send_prepared(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, head: bytes
-    ) -> "PausableLeg":
+    ) -> HttpLeg:
         """POST a frame with a head that is already rendered."""
-        leg = PausableLeg(owner, driver, frame.key)
+        leg = HttpLeg(owner, driver, frame.key)
         leg.exchange = self.pool.send_prepared(head, frame.data, leg)
         return leg
 
     def send(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, headers: Headers
-    ) -> "PausableLeg":
+    ) -> HttpLeg:
         """POST a frame."""
-        leg = PausableLeg(owner, driver, frame.key)
+        leg = HttpLeg(owner, driver, frame.key)
         headers = self.traced(headers, frame)
         leg.exchange = self.pool.send(b"POST", headers, frame.data, leg)
         return leg
 
     def request(
         self, owner: Owner, driver: SessionDriver, method: bytes, headers: Headers
-    ) -> "PausableLeg":
+    ) -> HttpLeg:
         """Forward an agent's GET or DELETE."""
-        leg = PausableLeg(owner, driver, None)
+        leg = HttpLeg(owner, driver, None)
         leg.exchange = self.pool.send(method, headers, b"", leg)
         return leg
 
@@ -97,9 +92,7 @@ class HttpUpstream:
         """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
         if driver.is_modern:
             return  # 2026-07-28: closing the response stream is the cancellation.
-        notice = _Notice(self._notices)
-        self._notices.add(notice)
-        self.pool.send(b"POST", _session_headers(driver), frame.data, notice)
+        self.pool.send(b"POST", _session_headers(driver), frame.data, _Ignored())
 
     def send_detached(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders
@@ -134,39 +127,17 @@ def _session_headers(driver: SessionDriver) -> Headers:
     return headers
 
 
-class PausableLeg(HttpLeg):
-    """A leg that stops reading while the agent is slow."""
-
-    __slots__ = ()
-
-    def pause(self) -> None:
-        """Stop reading until ``resume``."""
-        if self.exchange is not None:
-            self.exchange.pause()
-
-    def resume(self) -> None:
-        """Continue reading."""
-        if self.exchange is not None:
-            self.exchange.resume()
-
-
-class _Notice:
-    """Discards the server's response to a notification."""
-
-    def __init__(self, open_notices: "set[_Notice]") -> None:
-        self._open = open_notices
+class _Ignored:
+    """Discards the server's response to a notification: nobody waits for it."""
 
     def started(self, head: ResponseHead) -> None:
-        """Ignore it: nobody waits for the response."""
+        """Ignore the head."""
 
     def received(self, chunk: bytes) -> None:
-        """Ignore it: nobody waits for the response."""
+        """Ignore the body."""
 
     def ended(self) -> None:
-        """Release the notification."""
-        self._open.discard(self)
+        """Do nothing: there is nothing to release."""
 
     def failed(self, error: PeerError) -> None:
-        """Release the notification; it is not sent again."""
-        del error
-        self._open.discard(self)
+        """Do nothing: a notification is not sent again."""

@@ -198,8 +198,7 @@ class HttpAnswer:
     # Implemented by subclasses.
 
     def _start_stream(self) -> None:
-        """The answer is a stream."""
-        raise NotImplementedError
+        """Handle the start of a stream; by default, only its events matter."""
 
     def _take_event(self, event: Event) -> None:
         """Handle an event of the stream."""
@@ -219,7 +218,10 @@ class HttpAnswer:
 
 
 class HttpLeg(HttpAnswer):
-    """Receives the response to one request, and takes the session's commands about it."""
+    """Receives the response to one request, and takes the session's commands about it.
+
+    Its owner pauses it while the agent is slow.
+    """
 
     __slots__ = ("_event", "driver", "owner")
 
@@ -243,6 +245,16 @@ class HttpLeg(HttpAnswer):
     def is_resumable(self) -> bool:
         """Whether the agent can fetch the rest of this stream later."""
         return self._saw_id
+
+    def pause(self) -> None:
+        """Stop reading until ``resume``."""
+        if self.exchange is not None:
+            self.exchange.pause()
+
+    def resume(self) -> None:
+        """Continue reading."""
+        if self.exchange is not None:
+            self.exchange.resume()
 
     # Called by the session.
 
@@ -295,7 +307,9 @@ class HttpLeg(HttpAnswer):
         if self.key is None:
             sent = body if self._status >= _FIRST_ERROR and self._facts.is_json else b""
             headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
-            self.driver.outbox.later(self.owner.passed, self._said_status(), headers, sent)
+            # The agent must not take a refusal of the gate's credentials for one of its own.
+            status = 502 if self._status in _NOT_OURS else self._status
+            self.driver.outbox.later(self.owner.passed, status, headers, sent)
             return
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
@@ -320,16 +334,13 @@ class HttpLeg(HttpAnswer):
             # The error names no request, so it must be about this one: pass on its reason.
             self.take(ToAgent(message.raw))
             assert self.key is not None  # noqa: S101  requests only
-            self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), _NOBODY)
+            self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), NOBODY)
 
     def _break_off(self, error: PeerError) -> None:
         if self._splitter is not None:
             self._end_stream()
         else:
             self.owner.failed(error.kind)
-
-    def _said_status(self) -> int:
-        return 502 if self._status in _NOT_OURS else self._status
 
     def _render_headers(self) -> bytes:
         session, headers = self._facts.session, self._facts.headers
@@ -378,7 +389,7 @@ NO_HEAD: Final = _HeadFacts(
 """The facts before a head has arrived."""
 
 
-class _Nobody:
+class Nobody:
     """Discards frames, for cases in which the agent has already been answered."""
 
     def take(self, frame: ToAgent) -> None:
@@ -388,4 +399,4 @@ class _Nobody:
         """Discard the frame."""
 
 
-_NOBODY: Final = _Nobody()
+NOBODY: Final = Nobody()

@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
+from thoughtgate.upstream.client import Receiver
 from thoughtgate.upstream.http_answer import NO_HEAD, HttpAnswer
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.fast_frame import read_quickly
@@ -57,19 +58,6 @@ ParamHeaders = Callable[[str], tuple[ParamHeader, ...]]
 """Returns the arguments of a tool that request headers repeat."""
 
 
-class FrameReceiver(Protocol):
-    """Receives what the server sends."""
-
-    def took(self, line: bytes, message: Message | Fault) -> None:
-        """Handle a message of the server: its bytes, and the parsed message."""
-
-    def failed(self, ident: RequestId, error: PeerError) -> None:
-        """Handle a request that will get no response."""
-
-    def lost(self, gone: PeerGone) -> None:
-        """Handle the loss of the session; the request that revealed it fails as well."""
-
-
 class HttpCarrier:
     """A connection to one HTTP endpoint."""
 
@@ -79,7 +67,7 @@ class HttpCarrier:
     def __init__(self, pool: HttpPool, param_headers: ParamHeaders = lambda _tool: ()) -> None:
         self._pool = pool
         self._param_headers = param_headers
-        self._receiver: FrameReceiver
+        self._receiver: Receiver
         self._open: dict[RequestId | None, _Answer] = {}
         """The open requests by id."""
         self._stream: _Answer | None = None
@@ -88,7 +76,7 @@ class HttpCarrier:
         self._version = b""
         self._closed = False
 
-    async def open(self, receiver: FrameReceiver) -> None:
+    async def open(self, receiver: Receiver) -> None:
         """Store the receiver; the first request connects."""
         self._receiver = receiver
 
@@ -133,7 +121,7 @@ class HttpCarrier:
         """Handle a message of the server."""
         if self._closed:
             return
-        if _is_answer(message, answer.key) and self._is_open(answer):
+        if _is_answer(message, answer.key) and self.is_open(answer):
             del self._open[answer.key]
             if answer.method == "initialize":
                 self._learn_version(message.body.get("result"))
@@ -141,7 +129,7 @@ class HttpCarrier:
 
     def missing(self, answer: "_Answer") -> None:
         """Handle a 404: for a request in a session it means that the session has ended."""
-        if self._session and self._is_open(answer):
+        if self._session and self.is_open(answer):
             self._session = b""
             self._receiver.lost(PeerGone("the server ended the session"))
 
@@ -154,7 +142,7 @@ class HttpCarrier:
                 self._stream = None
             else:
                 self._open_later(answer)
-        elif answer.key is not None and self._is_open(answer):
+        elif answer.key is not None and self.is_open(answer):
             if self._has_handshake and answer.is_resumable:
                 self._open_later(answer)
             else:
@@ -163,7 +151,8 @@ class HttpCarrier:
         elif answer.method == "notifications/initialized":
             self._listen()
 
-    def _is_open(self, answer: "_Answer") -> bool:
+    def is_open(self, answer: "_Answer") -> bool:
+        """Whether a request still waits for its response."""
         return self._open.get(answer.key) is answer
 
     def _learn_version(self, result: Any) -> None:
@@ -264,9 +253,6 @@ class _Answer(HttpAnswer):
         if self.method == "initialize" and self._facts.session and head.status in _OK:
             self._carrier.named_session(self._facts.session)
 
-    def _start_stream(self) -> None:
-        """Do nothing: only the events matter."""
-
     def _take_event(self, event: Event) -> None:
         self._attempts = 0
         if event.id is not None:
@@ -291,6 +277,8 @@ class _Answer(HttpAnswer):
             message = read_quickly(line)
             if self._status in _OK or _is_answer(message, self.key):
                 self._carrier.took(self, line, message)
+            if not self._carrier.is_open(self):
+                return
         reason = f"the server did not answer the request (HTTP status {self._status})"
         self._break_off(PeerError(_FAILED, reason))
 

@@ -5,29 +5,36 @@ so that two agents that both use id 1 cannot read each other's responses. The ha
 the older revisions is made once per process, and its result is given to every agent.
 """
 
+import asyncio
+import contextlib
+import uuid
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import ServerSent
-from thoughtgate.core.negotiation import initialize_params, initialized_by
+from thoughtgate.core.negotiation import SUBSCRIPTION_KEY
 from thoughtgate.core.record_events import Record
-from thoughtgate.errors import PeerGone, ServerExited
+from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Sink
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.child_process import ChildCommand, Watcher
+from thoughtgate.upstream.client import INITIALIZED, ServerConnection, not_sent
+from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
-from thoughtgate.wire.frame import find_id, read_frame
-from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
-from thoughtgate.wire.replies import error_object, render
+from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import LATEST_LEGACY, META
 
-SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
-INITIALIZED: Final = "notifications/initialized"
+JSON: Final = b"content-type: application/json\r\n"
+
 MAX_WAITING: Final = 1000
 """Maximum number of messages that wait for the handshake."""
 
@@ -39,24 +46,13 @@ STOP_GRACE_S: Final = 2.0
 """Time from closing stdin to SIGTERM; agents over HTTP do not wait for the server to end."""
 
 
-class Line(Sink, Protocol):
-    """The caller of one request, as the multiplexer sees it."""
-
-    driver: SessionDriver
-    key: RequestId | None
-    is_over: bool
-
-    def lost(self, kind: str, reason: str = "", text: str = "") -> None:
-        """Report that there is no response, and why; see ``events.NotSent``."""
-
-
 class Listener(Sink, Protocol):
     """A stream to one agent that carries the server's unsolicited messages."""
 
     driver: SessionDriver
 
 
-class Multiplexer(ServerRunner[StdioCarrier]):
+class Multiplexer(ServerRunner):
     """One child process and all its callers."""
 
     def __init__(
@@ -75,44 +71,40 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         self._watcher = watcher
         self._is_shared = is_shared
         self._on_refused = on_refused
-        self._count = 0
-        self._lines: dict[int, Line] = {}
-        self._numbers: dict[tuple[SessionDriver, RequestId], int] = {}
-        self._tokens: dict[int, RequestId] = {}
+        self._lines: dict[tuple[SessionDriver, RequestId | None], ChildLine] = {}
+        """The open requests by agent and the agent's own id."""
         self._listeners: dict[SessionDriver, Listener] = {}
         self._watched: dict[SessionDriver, set[str]] = {}
         """The resources that each agent has subscribed to."""
-        self._greeting = 0
-        """The number of the handshake request in progress; 0 if there is none."""
+        self._greeting: asyncio.Task[None] | None = None
+        """The handshake in progress."""
         self._welcome: dict[str, Any] | None = None
-        """The server's response to the handshake."""
+        """The server's result of the handshake."""
         self._waiting: list[Callable[[], object]] = []
 
     # Start and stop; see ``ServerRunner``.
 
-    def _connect(self) -> StdioCarrier:
-        return StdioCarrier(self.id, self._command, self.log, self._watcher, grace_s=STOP_GRACE_S)
+    def _connect(self) -> ServerConnection:
+        carrier = StdioCarrier(
+            self.id, self._command, self.log, self._watcher, grace_s=STOP_GRACE_S
+        )
+        return ServerConnection(carrier, self)
 
-    async def _open(self, connection: StdioCarrier) -> None:
-        await connection.open(self)
+    async def _open(self, connection: ServerConnection) -> None:
+        await connection.connect()
 
     def _went_down(self, gone: PeerGone) -> None:
         self._welcome = None
-        self._greeting = 0
-        waiting, self._waiting = self._waiting, []
-        for number in list(self._lines):
-            self._lose(number, "upstream_connection_failed", gone)
-        for action in waiting:
-            action()
+        for line in list(self._lines.values()):
+            line.failed(gone)
 
     # To the server.
 
-    def send(self, line: Line, message: Message) -> None:
+    def send(self, line: "ChildLine", message: Message) -> None:
         """Send a caller's request."""
         if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
-                params = message.body.get("params")
-                version = params.get("protocolVersion") if type(params) is dict else None
+                version = (message.body.get("params") or {}).get("protocolVersion")
                 self._greet(version if type(version) is str else LATEST_LEGACY)
                 self._when_welcome(lambda: self._tell_welcome(line))
                 return
@@ -129,21 +121,19 @@ class Multiplexer(ServerRunner[StdioCarrier]):
             ident = params.get("requestId")
             if type(ident) is not str and type(ident) is not int:
                 return  # The cancellation names no request.
-            number = self._numbers.get((driver, ident))
-            if number is None:
+            line = self._lines.get((driver, ident))
+            if line is None:
                 return
-            body = {**body, "params": {**params, "requestId": number}}
+            body = {**body, "params": {**params, "requestId": line.number}}
         if message.shape != NOTIFICATION and self._is_shared:
             return  # A shared server sends agents no requests, so no response is expected.
-        self._when_welcome(lambda: self._write(body))
+        self._when_welcome(lambda: self._say(body))
 
-    def forget(self, line: Line) -> None:
-        """Forget a request whose caller no longer waits."""
-        if line.key is not None:
-            number = self._numbers.pop((line.driver, line.key), None)
-            if number is not None:
-                self._lines.pop(number, None)
-                self._tokens.pop(number, None)
+    def forget(self, line: "ChildLine") -> None:
+        """Forget a request that is over, or whose caller no longer waits."""
+        self._lines.pop((line.driver, line.key), None)
+        if self.upstream is not None:
+            self.upstream.forget(line.number)
 
     def listen(self, listener: Listener) -> Listener | None:
         """Deliver unsolicited messages to this listener; return the agent's previous listener."""
@@ -160,27 +150,30 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         """Forget the subscriptions of an agent that has left."""
         self._watched.pop(driver, None)
 
-    def _send(self, line: Line, message: Message) -> None:
+    def _send(self, line: "ChildLine", message: Message) -> None:
+        connection = self.upstream
         if line.is_over or line.key is None:
             return
-        self._count += 1
-        number = self._count
-        body = {**message.body, "id": number}
-        params: Any = body.get("params")
-        meta = params.get(META) if type(params) is dict else None
+        if connection is None:
+            line.failed(PeerError("server_not_running", ""))
+            return
+        line.number = connection.new_id()
+        body = {**message.body, "id": line.number}
+        params = body.get("params") or {}
+        meta = params.get(META)
         if type(meta) is dict and type(meta.get("progressToken")) in {str, int}:
-            self._tokens[number] = meta["progressToken"]
-            body["params"] = {**params, META: {**meta, "progressToken": number}}
-        self._lines[number] = line
-        self._numbers[line.driver, line.key] = number
+            line.token = meta["progressToken"]
+            body["params"] = {**params, META: {**meta, "progressToken": line.number}}
+        self._lines[line.driver, line.key] = line
         if message.method in {"resources/subscribe", "resources/unsubscribe"}:
             self._watch(line.driver, message.method, params)
-        if not self._write(body):
-            self.forget(line)
-            line.lost("server_not_running")
+        try:
+            connection.request(body, line)
+        except PeerGone:
+            line.failed(PeerError("server_not_running", ""))
 
-    def _watch(self, driver: SessionDriver, method: str, params: Any) -> None:
-        uri = params.get("uri") if type(params) is dict else None
+    def _watch(self, driver: SessionDriver, method: str, params: dict[str, Any]) -> None:
+        uri = params.get("uri")
         if type(uri) is not str or len(uri) > MAX_URI:
             return
         watched = self._watched.setdefault(driver, set())
@@ -189,129 +182,80 @@ class Multiplexer(ServerRunner[StdioCarrier]):
         elif len(watched) < MAX_WATCHED:
             watched.add(uri)
 
-    def _write(self, body: dict[str, Any]) -> bool:
-        if self._connection is None:
-            return False
-        try:
-            self._connection.send(body)
-        except PeerGone:
-            return False
-        return True
+    def _say(self, body: dict[str, Any]) -> None:
+        if self.upstream is not None:
+            self.upstream.say(body)
 
     # The handshake of a shared server.
 
     def _greet(self, version: str) -> None:
-        if self._greeting or self._welcome is not None:
-            return
-        self._count += 1
-        self._greeting = self._count
-        # The gate cannot tell for which agent a request of a shared server is meant, so it
-        # declares no client capabilities.
-        params = initialize_params({}, version)
-        if not self._write(
-            {"jsonrpc": "2.0", "id": self._greeting, "method": "initialize", "params": params}
-        ):
-            self._greeting = 0  # No response will come, so nothing may wait for it.
+        connection = self.upstream
+        if connection is not None and self._greeting is None and self._welcome is None:
+            self._greeting = spawn(self._shake_hands(connection, version))
 
-    def _when_welcome(self, action: Callable[[], object]) -> None:
-        if not self._greeting:
-            action()
-        elif len(self._waiting) < MAX_WAITING:
-            self._waiting.append(action)
-
-    def _tell_welcome(self, line: Line) -> None:
-        if line.is_over:
-            return
-        if self._welcome is None:
-            line.lost("server_not_running")
-            return
-        reply = render({"jsonrpc": "2.0", "id": line.key, **self._welcome})
-        line.driver.feed(ServerSent(reply, now()), line)
-
-    def _welcomed(self, message: Message) -> None:
-        self._greeting = 0
-        answer = {key: value for key, value in message.body.items() if key in {"result", "error"}}
-        if initialized_by(answer) is not None:
-            self._welcome = answer
-            self._write({"jsonrpc": "2.0", "method": INITIALIZED})
+    async def _shake_hands(self, connection: ServerConnection, version: str) -> None:
+        result = None
+        # Whoever waits is told that the server does not run, and the next request tries again.
+        with contextlib.suppress(PeerError, PeerGone):
+            # The gate cannot tell for which agent a request of a shared server is meant, so it
+            # declares no client capabilities.
+            result = await connection.initialize(version)
+        # The process may have ended since it answered.
+        self._welcome = result if connection is self.upstream else None
+        self._greeting = None
         waiting, self._waiting = self._waiting, []
         for action in waiting:
             action()
 
-    # From the server.
+    def _when_welcome(self, action: Callable[[], object]) -> None:
+        if self._greeting is None:
+            action()
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting.append(action)
 
-    def took(self, line: bytes) -> None:
-        """Handle a line that the server wrote."""
-        if not line.strip():
+    def _tell_welcome(self, line: "ChildLine") -> None:
+        if line.is_over:
             return
-        message = read_frame(line)
-        if not isinstance(message, Message):
-            self._refuse(line, message.check)
-            number = find_id(line)
-            if type(number) is int and number in self._lines:
-                self._lose(number, "internal_error")
-        elif message.shape == REQUEST:
+        if self._welcome is None:
+            line.failed(PeerError("server_not_running", ""))
+            return
+        line.hear({"jsonrpc": "2.0", "id": line.key, "result": self._welcome})
+
+    # Callbacks of the connection; see ``client.Audience``.
+
+    def server_sent(self, message: Message) -> None:
+        """Handle a message that belongs to no request of an agent."""
+        if message.shape == REQUEST:
             self._asked(message)
-        elif message.shape == NOTIFICATION:
-            self._notified(message)
-        else:
-            self._answered(message)
+            return
+        params = message.body.get("params") or {}
+        meta = params.get(META)
+        # A subscription that nobody has any more concerns nobody.
+        if type(meta) is not dict or meta.get(SUBSCRIPTION_KEY) is None:
+            self._spread(message, params)
 
-    def _refuse(self, line: bytes, check: str) -> None:
+    def server_lost(self, gone: PeerGone) -> None:
+        """Handle the end of the process."""
+        self.lost(gone)
+
+    def server_refused(self, fault: Fault, line: bytes) -> None:
+        """Report a server frame that was dropped, unless there are too many."""
         if self.check_noise():
-            self._on_refused(line, check)
-
-    def _answered(self, message: Message) -> None:
-        number = message.id
-        if number is not None and number == self._greeting:
-            self._welcomed(message)
-            return
-        line = self._lines.get(number) if type(number) is int else None
-        if line is None:
-            self._refuse(message.raw, "unknown_response")
-            return
-        self.forget(line)
-        body = {**message.body, "id": line.key}
-        result = body.get("result")
-        if type(result) is dict and type(result.get(META)) is dict and SUBSCRIPTION in result[META]:
-            body["result"] = {**result, META: {**result[META], SUBSCRIPTION: line.key}}
-        line.driver.feed(ServerSent(render(body), now()), line)
+            self._on_refused(line, fault.check)
 
     def _asked(self, message: Message) -> None:
-        if self._is_shared:
-            if message.method == "ping":
-                self._write({"jsonrpc": "2.0", "id": message.id, "result": {}})
-            else:
-                self._write(_refusal(message.id, error_object("method_not_found")))
+        connection, target = self.upstream, None if self._is_shared else self._hearer()
+        if target is not None:
+            target.driver.feed(ServerSent(message.raw, now()), target)
+        elif connection is None:
             return
-        target = self._hearer()
-        if target is None:
+        elif not self._is_shared:
             said = "the agent has no stream open to be asked on"
-            self._write(_refusal(message.id, error_object("method_not_found", message=said)))
-            return
-        target.driver.feed(ServerSent(message.raw, now()), target)
-
-    def _notified(self, message: Message) -> None:
-        params = message.body.get("params")
-        params = params if type(params) is dict else {}
-        if message.method == PROGRESS:
-            number = params.get("progressToken")
-            line = self._lines.get(number) if type(number) is int else None
-            if line is not None and type(number) is int:
-                told = {**params, "progressToken": self._tokens.get(number)}
-                body = {**message.body, "params": told}
-                line.driver.feed(ServerSent(render(body), now()), line)
-            return
-        meta = params.get(META)
-        subscribed = meta.get(SUBSCRIPTION) if type(meta) is dict else None
-        if subscribed is not None:
-            line = self._lines.get(subscribed) if type(subscribed) is int else None
-            if line is not None and type(meta) is dict:
-                told = {**params, META: {**meta, SUBSCRIPTION: line.key}}
-                raw = render({**message.body, "params": told})
-                line.driver.feed(ServerSent(raw, now()), line)
-            return
-        self._spread(message, params)
+            connection.refuse(message.id, "method_not_found", said)
+        elif message.method == "ping":
+            connection.answer(message.id, {})
+        else:
+            connection.refuse(message.id, "method_not_found")
 
     def _spread(self, message: Message, params: dict[str, Any]) -> None:
         """Send a notification to the agents it concerns, and to no others."""
@@ -340,13 +284,107 @@ class Multiplexer(ServerRunner[StdioCarrier]):
             return line
         return None
 
-    def _lose(self, number: int, kind: str, gone: PeerGone | None = None) -> None:
-        line = self._lines.get(number)
-        if line is not None:
-            self.forget(line)
-            text = gone.before_answer if isinstance(gone, ServerExited) else ""
-            line.lost(kind, str(gone) if gone is not None else "", text)
 
+class ChildLine:
+    """One request to a stdio server, under a number of the connection instead of its own id."""
 
-def _refusal(ident: RequestId | None, error: dict[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": ident, "error": error}
+    is_resumable = False
+    passes_stream = False
+
+    def __init__(
+        self,
+        owner: Owner,
+        driver: SessionDriver,
+        key: RequestId | None,
+        mux: Multiplexer,
+        *,
+        opens_session: bool = False,
+    ) -> None:
+        self._owner = owner
+        self._mux = mux
+        self._opens_session = opens_session
+        self._session: str | None = None
+        """The agent's id for the session that this request opens; None if it is not named yet."""
+        self.driver = driver
+        self.key = key
+        self.number = 0
+        """The request's id on the pipe, once it is sent."""
+        self.token: RequestId | None = None
+        """The agent's own progress token."""
+        self.is_over = False
+
+    # Called by the connection; see ``client.Caller``.
+
+    def answered(self, message: Message) -> None:
+        """Give the session the response, with the agent's own id."""
+        self._mux.forget(self)
+        body = {**message.body, "id": self.key}
+        result = body.get("result")
+        meta = result.get(META) if type(result) is dict else None
+        if type(result) is dict and type(meta) is dict and SUBSCRIPTION_KEY in meta:
+            body["result"] = {**result, META: {**meta, SUBSCRIPTION_KEY: self.key}}
+        self.hear(body)
+
+    def told(self, message: Message, params: dict[str, Any]) -> None:
+        """Give the session a notification, with the agent's own token or id."""
+        if message.method == PROGRESS:
+            own = {**params, "progressToken": self.token}
+        else:
+            own = {**params, META: {**params[META], SUBSCRIPTION_KEY: self.key}}
+        self.hear({**message.body, "params": own})
+
+    def failed(self, error: PeerError | PeerGone) -> None:
+        """Tell the session that the server did not respond."""
+        self._mux.forget(self)
+        if self.key is not None and not self.is_over:
+            self.driver.feed(not_sent(self.key, error), self)
+
+    def hear(self, body: dict[str, Any]) -> None:
+        """Give the session a message of the server."""
+        self.driver.feed(ServerSent(render(body), now()), self)
+
+    # Called by the session.
+
+    def take(self, frame: ToAgent) -> None:
+        """Pass on a frame of the server once the record is written."""
+        outbox = self.driver.outbox
+        if frame.carries != ANSWER:
+            if self._opens_session:
+                # This message turns the response into a stream, and the id is in its head.
+                self._name_session()
+            outbox.later(self._owner.told, frame.data)
+            return
+        self.is_over = True
+        headers = JSON + self._session_header(frame) if self._opens_session else JSON
+        outbox.later(self._owner.answered, frame.data, 200, headers)
+
+    def forward(self, frame: ToServer) -> None:
+        """Send a response that the session gives the server on the agent's behalf."""
+        self.driver.notify(frame)
+
+    # Called for the agent.
+
+    def abort(self) -> None:
+        """Give up the request: nobody waits for the response."""
+        if not self.is_over:
+            self.is_over = True
+            # A cancellation may still have to be sent, and it needs the request's number.
+            asyncio.get_running_loop().call_soon(self._mux.forget, self)
+
+    def pause(self) -> None:
+        """Do nothing: the pipe is shared, so one slow agent must not stop it."""
+
+    def resume(self) -> None:
+        """Do nothing; see ``pause``."""
+
+    def _session_header(self, frame: ToAgent) -> bytes:
+        message = read_frame(frame.data)
+        is_opened = isinstance(message, Message) and "result" in message.body
+        named = self._name_session() if is_opened else ""
+        return b"mcp-session-id: %b\r\n" % named.encode() if named else b""
+
+    def _name_session(self) -> str:
+        if self._session is None:
+            is_modern = self.driver.is_modern
+            self._session = "" if is_modern else self._owner.session_named(uuid.uuid4().hex)
+        return self._session

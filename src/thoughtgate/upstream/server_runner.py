@@ -7,9 +7,8 @@ logs and records them. Subclasses talk to the server: ``upstream.supervisor`` ne
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final
 
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.record_events import Record, server_exited, server_started
@@ -33,6 +32,7 @@ from thoughtgate.core.server_lifecycle import (
 from thoughtgate.errors import PeerError, PeerGone, ServerExited
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.upstream.client import ServerConnection
 from thoughtgate.upstream.server_log import ServerLog
 
 WORTH_WAITING_S: Final = 2.5
@@ -47,29 +47,7 @@ STOPPED_BY_GATE: Final = "stopped"
 _log: Final = logging.getLogger("thoughtgate.servers")
 
 
-class Connection(Protocol):
-    """A server process, or a connection to a server that runs elsewhere."""
-
-    @property
-    def pid(self) -> int:
-        """The server's process id; 0 if the gate did not start it."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit code of its process, once it has ended."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the connection can be used."""
-
-    async def close(self) -> None:
-        """Disconnect, or stop the process and everything it started."""
-
-
-C = TypeVar("C", bound=Connection)
-
-
-class ServerRunner(ABC, Generic[C]):
+class ServerRunner:
     """Runs one server."""
 
     def __init__(
@@ -80,8 +58,9 @@ class ServerRunner(ABC, Generic[C]):
         self.log = log
         self.standing = Supervision(state=DISABLED) if not settings.enabled else Supervision()
         self._note = note
-        self._connection: C | None = None
-        self._start: asyncio.Task[C] | None = None
+        self.upstream: ServerConnection | None = None
+        """The connection, if there is one."""
+        self._start: asyncio.Task[ServerConnection] | None = None
         self._restart: asyncio.Task[None] | None = None
         self._stopping = asyncio.Lock()
         self._lost_early: PeerGone | None = None
@@ -99,28 +78,28 @@ class ServerRunner(ABC, Generic[C]):
         """Whether the server can be used now."""
         return self._open_connection() is not None
 
-    def _open_connection(self) -> C | None:
-        connection = self._connection
+    def _open_connection(self) -> ServerConnection | None:
+        connection = self.upstream
         if connection is None or self.standing.state != RUNNING or not connection.is_open:
             return None
         return connection
 
     # Implemented by subclasses.
 
-    @abstractmethod
-    def _connect(self) -> C:
+    def _connect(self) -> ServerConnection:
         """Return a new connection, not yet open."""
+        raise NotImplementedError
 
-    @abstractmethod
-    async def _open(self, connection: C) -> None:
+    async def _open(self, connection: ServerConnection) -> None:
         """Open a connection; if that fails, leave no process or socket behind.
 
         Raises:
             PeerGone: the server cannot be started or reached.
             PeerError: the server does not speak MCP as expected.
         """
+        raise NotImplementedError
 
-    def _came_up(self, connection: C) -> None:
+    def _came_up(self, connection: ServerConnection) -> None:
         """Handle that the server is usable."""
 
     def _went_down(self, gone: PeerGone) -> None:
@@ -131,7 +110,7 @@ class ServerRunner(ABC, Generic[C]):
 
     # Start.
 
-    async def ready(self, *, by_hand: bool = False) -> C:
+    async def ready(self, *, by_hand: bool = False) -> ServerConnection:
         """Return the connection; start the server if it is not up.
 
         Raises:
@@ -179,8 +158,8 @@ class ServerRunner(ABC, Generic[C]):
         self._start.add_done_callback(self._start_ended)
         return True
 
-    async def _come_up(self) -> C:
-        connection = self._connection = self._connect()
+    async def _come_up(self) -> ServerConnection:
+        connection = self.upstream = self._connect()
         exit_code = None
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
@@ -197,11 +176,11 @@ class ServerRunner(ABC, Generic[C]):
                 return connection
             self.lost(self._lost_early)
             raise PeerError("server_start_failed", str(self._lost_early))
-        self._connection = None
+        self.upstream = None
         self._break(reason, exit_code)
         raise PeerError("server_start_failed", reason)
 
-    def _start_ended(self, task: asyncio.Task[C]) -> None:
+    def _start_ended(self, task: asyncio.Task[ServerConnection]) -> None:
         self._start = None
         if not task.cancelled():
             # Retrieved so that asyncio does not log it: callers get it, restarts are logged.
@@ -215,13 +194,13 @@ class ServerRunner(ABC, Generic[C]):
             await finish(self._restart, self._start)
             if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
                 return
-            connection, self._connection = self._connection, None
+            connection, self.upstream = self.upstream, None
             if connection is not None:
                 await connection.close()
             self._move(ENDED, exit_code=connection.exit_code if connection is not None else None)
             self._went_down(PeerGone("the server was stopped"))
 
-    async def restart(self) -> C:
+    async def restart(self) -> ServerConnection:
         """Stop the server if it is up, and start it."""
         await self.stop()
         return await self.ready(by_hand=True)
@@ -232,12 +211,12 @@ class ServerRunner(ABC, Generic[C]):
 
     def lost(self, gone: PeerGone) -> None:
         """Handle a server that ended by itself or became unusable."""
-        connection = self._connection
+        connection = self.upstream
         if self.standing.state == STARTING:
             self._lost_early = gone
         if self.standing.state != RUNNING or connection is None:
             return
-        self._connection = None
+        self.upstream = None
         spawn(connection.close())
         self._break(str(gone), connection.exit_code)
         self._went_down(gone)
@@ -279,7 +258,7 @@ class ServerRunner(ABC, Generic[C]):
         facts = {"server": self.id, "reason": moved.reason or None}
         _log.info("server %s", moved.state, extra=facts)
         if event == CAME_UP:
-            pid = self._connection.pid if self._connection is not None else 0
+            pid = self.upstream.pid if self.upstream is not None else 0
             self._note(server_started(now(), self.id, "0", pid))
         elif event in {BROKE, ENDED}:
             why, was_up = moved.reason or STOPPED_BY_GATE, before.state != STARTING

@@ -1,12 +1,14 @@
 """Transports frames to and from a server that runs as a child process."""
 
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from thoughtgate.core.record_events import describe_exit
 from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.transports.child_process import Child, ChildCommand, Watcher
+from thoughtgate.upstream.client import Receiver
 from thoughtgate.upstream.server_log import ServerLog
+from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
 
@@ -17,16 +19,6 @@ STOP_TERM_S: Final = 1.0
 """Time from SIGTERM to SIGKILL."""
 
 _log: Final = logging.getLogger("thoughtgate.servers")
-
-
-class Receiver(Protocol):
-    """Receives the output of a process, and is notified when it ends."""
-
-    def took(self, line: bytes) -> None:
-        """Handle a line that the process wrote."""
-
-    def lost(self, gone: PeerGone) -> None:
-        """Handle a process that ended by itself."""
 
 
 class StdioCarrier:
@@ -50,11 +42,6 @@ class StdioCarrier:
         self._receiver: Receiver | None = None
         self.pid = 0
         self.exit_code: int | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the process runs."""
-        return self._child is not None and self._child.is_running
 
     async def open(self, receiver: Receiver) -> None:
         """Start the process.
@@ -100,8 +87,8 @@ class StdioCarrier:
             self.pid = 0
 
     def _took(self, line: bytes) -> None:
-        if self._receiver is not None:
-            self._receiver.took(line)
+        if self._receiver is not None and line.strip():
+            self._receiver.took(line, read_frame(line))
 
     def _log_stderr(self, chunk: bytes) -> None:
         for line in self._log.take(chunk) if self._log is not None else ():

@@ -18,7 +18,7 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.client import Carrier, ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
-from thoughtgate.wire.message import Fault, Message
+from thoughtgate.wire.message import NOTIFICATION, Fault, Message
 from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.revisions import with_traceparent
 
@@ -37,28 +37,28 @@ LISTED_BY: Final[dict[str, str]] = {
 
 
 class Owner(Protocol):
-    """The part of the hub that a supervisor needs."""
+    """The part of the hub that a supervisor needs.
+
+    It is typed with ``Any`` because it gets back the subclass that it made.
+    """
 
     def note(self, record: Record) -> None:
         """Put an event on the record."""
 
-    def server_asked(self, supervisor: "Supervisor", message: Message) -> None:
-        """Handle a request of the server to a client."""
+    def server_sent(self, server: Any, message: Message) -> None:
+        """Handle a request or a notification of the server."""
 
-    def server_said(self, supervisor: "Supervisor", message: Message) -> None:
-        """Handle a notification of the server."""
-
-    def server_refused(self, supervisor: "Supervisor", fault: Fault, size: int) -> None:
+    def server_refused(self, server: Any, fault: Fault, size: int) -> None:
         """Handle a server frame that was dropped."""
 
-    def server_changed(self, supervisor: "Supervisor", event: str) -> None:
+    def server_changed(self, server: Any, event: str) -> None:
         """Handle a change of the server's state."""
 
-    def lists_changed(self, supervisor: "Supervisor", capability: str) -> None:
+    def lists_changed(self, server: Any, capability: str) -> None:
         """Handle a change of one of the server's lists."""
 
 
-class Supervisor(ServerRunner[ServerConnection]):
+class Supervisor(ServerRunner):
     """Runs one server of the hub and caches its lists."""
 
     log: ServerLog
@@ -83,11 +83,6 @@ class Supervisor(ServerRunner[ServerConnection]):
         self._offers: dict[str, Offer] = {}
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
-
-    @property
-    def upstream(self) -> ServerConnection | None:
-        """The connection, if there is one."""
-        return self._connection
 
     def known(self, method: str) -> Offer | None:
         """Return the last known version of a list; None if it was never fetched."""
@@ -296,28 +291,24 @@ class Supervisor(ServerRunner[ServerConnection]):
 
     # Callbacks of the connection; see ``client.Audience``.
 
-    def server_said(self, message: Message) -> None:
-        """Handle a notification of the server."""
+    def server_sent(self, message: Message) -> None:
+        """Handle a change of a list here, and pass any other message on."""
         method = message.method
-        if method.endswith("/list_changed"):
+        if message.shape == NOTIFICATION and method.endswith("/list_changed"):
             capability = method.removeprefix("notifications/").removesuffix("/list_changed")
             if capability in LISTED_BY.values():
                 self.mark_stale(capability)
             return
-        self._owner.server_said(self, message)
-
-    def server_asked(self, message: Message) -> None:
-        """Handle a request of the server."""
-        self._owner.server_asked(self, message)
+        self._owner.server_sent(self, message)
 
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the loss of the connection."""
         self.lost(gone)
 
-    def server_refused(self, fault: Fault, size: int) -> None:
+    def server_refused(self, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped, unless there are too many."""
         if self.check_noise():
-            self._owner.server_refused(self, fault, size)
+            self._owner.server_refused(self, fault, len(line))
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:

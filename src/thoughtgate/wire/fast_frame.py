@@ -25,23 +25,17 @@ def read_quickly(line: bytes) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
     if type(line) is not bytes or len(line) > MAX_LINE or _SPACED in line[:_HEAD]:
         return read_frame(line)  # the placeholder for an oversized line, which is not valid JSON
-    body = _load(line)
-    if body is None:
-        return read_frame(line)
-    return read_message(body, line if line.isascii() else escape_separators(line))
-
-
-def _load(line: bytes) -> Any:
-    """Parse a text that is certainly unambiguous; None leaves it to the strict reader."""
     try:
-        value = orjson.loads(line)
-        if orjson.dumps(value) != line:
-            return None
+        body = orjson.loads(line)
+        if orjson.dumps(body) != line:
+            return read_frame(line)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return None
+        return read_frame(line)
     # Too deep nesting needs at least that many brackets, and counting them is fast.
     may_be_deep = len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH
-    return None if may_be_deep and _is_deep(value) else value
+    if may_be_deep and _is_deep(body):
+        return read_frame(line)
+    return read_message(body, line if line.isascii() else escape_separators(line))
 
 
 def _is_deep(value: Any) -> bool:
