@@ -8,6 +8,7 @@ from typer import Exit, Option
 
 from thoughtgate.cli.options import ConfigOption, ProfileOption, command_app, examples, read_config
 from thoughtgate.cli.output import say as say_on_stderr
+from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
@@ -60,6 +61,16 @@ def proxy(
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
+    if not listen:
+        # Whoever names an address operates the proxy; on stdio, an agent starts it.
+        loaded = keep_accepted(
+            loaded,
+            environ,
+            state,
+            say,
+            profile=profile or None,
+            is_started_by_agent=lambda one: stdio or one.listen.transport == "stdio",
+        )
     plan = plan_proxy(
         loaded,
         environ,

@@ -17,10 +17,11 @@ from thoughtgate.cli.output import counted
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
+from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
-from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.gate.tracing import both
 from thoughtgate.service.service import Governance
 from thoughtgate.telemetry.metrics import Metrics
@@ -115,6 +116,8 @@ def wrap(
     _refuse_nesting(environ)
     say = operator_messages("wrap", loaded, say_on_stderr)
     _print_start(say, loaded, plan, command)
+    state = ensure_directory(state_directory(environ))
+    loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
     _print_end(say, report, loaded, environ, restore=restore)

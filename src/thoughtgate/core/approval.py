@@ -55,6 +55,13 @@ MAX_REASON: Final = 2000
 DURABLE: Final = "task:"
 """Prefix of owners that are tasks, which outlive the process that created the request."""
 
+POLICY_KIND: Final = "policy"
+"""The kind of a question about a changed policy; ``tool`` is the config file."""
+
+POLICY_OWNER: Final = "policy:"
+"""Prefix of the owner of such a question, with the digest of the policy: it belongs to no process,
+because every gate that uses the file waits for the answer."""
+
 _DOMAIN: Final = b"thoughtgate approval 1"
 
 

@@ -3,8 +3,8 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
+from thoughtgate.stores.policies import PolicyFile
 
 STARTER_FILE: Final = "built-in starter policy"
 TEXT_FILE: Final = "config text"
@@ -59,6 +60,20 @@ class Loaded:
     """The file that it was read from; None for the built-in starter policy and for ``load_text``."""
     warnings: tuple[str, ...] = ()
     """Messages for the operator, one line each."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of every file that it was read from, by its absolute path."""
+    proposed: "Loaded | None" = None
+    """What the files say now, if that waits for a person and this config is the one before."""
+
+    @property
+    def own_file(self) -> PolicyFile:
+        """The config file and the policy files that it names, with their texts."""
+        if self.path is None:
+            return PolicyFile.of("", {})
+        path = absolute_path(self.path)
+        around = Path(path).parent
+        names = [path, *(str(around / source.file) for source in self.settings.cedar)]
+        return PolicyFile.of(path, {name: self.texts[name] for name in names})
 
 
 def load_configuration(
@@ -79,7 +94,31 @@ def load_configuration(
         return replace(loaded, warnings=(_NO_CONFIG,))
     text, warnings = _read_config(path)
     loaded = _load(text, path, environ, str(Path(path).parent), profile)
-    return replace(loaded, path=path, warnings=tuple(warnings))
+    return replace(
+        loaded,
+        path=path,
+        warnings=tuple(warnings),
+        texts={absolute_path(path): text, **loaded.texts},
+    )
+
+
+def load_kept(
+    path: str, texts: Mapping[str, str], environ: Mapping[str, str], *, profile: str | None = None
+) -> Loaded:
+    """Load a config from texts that were kept, as if its files still held them.
+
+    Raises:
+        ConfigError: the texts are no valid config, or one is missing.
+    """
+
+    def read(name: Path) -> str:
+        if absolute_path(name) not in texts:
+            raise FileNotFoundError(errno.ENOENT, "its text was not kept", str(name))
+        return texts[absolute_path(name)]
+
+    text = read(Path(path))
+    loaded = _load(text, path, environ, str(Path(path).parent), profile, read=read)
+    return replace(loaded, path=path, texts=texts)
 
 
 def load_text(
@@ -101,13 +140,19 @@ def _check_profile(profile: str | None) -> None:
 
 
 def _load(
-    text: str, file: str, environ: Mapping[str, str], directory: str, profile: str | None
+    text: str,
+    file: str,
+    environ: Mapping[str, str],
+    directory: str,
+    profile: str | None,
+    *,
+    read: Callable[[Path], str] | None = None,
 ) -> Loaded:
     settings = load_settings(
         text,
         file=file,
         env=environ,
-        read_text=lambda name: _read(Path(directory, name)),
+        read_text=lambda name: (read or _read)(Path(directory, name)),
         channels=installed_channels,
     )
     if settings.store != "sqlite":
@@ -118,7 +163,9 @@ def _load(
         settings = replace(settings, profile=profile)
     secrets = secret_values(settings, environ)
     policy = build_policy(settings, starter=file == STARTER_FILE, secrets=secrets)
-    return Loaded(settings, policy, None)
+    around = absolute_path(directory)
+    texts = {str(Path(around, source.file)): source.text for source in settings.cedar}
+    return Loaded(settings, policy, None, texts=texts)
 
 
 def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
@@ -148,6 +195,11 @@ def load_document(path: str | None) -> Document:
     if path is None:
         return parse(STARTER_TEXT, file=STARTER_FILE)
     return parse(_read_config(path)[0], file=path)
+
+
+def absolute_path(path: str | Path) -> str:
+    """Return a path that names the same file in every directory; symlinks stay as they are."""
+    return os.path.normpath(Path(path).absolute())
 
 
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:

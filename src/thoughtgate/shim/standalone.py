@@ -8,6 +8,7 @@ from pathlib import Path
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, SessionSettings
+from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
@@ -38,6 +39,7 @@ def govern_locally(
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     state = ensure_directory(state_directory(environ))
+    loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     refuse_stdout(record_place(loaded, state, audit), audit)
     observe = operator_log("shim", loaded)
     governor = open_governor(loaded, environ, state, audit=audit, observe=observe)

@@ -66,7 +66,17 @@ CREATE INDEX tasks_gate ON tasks (gate);
 """
 """Adds the gate that a task belongs to, and the process of that gate that owns it."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2)
+_V3: Final = """
+CREATE TABLE policies (
+  path TEXT NOT NULL, digest TEXT NOT NULL, status TEXT NOT NULL, files TEXT NOT NULL,
+  changed_at REAL NOT NULL, accepted_by TEXT NOT NULL, rev INTEGER NOT NULL,
+  PRIMARY KEY (path, digest)
+) STRICT;
+CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepted';
+"""
+"""Adds the policies that were accepted, and those that wait to be."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

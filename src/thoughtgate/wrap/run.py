@@ -190,8 +190,15 @@ class Wrap:
         profile = self._loaded.policy.profile
         path = run_path(self._key, around.environ)
         run = RunFile("127.0.0.1", port, token, profile, os.getpid())
-        self._watch = Reloader(governor, self._loaded, around.reload, self._say)
-        self._watch.adopt = governance.adopt
+        self._watch = Reloader(
+            governor,
+            self._loaded,
+            around.reload,
+            self._say,
+            environ=around.environ,
+            adopt=governance.adopt,
+            applied=("holds.connection",),
+        )
         async with serve(handler, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
             write_run_file(path, run)
