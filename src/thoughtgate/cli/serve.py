@@ -16,8 +16,8 @@ from thoughtgate.cli.options import (
 )
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.operator_log import operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
 

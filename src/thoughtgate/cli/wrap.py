@@ -17,10 +17,10 @@ from thoughtgate.cli.output import counted
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.gate.tracing import both
 from thoughtgate.service.service import Governance

@@ -184,7 +184,8 @@ class Governor:
             self._withdraw_presence()
             raise
         # A policy that waits for a person is asked about now, not with the first call.
-        self._look(at)
+        if self.watch is not None:
+            self.watch(at)
 
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Record the end of the run, which is always its last event, and close the record."""

@@ -31,7 +31,7 @@ from thoughtgate.policy.layers import with_proposed
 from thoughtgate.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from thoughtgate.gate.policy_change import Change
+    from thoughtgate.gate.policy_files.policy_change import Change
 
 Stamp = tuple[int, int, int]
 """Identifies a version of a file: inode, size, modification time."""
@@ -285,7 +285,7 @@ class Reloader:
 
     def _compare(self, loaded: Loaded, at: float) -> "Change":
         # Imported here: most runs see no change, and a shim must stay small.
-        from thoughtgate.gate.policy_change import find_change
+        from thoughtgate.gate.policy_files.policy_change import find_change
 
         return find_change(self.loaded, loaded, self._environ, at, applied=self._applied)
 

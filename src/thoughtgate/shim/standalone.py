@@ -8,13 +8,13 @@ from pathlib import Path
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, SessionSettings
-from thoughtgate.gate.accepted_policy import keep_accepted
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import operator_log, operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.state_directory import ensure_directory, state_directory

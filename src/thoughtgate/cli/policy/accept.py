@@ -15,10 +15,10 @@ from thoughtgate.cli.options import JsonOption, examples, read_config
 from thoughtgate.cli.output import printable, write_report
 from thoughtgate.core.approval import PENDING, POLICY_KIND
 from thoughtgate.errors import ConfigError, UsageError
-from thoughtgate.gate.accepted_policy import load_accepted
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.config_files import Loaded
-from thoughtgate.gate.policy_change import EFFECTS, find_change
+from thoughtgate.gate.policy_files.accepted_policy import load_accepted
+from thoughtgate.gate.policy_files.policy_change import EFFECTS, find_change
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.policies import AcceptedPolicy

@@ -16,7 +16,7 @@ from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_con
 from thoughtgate.cli.output import printable, write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
-from thoughtgate.gate.policy_change import difference_mask
+from thoughtgate.gate.policy_files.policy_change import difference_mask
 from thoughtgate.policy.redaction import Redactor
 
 DIFF_EXAMPLES: Final = examples(

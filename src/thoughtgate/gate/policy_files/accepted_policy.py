@@ -56,7 +56,7 @@ def keep_accepted(
         if not _must_compare(old, loaded, is_started_by_agent):
             return loaded
         # Imported here: most starts see no change, and a shim must stay small.
-        from thoughtgate.gate.policy_change import find_change
+        from thoughtgate.gate.policy_files.policy_change import find_change
 
         change = find_change(old, loaded, environ, now())
         if not change.needs_acceptance or old.settings.reload == AUTO:
