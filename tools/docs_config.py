@@ -62,7 +62,7 @@ If there is no file, the built-in starter policy applies, which is the one that 
 - **Durations** have a unit: `500ms`, `30s`, `10m`, `1h30m`, `2d`, or ISO 8601 (`PT10M`). A bare number is an error.
 - **Rates** are a count per unit of time: `30/m`, `5/s`, `100/h`, `10/30s`.
 - **Sizes** are in bytes, or have a unit: `65536`, `64KiB`, `10MB`.
-- **Globs**: `*` matches any sequence of characters, including `/`; `?` matches one character; `[abc]`, `[a-z]` and `[!abc]` are character sets. A name without `*`, `?` and `[` matches exactly. Matching is case-sensitive, without normalisation.
+- **Globs**: `*` matches any sequence of characters, including `/`; `?` matches one character; `[abc]`, `[a-z]` and `[!abc]` are character sets. A name without `*`, `?` and `[` matches exactly. Names of tools and prompts are matched case-sensitively, without normalisation; URIs of resources are matched in every reading.
 - **Secrets** do not belong in the file: a key that ends in `_env` names the environment variable that holds the secret.
 """
 
@@ -79,13 +79,16 @@ OPERATOR_MEANINGS: Final = {
         "text",
         "contains a match of the regular expression; anchor it with `^` and `$`",
     ),
-    "glob": ("text or list", "matches one of the globs as a whole"),
+    "glob": (
+        "text or list",
+        "matches one of the globs as a whole; paths and URLs in every reading, see below",
+    ),
     "contains": ("any value", "is text that contains this text, or a list that contains this item"),
     "starts_with": ("text", "begins with this text"),
     "ends_with": ("text", "ends with this text"),
     "under": (
         "absolute path or list",
-        "is a path inside this directory, after `..` is resolved; symbolic links are not followed",
+        "is a path inside this directory, in every reading, see below; symbolic links are not followed",
     ),
     "exists": ("true or false", "is present, even as null (`true`), or is missing (`false`)"),
     "length_gt": (
@@ -96,6 +99,11 @@ OPERATOR_MEANINGS: Final = {
         "whole number",
         "is text, a list or an object with fewer characters, items or keys",
     ),
+    "any": (
+        "conditions",
+        'is an array with an item that meets these conditions: `paths: {any: {glob: ".*"}}`',
+    ),
+    "all": ("conditions", "is an array whose items all meet these conditions"),
 }
 
 CONDITIONS: Final = """\
@@ -106,6 +114,18 @@ An agent may send a value of a different type from the one that a rule expects: 
 Such a comparison is undecidable, and this never works in the caller's favour: a rule that denies, asks for approval or asks Cedar **matches**, a rule that forwards does **not**.
 The same applies to a path through a value that is not an object, to text that is too long to be searched, to a boolean where a number is expected, and to `ne` and `not_in` if the argument is missing.
 A missing argument fails every other condition except `exists: false`.
+For `in` and `not_in`, a value is undecidable if it equals no item but the list has items of another type.
+
+Servers do not all read a call in the same way, so a condition is tested in every reading, and it is undecidable if the outcomes differ:
+
+- Keys that differ only in case (`Path` and `path`, by Unicode case folding) are the same to some servers. If only another spelling is present, the argument is also tested as missing.
+- `under` and `glob` resolve `.`, `..` and `//` in a path; they also read backslashes as slashes, ignore dots and spaces at the end of a name, and ignore case, as Windows and macOS do.
+- `glob` tests a URL in every spelling that URL parsers make of it.
+- A text of more than 65,536 characters is undecidable for both.
+
+`any` and `all` are undecidable for a value that is not an array, for an array of more than 1,000 items, and `all` also for an empty array.
+If a dotted path leads through an array, they test the value in each item: `files.path: {any: {under: /etc}}`.
+[Write rules that hold](../guides/writing-rules.md) explains this with examples.
 
 A regular expression is rejected if it could take exponential time (a repeated group that contains repeats or alternatives, back references, more than three unbounded repeats, very many optional parts), or if it is verbose (`(?x)`).
 The more unbounded repeats an expression has, the shorter the text that it can search: about 2,200 characters with one, 170 with two, 50 with three; more if it begins with `^`.

@@ -53,8 +53,8 @@ _ENDPOINT: Final = ("tests/front/test_endpoint.py",)
 MUTATIONS: Final = (
     Mutation(
         "policy/policy.py",
-        "if policy.visibility.allows(call.server, call.name):",
-        "if not policy.visibility.allows(call.server, call.name):",
+        "if policy.visibility.allows(call.server, call.name, spelled=call.spelled):",
+        "if not policy.visibility.allows(call.server, call.name, spelled=call.spelled):",
         _POLICY,
     ),
     Mutation(
@@ -156,7 +156,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/conditions.py",
-        "return None if value is _MISSING or outcome is None else not outcome",
+        "return None if value is MISSING or outcome is None else not outcome",
         "return None if outcome is None else not outcome",
         _CONDITIONS,
     ),
@@ -174,8 +174,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/conditions.py",
-        'return any(walked == folder or walked.startswith(f"{folder}/") for folder in folders)',
-        "return any(walked.startswith(folder) for folder in folders)",
+        'return path == folder or path.startswith(f"{folder}/")',
+        "return path.startswith(folder)",
         _CONDITIONS,
     ),
     Mutation("policy/limits.py", "if spent < limit.budget:", "if spent <= limit.budget:", _LIMITS),
@@ -195,8 +195,8 @@ MUTATIONS: Final = (
     Mutation("core/judge.py", "self._count(calls, question.at)", "pass", _JUDGE),
     Mutation(
         "policy/evaluation.py",
-        "verdict = max(verdict, other, key=strictness)",
-        "verdict = min(verdict, other, key=strictness)",
+        "if strictness(other) > strictness(verdict):",
+        "if strictness(other) < strictness(verdict):",
         ("tests/policy/test_evaluation.py",),
     ),
     Mutation(

@@ -10,7 +10,6 @@ from thoughtgate.core.approval import Vote
 from thoughtgate.core.judge import (
     MAX_INSPECT,
     MAX_KEPT,
-    MAX_KNOWN_TOOLS,
     MAX_PREVIEW,
     MAX_SAID,
     TRUNCATED,
@@ -466,39 +465,6 @@ def test_development_hides_nothing_and_records_what_it_would() -> None:
     assert hidden == frozenset()
     assert record.body["list"]["hidden"] == ["hidden"]
     assert record.body["list"]["returned"] == 1
-
-
-@pytest.mark.requirement("POL-007")
-def test_what_the_server_says_of_a_tool_can_tighten_the_verdict() -> None:
-    rule = Rule("careful", DENY, Selector(), annotations=_destructive())
-    judge = Judge(Policy(default=FORWARD, rules=RuleSet([rule])), "run")
-    assert judge.judge(_question("wipe")).verdict.action == FORWARD
-    entries = (
-        {"name": "wipe", "annotations": {"destructiveHint": True}},
-        {"name": "odd", "annotations": 5},
-    )
-    judge.screen("srv", "1", "tools/list", entries, 1.0)
-
-    ruling = judge.judge(_question("wipe"))
-    assert ruling.verdict.action == DENY
-    assert ruling.verdict.rule == "careful"
-    assert judge.judge(_question("odd")).verdict.action == FORWARD
-
-
-def _destructive() -> Any:
-    from thoughtgate.policy.conditions import parse_conditions
-
-    return parse_conditions({"destructiveHint": True})
-
-
-def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
-    judge = Judge(_policy(), "run")
-    entries: tuple[dict[str, Any], ...] = tuple(
-        {"name": f"t{n}", "annotations": {}} for n in range(MAX_KNOWN_TOOLS + 5)
-    )
-    judge.screen("srv", "1", "tools/list", entries, 1.0)
-
-    assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS
 
 
 def test_a_policy_may_ask_how_many_calls_a_session_has_made() -> None:

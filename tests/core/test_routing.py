@@ -98,6 +98,14 @@ def test_a_resource_belongs_to_who_lists_it_then_to_a_template_then_to_the_only_
     assert find_owner("c://9", listed, templates, ["two"]) == "two"
 
 
+@pytest.mark.parametrize("template", ["{+any}", "{scheme}://{x}", "{x}", "a{+rest}"])
+def test_a_template_without_a_scheme_answers_for_nothing(template: str) -> None:
+    templates = [(template, "greedy"), ("a://{x}", "owner")]
+
+    assert find_owner("a://1", {}, templates, ["greedy", "owner"]) == "owner"
+    assert find_owner("b://1", {}, templates, ["greedy", "owner"]) is None
+
+
 def test_only_objects_are_entries() -> None:
     assert as_entries([{"name": "a"}, 1, None, "x"]) == [{"name": "a"}]
     assert as_entries({"name": "a"}) == []

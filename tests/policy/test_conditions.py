@@ -58,7 +58,12 @@ def judge(when: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
         ({"in": ["a", "b"]}, "b", HOLDS),
         ({"in": ["a", "b"]}, "c", FAILS),
         ({"in": ["a", "b"]}, 3, UNSURE),
-        ({"in": ["a", 3]}, 4, FAILS),
+        ({"in": ["a", 3]}, 4, UNSURE),
+        ({"in": ["a", 3]}, 3, HOLDS),
+        ({"not_in": ["a", 3]}, 4, UNSURE),
+        ({"eq": {"a": 1}}, {"A": 1}, UNSURE),
+        ({"eq": {"a": 1}}, {"a": 2, "A": 1}, UNSURE),
+        ({"eq": {"a": 1}}, {"a": 1, "b": 1}, FAILS),
         ({"not_in": ["a"]}, "b", HOLDS),
         ({"not_in": ["a"]}, "a", FAILS),
         ({"not_in": ["a"]}, 1, UNSURE),
@@ -154,6 +159,9 @@ def test_all_conditions_must_hold_and_one_that_fails_decides() -> None:
         ({"a": {"exists": 1}}, "true or false"),
         ({"a": {"matches": "("}}, "does not compile"),
         ({"a": {"glob": "["}}, "without"),
+        ({"a": {"any": {}}}, "at least one operator"),
+        ({"a": {"any": {"above": 1}}}, "a: any: unknown operator 'above'"),
+        ({"a": {"all": {"gt": "x"}}}, "a: all: gt: must be a number"),
     ],
 )
 def test_a_condition_that_makes_no_sense_is_refused_with_its_place(
@@ -182,6 +190,8 @@ OPERANDS = {
     "ends_with": "a",
     "contains": "a",
     "under": "/a",
+    "any": {"glob": "a*"},
+    "all": {"any": {"gt": 1}},
 }
 
 
@@ -217,6 +227,14 @@ def test_infinity_is_no_bound() -> None:
         ("~/a", None),
         ("/tmp/a\0b", None),
         (7, None),
+        ("/TMP/a", None),
+        ("/tmp/..\\etc", None),
+        ("/tmp/a\\b", True),
+        ("/tmp./a", None),
+        ("/tmp /a", None),
+        ("/tmp/.. /etc", None),
+        ("/tmp/a.", True),
+        ("/" + "tmp/../" * 10_000 + "etc", None),
     ],
 )
 def test_under_walks_a_path_before_it_judges(path: Any, outcome: bool | None) -> None:
@@ -236,3 +254,137 @@ def test_under_takes_several_folders_and_the_root() -> None:
 def test_under_wants_absolute_paths() -> None:
     with pytest.raises(ValueError, match="absolute path"):
         parse_conditions({"path": {"under": "tmp"}})
+
+
+DOTFILES = {"glob": [".*", "*/.*"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        (".env", True),
+        ("a/.env", True),
+        ("./a/.env", True),
+        ("/srv/.git/config", True),
+        ("a\\.env", None),
+        ("a/../.env", True),
+        ("b/./a.txt", None),
+        ("a.txt", False),
+        ("src/a.txt", False),
+        ("https://example.com/a", False),
+        ("x" * 70_000, None),
+    ],
+)
+def test_a_glob_looks_at_a_path_as_systems_resolve_it(path: str, outcome: bool | None) -> None:
+    assert judge({"path": DOTFILES}, {"path": path}) is outcome
+
+
+@pytest.mark.parametrize(
+    ("glob", "text", "outcome"),
+    [
+        ("/etc/*", "/tmp/../etc/passwd", None),
+        ("/etc/*", "/ETC/passwd", None),
+        ("*.pem", "KEY.PEM", None),
+        ("*.pem", "key.pem.", None),
+        ("/tmp/*", "/tmp/../etc/passwd", None),
+        ("/tmp/*", "/tmp/x", True),
+        ("Makefile", "Makefile", True),
+        ("Make.", "Make.", True),
+        ("https://example.com/*", "https://example.com/a", True),
+        ("https://example.com/*", "https://example.com@evil.org/a", False),
+        ("https://example.com*", "https://example.com@evil.org/a", None),
+        ("https://evil.org/*", "https:\\\\EVIL.org/a", None),
+        ("https://evil.org/*", "http:%40Elocalhost::80/localhost\u00e9.%20//\\%255c%5c", False),
+        ("*", "http:/%40Elocalhost::80/localhost\u00e9.%20//\\%255c%5c%3f@E%2f%5c", None),
+    ],
+)
+def test_a_glob_must_match_a_path_or_url_in_all_readings(
+    glob: str, text: str, outcome: bool | None
+) -> None:
+    assert judge({"x": {"glob": glob}}, {"x": text}) is outcome
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "expected"),
+    [
+        ({"any": DOTFILES}, [".env"], HOLDS),
+        ({"any": DOTFILES}, ["a", "b/.env"], HOLDS),
+        ({"any": DOTFILES}, ["a", "b"], FAILS),
+        ({"any": DOTFILES}, ["a", 5], UNSURE),
+        ({"any": DOTFILES}, [5, ".env"], HOLDS),
+        ({"any": DOTFILES}, [], FAILS),
+        ({"any": DOTFILES}, ".env", UNSURE),
+        ({"any": DOTFILES}, None, UNSURE),
+        ({"any": "x"}, ["x"], HOLDS),
+        ({"any": {"gt": 1, "lt": 5}}, [0, 9], FAILS),
+        ({"any": {"gt": 1, "lt": 5}}, [0, 3], HOLDS),
+        ({"all": {"under": "/srv"}}, ["/srv/a", "/srv/b"], HOLDS),
+        ({"all": {"under": "/srv"}}, ["/srv/a", "/etc"], FAILS),
+        ({"all": {"under": "/srv"}}, ["/srv/a", "x"], UNSURE),
+        ({"all": {"under": "/srv"}}, ["x", "/etc"], FAILS),
+        ({"all": {"under": "/srv"}}, [], UNSURE),
+        ({"all": {"under": "/srv"}}, "/srv/a", UNSURE),
+        ({"any": {"any": {"gt": 1}}}, [[0], [2]], HOLDS),
+        ({"all": {"any": {"gt": 1}}}, [[0], [2]], FAILS),
+        ({"any": {"gt": 1}}, [0] * 1_001, UNSURE),
+    ],
+)
+def test_any_and_all_look_into_arrays(test: Any, value: Any, expected: bool | None) -> None:
+    assert judge({"x": test}, {"x": value}) is expected
+
+
+def test_any_and_all_fail_for_a_missing_array() -> None:
+    assert judge({"x": {"any": {"gt": 1}}}, {}) is FAILS
+    assert judge({"x": {"all": {"gt": 1}}}, {}) is FAILS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"files": [{"path": "a"}, {"path": ".env"}]}, HOLDS),
+        ({"files": [{"path": "a"}]}, FAILS),
+        ({"files": [{"path": "a"}, {}]}, FAILS),
+        ({"files": [{"path": "a"}, "b"]}, UNSURE),
+        ({"files": [{"path": "a", "Path": ".env"}]}, UNSURE),
+        ({"files": [{"path": ["a"]}]}, UNSURE),
+        ({"files": {"path": [".env"]}}, HOLDS),
+        ({"files": {"path": ".env"}}, UNSURE),
+        ({"files": []}, FAILS),
+        ({}, FAILS),
+    ],
+)
+def test_a_path_leads_through_an_array(arguments: dict[str, Any], expected: bool | None) -> None:
+    assert judge({"files.path": {"any": DOTFILES}}, arguments) is expected
+
+
+@pytest.mark.promise("readings-keys")
+@pytest.mark.parametrize(
+    ("when", "arguments", "expected"),
+    [
+        ({"a": 1}, {"a": 1, "A": 1}, HOLDS),
+        ({"a": 1}, {"a": 1, "A": 2}, UNSURE),
+        ({"a": 1}, {"a": 2, "A": 2}, FAILS),
+        ({"a": 1}, {"A": 1}, UNSURE),
+        ({"a": 1}, {"A": 2}, FAILS),
+        ({"a": {"exists": True}}, {"A": 1}, UNSURE),
+        ({"a": {"exists": False}}, {"A": 1}, UNSURE),
+        ({"a": {"ne": 1}}, {"A": 2}, UNSURE),
+        ({"a.b": 1}, {"A": {"B": 1}}, UNSURE),
+        ({"a.b": 1}, {"a": {}, "A": {"b": 1}}, UNSURE),
+        ({"a.b": {"exists": False}}, {"A": 5}, UNSURE),
+    ],
+)
+def test_a_condition_looks_at_every_key_that_folds_to_the_one_it_names(
+    when: dict[str, Any], arguments: dict[str, Any], expected: bool | None
+) -> None:
+    assert judge(when, arguments) is expected
+
+
+def test_a_key_in_very_many_spellings_cannot_be_told() -> None:
+    name = "abcdefgh"
+    spellings = {
+        "".join(c.upper() if bits >> place & 1 else c for place, c in enumerate(name)): 2
+        for bits in range(256)
+    }
+
+    assert judge({name: 1}, spellings) is UNSURE

@@ -5,8 +5,16 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Call
-from thoughtgate.policy.evaluation import evaluate, explain, strictness
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    DEVELOPMENT,
+    FORWARD,
+    PRODUCTION,
+    Call,
+    strictness,
+)
+from thoughtgate.policy.evaluation import evaluate, explain
 from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers, with_proposed
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Layer, Policy

@@ -301,3 +301,14 @@ def test_long_names_are_counted_apart_but_not_kept() -> None:
         assert kind(forward(counted, call)) != "passes"
     assert not counted._covering
     assert sum(len(key) for table in counted.tables for key in table) < 10_000
+
+
+@pytest.mark.promise("readings-uri")
+def test_another_spelling_of_a_uri_counts_towards_the_same_limit() -> None:
+    selector = Selector(names=compile_globs(["file:///data/*"]))
+    counted = state(Limit("b", selector=selector, budget=1))
+    uris = ("file:///data/x", "file:/data/x", "file:///tmp/../data/y", "note://data/x")
+
+    kinds = [kind(forward(counted, Call("s", "resource", uri, {}))) for uri in uris]
+
+    assert kinds == ["passes", "budget", "budget", "passes"]

@@ -252,6 +252,17 @@ def test_a_member_that_a_case_blind_reader_takes_for_another_is_refused(key: str
         {"ref": {"name": "p", "URI": "u"}},
         {"notifications": {"resourcesubscriptions": ["u"]}},
         {"Notifications": {}},
+        {"ref": {"name": "p", "Type": "ref/resource"}},
+        {"notifications": {"toolslistchanged": True}},
+        {"RequestState": "x"},
+        {"inputresponses": {}},
+        {"Cursor": "x"},
+        {"task": {"TTL": 1}},
+        {"name": "t", "_meta": {"progresstoken": 1}},
+        {"name": "t", "_meta": {"io.modelcontextprotocol/protocolversion": "2026-07-28"}},
+        {"name": "t", "_meta": {"io.modelcontextprotocol/clientCapabilitie\u017f": {}}},
+        {"ur\u0131": "u"},
+        {"ur\u0130": "u"},
     ],
 )
 def test_a_parameter_that_a_case_blind_reader_takes_for_another_is_refused(params: Any) -> None:
@@ -266,7 +277,7 @@ def test_a_parameter_that_a_case_blind_reader_takes_for_another_is_refused(param
         {"name": "t", "arguments": {"Name": 1, "NAME": 2}, "other": 1, "Other": 2},
         {"requestId": 1, "taskId": "x", "_meta": {"Name": 1}},
         {"ref": "text", "notifications": None},
-        {"ref": {"name": "p", "Type": 1}},
+        {"ref": {"name": "p", "Title": 1}},
     ],
 )
 def test_names_that_no_verdict_depends_on_may_have_any_case(params: Any) -> None:

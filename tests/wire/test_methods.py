@@ -1,5 +1,6 @@
 """What each method is to the gate, and what a request names."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,11 +67,18 @@ def test_a_request_names_what_it_touches(
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": "u"}}),
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [1]}}),
         ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [""]}}),
+        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["u" * 100] * 1000}}),
         ("completion/complete", {}),
         ("completion/complete", {"ref": "p"}),
         ("completion/complete", {"ref": {}}),
         ("completion/complete", {"ref": {"name": 1}}),
         ("completion/complete", {"ref": {"uri": ""}}),
+        ("completion/complete", {"ref": {"name": "p", "uri": "u"}}),
+        ("completion/complete", {"ref": {"type": "ref/resource", "name": "p"}}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "uri": "u"}}),
+        ("completion/complete", {"ref": {"type": "ref/tool", "name": "p"}}),
+        ("completion/complete", {"ref": {"type": ["ref/prompt"], "name": "p"}}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": " p"}}),
         ("Tools/Call", {"name": "t"}),
         (" tools/call", {"name": "t"}),
         ("tools/call\u00a0", {"name": "t"}),
@@ -82,6 +90,54 @@ def test_a_request_that_does_not_say_what_it_touches_is_wrong(
     method: str, params: dict[str, Any]
 ) -> None:
     assert isinstance(named_by(method, params), str)
+
+
+REQUESTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "tools/call": lambda name: {"name": name},
+    "prompts/get": lambda name: {"name": name},
+    "resources/read": lambda name: {"uri": name},
+    "resources/subscribe": lambda name: {"uri": name},
+    "subscriptions/listen": lambda name: {
+        "notifications": {"resourceSubscriptions": ["note://x", name]}
+    },
+    "completion/complete": lambda name: {"ref": {"uri": name}},
+}
+"""Params of each gated method with a name in them."""
+
+
+@pytest.mark.promise("readings-uri")
+@pytest.mark.parametrize("method", REQUESTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        " secret://k",
+        "secret://k ",
+        "\tsecret://k",
+        "secret\t://k",
+        "secret://\nk",
+        "secret://k\r",
+        "secret://k\x00",
+        "secret://k\x7f",
+        "secret://k\x85",
+        "\u00a0secret://k",
+        "secret://k\u3000",
+        "\ufeffsecret://k",
+        "secret://\u2028k",
+        "file:///tmp/.\t./etc/passwd",
+        "x" * 65_537,
+    ],
+)
+def test_a_name_that_url_parsers_change_is_refused(method: str, name: str) -> None:
+    assert isinstance(named_by(method, REQUESTS[method](name)), str)
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+@pytest.mark.parametrize("name", ["note://my note", "caf\u00e9", "a b", "\U0001f600", "n\u200dx"])
+def test_a_name_with_inner_spaces_or_other_scripts_is_judged(method: str, name: str) -> None:
+    named = named_by(method, REQUESTS[method](name))
+
+    assert not isinstance(named, str)
+    assert named[-1].name == name
 
 
 @pytest.mark.requirement("S000-F-017")

@@ -38,7 +38,7 @@ MAX_PROBES: Final = 20_000
 
 
 _UNPROBED: Final = frozenset(
-    {None, "matches", "ne", "not_in", "length_gt", "length_lt", "contains"}
+    {None, "matches", "ne", "not_in", "length_gt", "length_lt", "contains", "any", "all"}
 )
 """Operators for which no matching argument is generated; None stands for annotations."""
 

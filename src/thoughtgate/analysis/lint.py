@@ -1,8 +1,9 @@
-"""Detection of likely mistakes in a valid config: unreachable rules, unknown server names."""
+"""Detection of likely mistakes in a valid config, such as rules that can never match."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from thoughtgate.analysis.path_rules import path_findings
 from thoughtgate.analysis.rule_changes import glob_covers
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.settings import RuleSettings, SelectorSettings, Settings
@@ -37,6 +38,7 @@ def _line(document: Document, path: Path) -> int:
 def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     yield from _unreachable(settings.rules)
     yield from _unlisted_servers(settings)
+    yield from ((WARNING, path, text) for path, text in path_findings(settings.rules))
     actions = {settings.default, *(rule.action for rule in settings.rules)}
     if settings.cedar and "policy" not in actions:
         yield WARNING, ("cedar",), "no rule has action: policy, so these policies are never asked"

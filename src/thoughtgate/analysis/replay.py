@@ -22,10 +22,11 @@ from thoughtgate.policy.call import (
     Condition,
     Verdict,
 )
-from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.evaluation import evaluate, is_visible
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK
+from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.methods import LISTEN
 
 ALLOW_WORD: Final = "ALLOW"
@@ -325,7 +326,7 @@ def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
         return "the name on record is cut"
     if call.method == LISTEN:
         return SEVERAL_NAMED
-    if not policy.visibility.allows(call.server, call.name):
+    if not is_visible(policy.visibility, call.server, call.kind, call.name):
         return ""
     return _rules_doubt(recorded, policy)
 
@@ -337,7 +338,7 @@ def _rules_doubt(recorded: RecordedCall, policy: Policy) -> str:
         if rule.annotations:
             return f"{rule.id} looks at annotations, which are not on record"
         for condition in rule.conditions:
-            if recorded.cut or _holds_mask(_value_at(condition, call.arguments)):
+            if recorded.cut or _holds_mask(_values_at(condition, call.arguments)):
                 return f"{rule.id} looks at {'.'.join(condition.path)}, which is masked or cut"
         if rule.accepts(call):
             return _cedar_doubt(policy, hidden=hidden) if rule.action == POLICY else ""
@@ -364,13 +365,21 @@ def _arguments(preview: Any) -> tuple[dict[str, Any], bool]:
     return (value, True) if isinstance(value, dict) else ({}, False)
 
 
-def _value_at(condition: Condition, arguments: dict[str, Any]) -> Any:
-    at: Any = arguments
+def _values_at(condition: Condition, arguments: dict[str, Any]) -> list[Any]:
+    """Return everything that some server could read at a condition's path."""
+    found: list[Any] = [arguments]
     for key in condition.path:
-        if not isinstance(at, dict) or key not in at:
-            return at if isinstance(at, str) else None
-        at = at[key]
-    return at
+        members: list[Any] = []
+        for at in found:
+            members += at if isinstance(at, list) else [at]
+        folded = fold_key(key)
+        found = [
+            value
+            for at in members
+            for name, value in (at.items() if isinstance(at, dict) else [(key, at)])
+            if fold_key(name) == folded
+        ]
+    return found
 
 
 def _holds_mask(value: Any) -> bool:

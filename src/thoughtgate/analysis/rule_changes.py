@@ -152,13 +152,19 @@ def _parts_of(rule: Rule) -> Iterator[RulePart]:
 
 
 def _condition_text(condition: Condition) -> str:
-    operand = condition.operand
-    if condition.operator == "glob":
-        operand = tuple(glob.pattern for glob in operand)
     # With quotes, so that the number 1 and the text "1" differ.
-    shown = repr(getattr(operand, "pattern", operand))
+    shown = repr(_written(condition.operator, condition.operand))
     path = ".".join(key.replace(".", "\\.") for key in condition.path)
     return f"{path} {condition.operator} {shown}"
+
+
+def _written(operator: str, operand: Any) -> Any:
+    """Return an operand as the config has it."""
+    if operator in {"any", "all"}:
+        return {inner: _written(inner, one) for inner, one in operand}
+    if operator == "glob":
+        return tuple(glob.pattern for glob in operand)
+    return getattr(operand, "pattern", operand)
 
 
 def _rewritten(

@@ -23,7 +23,7 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
-from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.evaluation import evaluate, hidden_names
 from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
@@ -257,8 +257,7 @@ class Judge:
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
             self._learn(server, entries)
-        allows = self.policy.visibility.allows
-        hidden = frozenset(name for name in names if not allows(server, name))
+        hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
         body = {
@@ -357,6 +356,8 @@ class Judge:
                 digest,
                 self._forwarded.get(question.session, 0),
                 question.claims,
+                "",
+                None,
             ),
         )
 

@@ -21,6 +21,7 @@ MAX_URI: Final = 4096
 
 _MANY: Final = frozenset("+#/?&;.")
 """Operators whose values may contain delimiters."""
+_SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -105,13 +106,14 @@ def find_owner(
 
     ``listed`` maps URIs to servers, ``templates`` are (template, server) pairs, and
     ``capable`` are the servers with resources: if there is only one, it gets every URI that
-    no server lists.
+    no server lists. A template must name its scheme: a server that offers ``{+any}`` must not
+    answer for the resources of all others.
     """
     owner = listed.get(uri)
     if owner is not None:
         return owner
     for template, server in templates:
-        if matches_template(template, uri):
+        if _SCHEME.match(template) and matches_template(template, uri):
             return server
     able = list(capable)
     return able[0] if len(able) == 1 else None

@@ -142,11 +142,11 @@ class HubRequests:
 
     def _dispatch(self, request: Request, sink: Sink | None) -> int:
         client, message, method = request.client, request.message, request.method
-        named = named_by(method, request.params) if method != LISTEN else []
+        named = named_by(method, request.params)
         if isinstance(named, str):
             fault = Fault("invalid_params", named, "wrong_params", request.id)
             return self.refuse(client, fault, message.raw, sink, message)
-        if named:
+        if named and method != LISTEN:
             self._gated(request, named[0])
             return 1
         self._see(client, message)

@@ -14,6 +14,7 @@ from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import HubLists
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.wire.methods import COMPLETE, Named
 
 RESOURCES: Final = "resources/list"
@@ -70,8 +71,8 @@ class HubRoutes:
     def _may_pass(self, target: Target) -> bool:
         """Return whether a request may reach its server; outside production, hidden targets may."""
         policy = self._gate.governor.policy
-        is_visible = policy.visibility.allows(target.server, target.name)
-        return is_visible or policy.profile != PRODUCTION
+        shown = is_visible(policy.visibility, target.server, target.kind, target.name)
+        return shown or policy.profile != PRODUCTION
 
     def unless_unknown(
         self, target: Target, exposed: str, params: dict[str, Any], offer: Offer | None

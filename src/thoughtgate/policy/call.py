@@ -1,6 +1,9 @@
 """The call that the gates judge, and their verdict on it."""
 
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:  # the service shim loads this module, but judges nothing
+    from thoughtgate.wire.readings import ArgumentReadings
 
 FORWARD: Final = "forward"
 DENY: Final = "deny"
@@ -45,6 +48,10 @@ class Call(NamedTuple):
     """Calls forwarded in the session so far, for Cedar policies."""
     claims: dict[str, Any] | None = None
     """Claims from the principal's authentication, for Cedar policies."""
+    spelled: str = ""
+    """The URI as the caller wrote it, if ``name`` is another reading of it."""
+    readings: "ArgumentReadings | None" = None
+    """The folded keys of the arguments, if the call is evaluated several times."""
 
 
 class Verdict(NamedTuple):
@@ -70,6 +77,14 @@ class Verdict(NamedTuple):
     """Whether secrets are masked in the result too."""
     trace: str = ""
     """For ``forward`` with tracing: the W3C trace context to send to the server."""
+
+
+_STRICTNESS: Final = {FORWARD: 0, APPROVE: 1, DENY: 2}
+
+
+def strictness(verdict: Verdict) -> int:
+    """Return a number that is higher for a stricter verdict."""
+    return _STRICTNESS[verdict.action]
 
 
 class Condition(NamedTuple):

@@ -94,7 +94,17 @@ class CedarEngine:
         )
 
     def decide(self, call: Call, now: float) -> CedarDecision:
-        """Evaluate the policies for a call at the given time."""
+        """Evaluate the policies for a call at the given time; the strictest reading counts."""
+        needs = self._needs
+        readings = needs.readings_of(call.arguments) if needs.wants(ARGUMENTS) else [{}]
+        if readings is None:
+            return CedarDecision(
+                permitted=False, policy="", reason="servers could read the arguments in many ways"
+            )
+        decisions = [self._decide(call._replace(arguments=one), now) for one in readings]
+        return max(decisions, key=_strictness)
+
+    def _decide(self, call: Call, now: float) -> CedarDecision:
         try:
             context = json.dumps(_context(call, now, self._needs))
         except ValueError as error:
@@ -129,6 +139,10 @@ class CedarEngine:
             if len(call.name) <= MAX_KEPT:
                 self._entities[key] = known
         return known
+
+
+def _strictness(decision: CedarDecision) -> int:
+    return 2 if not decision.permitted else int(decision.workflow is not None)
 
 
 def _decision(notes: list[PolicyNote], errors: list[str], *, permitted: bool) -> CedarDecision:
@@ -169,7 +183,7 @@ def _context(call: Call, now: float, needs: ContextNeeds) -> dict[str, Any]:
         if needs.wants(member):
             context[member] = make(call, now)
     if needs.wants(ARGUMENTS):
-        context[ARGUMENTS] = _record(needs.of_arguments(call.arguments))
+        context[ARGUMENTS] = _record(call.arguments)
     return context
 
 

@@ -8,6 +8,8 @@ everything is. A member that no policy names cannot change a decision.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.policy.cedar_readings import AttributeNames
+
 ARGUMENTS: Final = "arguments"
 
 _CONTEXT: Final = {"Var": "context"}
@@ -20,27 +22,42 @@ class ContextNeeds(NamedTuple):
 
     members: frozenset[str] | None
     arguments: frozenset[str] | None
+    attributes: AttributeNames
+    """Everything that policies name, at any depth."""
 
     def wants(self, member: str) -> bool:
         """Tell whether a policy may read a member of the context."""
         return self.members is None or member in self.members
 
-    def of_arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments that a policy may read."""
-        if self.arguments is None:
-            return dict(values)
-        return {name: values[name] for name in self.arguments if name in values}
+    def readings_of(self, values: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+        """Return the readings of the arguments that a policy may read; None if too many."""
+        return self.attributes.readings(self.attributes.select(values, self.arguments))
 
 
 def context_needs(policies: Any) -> ContextNeeds:
     """Return the members that the policies, in Cedar's JSON form, use."""
     paths = set(_paths(policies))
+    attributes = AttributeNames(set(_attributes(policies)))
     if () in paths:
-        return ContextNeeds(None, None)
+        return ContextNeeds(None, None, attributes)
     members = frozenset(path[0] for path in paths)
     named = {path[1:] for path in paths if path[0] == ARGUMENTS}
     arguments = None if () in named else frozenset(path[0] for path in named)
-    return ContextNeeds(members, arguments)
+    return ContextNeeds(members, arguments, attributes)
+
+
+def _attributes(node: Any) -> Iterator[str]:
+    """Yield every attribute that a part of a policy names, also in records that it compares."""
+    if isinstance(node, dict):
+        for operator, step in node.items():
+            if operator in _STEPS and isinstance(step, dict):
+                yield str(step.get("attr"))
+            if operator == "Record" and isinstance(step, dict):
+                yield from step
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            yield from _attributes(part)
 
 
 def _paths(node: Any) -> Iterator[tuple[str, ...]]:

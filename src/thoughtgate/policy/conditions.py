@@ -3,9 +3,15 @@
 A test has three outcomes: it holds, it fails, or it is undetermined. It is undetermined if the
 value has a type that the operator does not compare (``"1000"`` or ``true`` instead of a number),
 if the path leads through a value that is not an object, if a text is too long to be searched
-safely, and for ``ne`` and ``not_in`` if the argument is missing. An undetermined test must not
-help the caller: a rule that denies, asks a reviewer or uses Cedar matches, a rule that forwards
-does not. A missing argument fails every other test except ``exists: false``.
+safely, and for ``ne`` and ``not_in`` if the argument is missing. It is also undetermined if servers
+could read the arguments differently and the readings differ in their outcome: keys that some
+servers take for the named one (``Path`` for ``path``), and paths of files for ``under`` and
+``glob``. An undetermined test must not help the caller: a rule that denies, asks a reviewer or uses
+Cedar matches, a rule that forwards does not. A missing argument fails every other test except
+``exists: false``.
+
+``any`` and ``all`` test the members of an array: ``paths: {any: {glob: ".*"}}``. A path may lead
+through one: ``"files.path": {any: {glob: ".*"}}``.
 """
 
 import math
@@ -16,10 +22,22 @@ from typing import Any, Final, TypeAlias
 from thoughtgate.policy.call import Condition
 from thoughtgate.policy.globs import Glob, any_matches
 from thoughtgate.policy.regexes import Pattern
-from thoughtgate.policy.uris import without_dot_segments
+from thoughtgate.wire.frame import fold_key
+from thoughtgate.wire.readings import (
+    MISSING,
+    ArgumentReadings,
+    fold_path,
+    without_dot_segments,
+)
 
 ConditionOutcome = bool | None
 """True: holds. False: fails. None: undetermined."""
+
+MAX_ELEMENTS: Final = 1_000
+"""Maximum length of an array whose members are tested; for longer ones, ``any`` and ``all`` are
+undetermined, because every rule would test every member."""
+
+_QUANTIFIERS: Final = frozenset({"any", "all"})
 
 _Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
 """Tests a value against the operand of a condition."""
@@ -27,7 +45,6 @@ _Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
 _SIZED: Final = (str, list, Mapping)
 """Types whose values have a length."""
 
-_MISSING: Final = object()
 _BROKEN: Final = object()
 """The value for a path that leads through a text, a number or a list."""
 
@@ -48,12 +65,15 @@ def parse_conditions(when: Mapping[str, Any]) -> tuple[Condition, ...]:
 
 
 def judge_conditions(
-    conditions: Iterable[Condition], values: Mapping[str, Any]
+    conditions: Iterable[Condition],
+    values: Mapping[str, Any],
+    readings: ArgumentReadings | None = None,
 ) -> ConditionOutcome:
     """Return the combined outcome of all conditions: one that fails is enough."""
+    readings = readings if readings is not None else ArgumentReadings()
     outcome: ConditionOutcome = True
     for path, operator, operand in conditions:
-        single = _TESTS[operator](_value_at(path, values), operand)
+        single = _judge(values, path, operator, operand, readings)
         if single is False:
             return False
         if single is None:
@@ -61,29 +81,99 @@ def judge_conditions(
     return outcome
 
 
-def _condition(path: str, operator: str, operand: Any) -> Condition:
+def _test(operator: str, operand: Any) -> tuple[str, Any]:
     if operator not in _TESTS:
-        raise ValueError(f"{path}: unknown operator {operator!r}; known are {', '.join(OPERATORS)}")
+        raise ValueError(f"unknown operator {operator!r}; known are {', '.join(OPERATORS)}")
     prepare = _PREPARE.get(operator)
     try:
-        ready = prepare(operand) if prepare else operand
+        return operator, prepare(operand) if prepare else operand
     except ValueError as error:
-        raise ValueError(f"{path}.{operator}: {error}") from None
+        raise ValueError(f"{operator}: {error}") from None
+
+
+def _condition(path: str, operator: str, operand: Any) -> Condition:
+    try:
+        _, ready = _test(operator, operand)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     keys = tuple(key.replace("\\.", ".") for key in re.split(r"(?<!\\)\.", path))
     if not all(keys):
         raise ValueError(f"{path!r} names no argument; write keys with dots between them")
     return Condition(keys, operator, ready)
 
 
-def _value_at(path: tuple[str, ...], values: Mapping[str, Any]) -> Any:
-    at: Any = values
-    for key in path:
+def _judge(
+    at: Any, path: tuple[str, ...], operator: str, operand: Any, readings: ArgumentReadings
+) -> ConditionOutcome:
+    """Return the outcome of a test on the value that a path leads to, in all readings."""
+    for number, key in enumerate(path):
+        if type(at) is list and operator in _QUANTIFIERS:
+            return _quantify(at, path[number:], operator, operand, readings)
         if not isinstance(at, Mapping):
-            return _MISSING if at is None else _BROKEN
-        at = at.get(key, _MISSING)
-        if at is _MISSING:
-            return _MISSING
-    return at
+            return _apply(operator, MISSING if at is None else _BROKEN, operand, readings)
+        values = readings.values(at, key)
+        if values is None or len(values) != 1:
+            rest = path[number + 1 :]
+            return _in_all_readings(values, rest, operator, operand, readings)
+        at = values[0]
+        if at is MISSING:
+            break
+    if type(at) is list and operator in _QUANTIFIERS:
+        return _quantify(at, (), operator, operand, readings)
+    return _apply(operator, at, operand, readings)
+
+
+def _apply(operator: str, value: Any, operand: Any, readings: ArgumentReadings) -> ConditionOutcome:
+    test = _PATH_TESTS.get(operator)
+    if test is None or not isinstance(value, str):
+        return _TESTS[operator](value, operand)
+    return test(value, operand, readings)
+
+
+def _in_all_readings(
+    values: tuple[Any, ...] | None,
+    path: tuple[str, ...],
+    operator: str,
+    operand: Any,
+    readings: ArgumentReadings,
+) -> ConditionOutcome:
+    outcomes: set[ConditionOutcome] = {None}
+    if values is not None:
+        outcomes = {
+            _judge(value, () if value is MISSING else path, operator, operand, readings)
+            for value in values
+        }
+    if outcomes in ({True}, {False}):
+        return outcomes.pop()
+    readings.ambiguous = True
+    return None
+
+
+def _quantify(
+    members: list[Any],
+    path: tuple[str, ...],
+    operator: str,
+    tests: tuple[tuple[str, Any], ...],
+    readings: ArgumentReadings,
+) -> ConditionOutcome:
+    # Servers differ in what no members mean: often everything.
+    if len(members) > MAX_ELEMENTS or (operator == "all" and not members):
+        return None
+    decisive = operator == "any"
+    outcome: ConditionOutcome = not decisive
+    for member in members:
+        singles = {_judge(member, path, *test, readings) for test in tests}
+        single = False if False in singles else None if None in singles else True
+        if single is decisive:
+            return decisive
+        if single is None:
+            outcome = None
+    return outcome
+
+
+def _other_type(value: Any, _: Any) -> ConditionOutcome:
+    """Return the outcome for a value of a type that the operator does not test."""
+    return False if value is MISSING else None
 
 
 def _is_number(value: Any) -> bool:
@@ -95,13 +185,14 @@ def _same_type(one: Any, other: Any) -> bool:
 
 
 def _equal(value: Any, operand: Any) -> ConditionOutcome:
-    if value is _MISSING:
+    if value is MISSING:
         return False
     if not _same_type(value, operand):
         return None if operand is not None else False
-    if isinstance(operand, list) or (
-        isinstance(operand, Mapping) and value.keys() == operand.keys()
-    ):
+    if isinstance(operand, Mapping) and value.keys() != operand.keys():
+        alike = {fold_key(key) for key in value} == {fold_key(key) for key in operand}
+        return None if alike else False
+    if isinstance(operand, list | Mapping):
         return _equal_inside(value, operand)
     return bool(value == operand)
 
@@ -116,21 +207,22 @@ def _equal_inside(value: Any, operand: Any) -> ConditionOutcome:
 
 
 def _negated(value: Any, outcome: ConditionOutcome) -> ConditionOutcome:
-    return None if value is _MISSING or outcome is None else not outcome
+    return None if value is MISSING or outcome is None else not outcome
 
 
 def _within(value: Any, operand: Any) -> ConditionOutcome:
-    if value is _MISSING:
+    if value is MISSING:
         return False
     outcomes = {_equal(value, member) for member in operand}
     if True in outcomes:
         return True
-    return False if False in outcomes or not operand else None
+    # A member of another type may be what the server takes the value for.
+    return None if None in outcomes else False
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> _Test:
     def test(value: Any, operand: Any) -> ConditionOutcome:
-        if value is _MISSING:
+        if value is MISSING:
             return False
         return compare(value, operand) if _is_number(value) else None
 
@@ -141,7 +233,7 @@ def _only_for(types: Any, compare: _Test) -> _Test:
     """Return a test that is undetermined for values of other types."""
 
     def test(value: Any, operand: Any) -> ConditionOutcome:
-        if value is _MISSING:
+        if value is MISSING:
             return False
         return compare(value, operand) if isinstance(value, types) else None
 
@@ -153,26 +245,70 @@ def _contains(value: Any, operand: Any) -> ConditionOutcome:
         # The caller writes this list: a member that fails must not hide an undetermined one.
         outcomes = {_equal(member, operand) for member in value}
         return True if True in outcomes else None if None in outcomes else False
-    if value is _MISSING:
+    if value is MISSING:
         return False
     return operand in value if isinstance(value, str) and isinstance(operand, str) else None
 
 
-def _is_under(path: str, folders: tuple[str, ...]) -> ConditionOutcome:
-    """Tell whether a path is inside one of the folders, after resolving ``.`` and ``..``.
+def _agreed(outcomes: set[bool]) -> ConditionOutcome:
+    """Return the outcome that all readings have in common."""
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def _is_under(path: str, folders: tuple[str, ...], readings: ArgumentReadings) -> ConditionOutcome:
+    """Tell whether a path is inside one of the folders, on every system.
 
     Only the server knows where a relative path or a ``~`` leads, so those are undetermined.
     """
     if not path.startswith("/") or "\0" in path:
         return None
-    walked = without_dot_segments(path)
-    return any(walked == folder or walked.startswith(f"{folder}/") for folder in folders)
+    outcomes = set()
+    found = readings.texts(path)
+    # Systems resolve a path before they use it, so the path as sent is none of its readings.
+    for walked, folded in found[1:] or found:
+        outcomes.add(any(_is_in(walked, folder) for folder in folders))
+        outcomes.add(any(_is_in(folded, fold_path(folder)) for folder in folders))
+    return _agreed(outcomes)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+class TextGlob(Glob):
+    """A pattern for a text, which may be a path on a disk that does not distinguish case."""
+
+    __slots__ = ("folded",)
+
+    folded: Glob
+    """The pattern for folded texts."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern)
+        folded = fold_path(pattern)
+        self.folded = self if folded == pattern else Glob(folded)
+
+
+def _matches_globs(
+    text: str, globs: tuple[TextGlob, ...], readings: ArgumentReadings
+) -> ConditionOutcome:
+    """Tell whether a text matches one of the patterns, also where it is a path or a URL."""
+    found = readings.texts(text)
+    if len(found) == 1 and found[0][1] == text and all(glob.folded is glob for glob in globs):
+        return any_matches(globs, text)  # nothing to fold, as in most paths and patterns
+    if any(glob.exact and glob.matches(text) for glob in globs):
+        return True
+    outcomes = set()
+    for reading, folded in found:
+        outcomes.add(any_matches(globs, reading))
+        outcomes.add(any(glob.folded.matches(folded) for glob in globs))
+    return _agreed(outcomes)
 
 
 def _exists(value: Any, operand: Any) -> ConditionOutcome:
     if value is _BROKEN:
         return None
-    return (value is not _MISSING) is operand
+    return (value is not MISSING) is operand
 
 
 def _must_be(words: str, is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -203,7 +339,15 @@ def _folders(operand: Any) -> Any:
 
 
 def _globs(operand: Any) -> Any:
-    return tuple(Glob(_text(one)) for one in (operand if isinstance(operand, list) else [operand]))
+    patterns = [_text(one) for one in (operand if isinstance(operand, list) else [operand])]
+    return tuple(map(TextGlob, patterns))
+
+
+def _member_tests(operand: Any) -> Any:
+    tests = operand if isinstance(operand, Mapping) else {"eq": operand}
+    if not tests:
+        raise ValueError('name at least one operator, such as {glob: "*.env"}')
+    return tuple(_test(operator, inner) for operator, inner in tests.items())
 
 
 _TESTS: Final[dict[str, _Test]] = {
@@ -216,15 +360,23 @@ _TESTS: Final[dict[str, _Test]] = {
     "in": _within,
     "not_in": lambda value, operand: _negated(value, _within(value, operand)),
     "matches": _only_for(str, lambda value, pattern: pattern.search(value)),
-    "glob": _only_for(str, lambda value, globs: any_matches(globs, value)),
+    "glob": _other_type,
     "contains": _contains,
     "starts_with": _only_for(str, lambda value, operand: value.startswith(operand)),
     "ends_with": _only_for(str, lambda value, operand: value.endswith(operand)),
-    "under": _only_for(str, _is_under),
+    "under": _other_type,
     "exists": _exists,
     "length_gt": _only_for(_SIZED, lambda value, operand: len(value) > operand),
     "length_lt": _only_for(_SIZED, lambda value, operand: len(value) < operand),
+    "any": _other_type,
+    "all": _other_type,
 }
+
+_PATH_TESTS: Final[dict[str, Callable[[str, Any, ArgumentReadings], ConditionOutcome]]] = {
+    "glob": _matches_globs,
+    "under": _is_under,
+}
+"""The tests of texts that may be paths."""
 
 _PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("gt", "ge", "lt", "le"), _number),
@@ -235,6 +387,7 @@ _PREPARE: Final[dict[str, Callable[[Any], Any]]] = {
     "glob": _globs,
     "under": _folders,
     "exists": _flag,
+    **dict.fromkeys(("any", "all"), _member_tests),
 }
 
 OPERATORS: Final = tuple(_TESTS)

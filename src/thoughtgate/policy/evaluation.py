@@ -1,6 +1,9 @@
-"""Evaluation of a call: every layer of the policy is asked, and the strictest verdict counts."""
+"""Evaluation of a call: the strictest verdict of all layers of the policy, on all readings."""
 
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, RESOURCE, Call, Verdict
+from collections.abc import Iterable
+from typing import Final
+
+from thoughtgate.policy.call import APPROVE, DENY, RESOURCE, Call, Verdict, strictness
 from thoughtgate.policy.policy import (
     DEFAULT_WORKFLOW,
     Layer,
@@ -9,24 +12,70 @@ from thoughtgate.policy.policy import (
     explain_alone,
     judge_alone,
 )
-from thoughtgate.policy.uris import other_spellings
+from thoughtgate.policy.visibility import Visibility
+from thoughtgate.wire.readings import ArgumentReadings, uri_readings
 
-_STRICTNESS = {FORWARD: 0, APPROVE: 1, DENY: 2}
+MAX_READ_IN_LIST: Final = 8_388_608
+"""Maximum characters of other readings in one list; beyond it, URIs are hidden. That is enough for
+tens of thousands of URIs with percent-encoded characters."""
+
+_TOO_MANY: Final = Verdict(
+    DENY, "rules", "governance_denied", "servers could read the URI in too many ways"
+)
 
 
 def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
     """Return the strictest verdict of a policy and its layers, on every reading of the call."""
     verdict = _by_all_layers(call, policy, now) if policy.layers else judge_alone(call, policy, now)
     if call.kind == RESOURCE:
-        # Servers may read other spellings of a URI as the same resource.
-        for spelling in other_spellings(call.name):
-            other = _by_all_layers(call._replace(name=spelling), policy, now)
-            verdict = max(verdict, other, key=strictness)
+        verdict = _by_all_readings(call, verdict, policy, now)[1]
     return verdict
 
 
 def explain(call: Call, policy: Policy, now: float) -> list[Step]:
-    """Return what each gate considered and decided, for the policy and then for its layers."""
+    """Return what each gate considered and decided, for the policy and then for its layers.
+
+    If another reading of a URI decides, what the gates said about that reading follows.
+    """
+    steps = _explain_reading(call, policy, now)
+    if call.kind == RESOURCE:
+        first = _by_all_layers(call, policy, now)
+        reading, verdict = _by_all_readings(call, first, policy, now)
+        if verdict is _TOO_MANY:
+            steps.append(Step("reading", verdict.reason, verdict))
+        elif reading is not call:
+            why = f"servers could read the URI as {reading.name!r}, which is judged more strictly"
+            steps.append(Step("reading", why, None))
+            steps += _explain_reading(reading, policy, now)
+    return steps
+
+
+def is_visible(visibility: Visibility, server: str, kind: str, name: str) -> bool:
+    """Tell whether a tool, resource or prompt is visible to the agent in every reading."""
+    return not hidden_names(visibility, server, kind, [name])
+
+
+def hidden_names(
+    visibility: Visibility, server: str, kind: str, names: Iterable[str]
+) -> frozenset[str]:
+    """Return those names of a list that the agent must not see, in any reading."""
+    hidden = set()
+    read = 0
+    for name in names:
+        if not visibility.allows(server, name):
+            hidden.add(name)
+        elif kind == RESOURCE and visibility.depends_on_names(server):
+            # Servers write these lists: they must not choose how long reading them takes.
+            others = uri_readings(name) if read <= MAX_READ_IN_LIST else None
+            read += sum(map(len, others or ()))
+            if others is None or not all(
+                visibility.allows(server, other, spelled=name) for other in others
+            ):
+                hidden.add(name)
+    return frozenset(hidden)
+
+
+def _explain_reading(call: Call, policy: Policy, now: float) -> list[Step]:
     steps = explain_alone(call, policy, now)
     for layer in policy.layers:
         for step in explain_alone(call, layer.policy, now):
@@ -35,13 +84,29 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
     return steps
 
 
-def strictness(verdict: Verdict) -> int:
-    """Return a number that is higher for a stricter verdict."""
-    return _STRICTNESS[verdict.action]
+def _by_all_readings(
+    call: Call, verdict: Verdict, policy: Policy, now: float
+) -> tuple[Call, Verdict]:
+    """Return the reading of a URI with the strictest verdict; ``verdict`` is that on the call."""
+    others = uri_readings(call.name)
+    if others is None:
+        return call, _TOO_MANY
+    decisive, readings = call, ArgumentReadings()
+    for name in others:
+        reading = call._replace(name=name, spelled=call.name, readings=readings)
+        other = _by_all_layers(reading, policy, now)
+        redact = verdict.redact or other.redact
+        if strictness(other) > strictness(verdict):
+            decisive, verdict = reading, other
+        if redact and not verdict.redact:
+            verdict = verdict._replace(redact=True)
+    return decisive, verdict
 
 
 def _by_all_layers(call: Call, policy: Policy, now: float) -> Verdict:
     verdict = judge_alone(call, policy, now)
+    if policy.layers and call.readings is None:
+        call = call._replace(readings=ArgumentReadings())
     for layer in policy.layers:
         other = _as_of(layer, judge_alone(call, layer.policy, now))
         more = strictness(other) - strictness(verdict)

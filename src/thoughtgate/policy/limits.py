@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import DENY, MAX_KEPT, Call, Verdict
+from thoughtgate.policy.call import DENY, MAX_KEPT, RESOURCE, Call, Verdict
 from thoughtgate.policy.selectors import Selector
+from thoughtgate.wire.readings import uri_readings
 
 RUN: Final = "run"
 SESSION: Final = "session"
@@ -149,7 +150,12 @@ class LimitState:
         key = (call.server, call.kind, call.name)
         known = self._covering.get(key)
         if known is None:
-            known = tuple(limit for limit in self.limits if limit.selector.covers(*key))
+            # A resource counts in every reading, so that no spelling of its URI escapes a limit.
+            readings = uri_readings(call.name) if call.kind == RESOURCE else ()
+            keys = [key, *((call.server, call.kind, name) for name in readings or ())]
+            known = tuple(
+                limit for limit in self.limits if any(limit.selector.covers(*one) for one in keys)
+            )
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
             # Callers choose names: long ones would let them fill the memory.

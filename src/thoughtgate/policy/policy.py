@@ -9,12 +9,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY, PRODUCTION, Call, Verdict
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    FORWARD,
+    POLICY,
+    PRODUCTION,
+    Call,
+    Verdict,
+    strictness,
+)
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.policy.rules import RuleSet
+from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.visibility import Visibility
+from thoughtgate.wire.readings import ArgumentReadings
 
 DEFAULT_WORKFLOW: Final = "default"
 """The workflow for rules that do not name one."""
@@ -70,15 +80,25 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
-    if policy.visibility.allows(call.server, call.name):
+    if policy.visibility.allows(call.server, call.name, spelled=call.spelled):
         return None
     return Verdict(DENY, "visibility", "not_exposed", f"{call.kind} is not exposed")
 
 
 def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Apply the first rule that matches, or the default; leave ``policy`` rules to Cedar."""
-    del now
-    rule = policy.rules.first_match(call)
+    first, *others = policy.rules.matches(call)
+    verdict = _by_rule(policy, first)
+    if not others:
+        return verdict
+    # Which rule matches depends on the server's reading of the arguments.
+    verdicts = [verdict, *(_by_rule(policy, rule) for rule in others)]
+    decided = [one or cedar_gate(call, policy, now) for one in verdicts]
+    return max((one for one in decided if one is not None), key=strictness)
+
+
+def _by_rule(policy: Policy, rule: Rule | None) -> Verdict | None:
+    """Return the verdict of a rule, or of the default; None if Cedar decides."""
     if rule is None:
         kind = "governance_denied" if policy.default == DENY else ""
         verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")
@@ -170,15 +190,19 @@ def _seen_by_visibility(call: Call, policy: Policy) -> str:
 
 
 def _seen_by_rules(call: Call, policy: Policy) -> str:
-    rules = policy.rules.candidates(call.server, call.kind, call.name)
+    rules = policy.rules.candidates(call.server, call.kind, call.name, call.spelled)
+    readings = ArgumentReadings()
+    matching = policy.rules.matches(call._replace(readings=readings))
     told = []
     for rule in rules:
-        matches = rule.accepts(call)
+        matches = rule in matching
         told.append(f"{rule.id} {'matches' if matches else 'fails on its conditions'}")
-        if matches:
+        if rule is matching[-1]:
             break
     else:
         told.append(f"default {policy.default}")
+    if readings.ambiguous or len(matching) > 1:
+        told.append("keys differ only in case, and the strictest reading of the arguments counts")
     return f"{len(rules)} of {len(policy.rules.rules)} rules name it: {', '.join(told)}"
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from thoughtgate.policy.call import DENY, FORWARD, MAX_KEPT, Call, Condition, Verdict
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
+from thoughtgate.wire.readings import ArgumentReadings
 
 MAX_LITERAL: Final = 24
 """Maximum length of an indexed prefix or suffix; each length in use costs one lookup."""
@@ -49,13 +50,13 @@ class Rule:
         verdict = Verdict(self.action, "rules", kind, self.reason, self.id, redact=self.redact)
         object.__setattr__(self, "verdict", verdict)
 
-    def accepts(self, call: Call) -> bool:
+    def accepts(self, call: Call, readings: ArgumentReadings | None = None) -> bool:
         """Tell whether a call that the selector matches also meets the conditions."""
         if not self.conditions and not self.annotations:
             return True
         outcomes = (
-            judge_conditions(self.conditions, call.arguments),
-            judge_conditions(self.annotations, call.annotations or {}),
+            judge_conditions(self.conditions, call.arguments, readings),
+            judge_conditions(self.annotations, call.annotations or {}, readings),
         )
         if False in outcomes:
             return False
@@ -129,8 +130,11 @@ class RuleSet:
             else:
                 self._everywhere.add(number, rule)
 
-    def candidates(self, server: str, kind: str, name: str) -> Sequence[Rule]:
-        """Return the rules that apply to this tool, resource or prompt, in order."""
+    def candidates(self, server: str, kind: str, name: str, spelled: str = "") -> Sequence[Rule]:
+        """Return the rules that apply to this tool, resource or prompt, in order.
+
+        ``spelled`` is the URI as the caller wrote it, if ``name`` is another reading of it.
+        """
         key = (server, kind, name)
         known = self._remembered.get(key)
         if known is None:
@@ -139,14 +143,43 @@ class RuleSet:
                 self._remembered.clear()
             if len(name) <= MAX_KEPT:
                 self._remembered[key] = known
-        return known
+        return self._with_exact(known, server, kind, spelled) if spelled else known
+
+    def _with_exact(
+        self, known: tuple[Rule, ...], server: str, kind: str, spelled: str
+    ) -> Sequence[Rule]:
+        """Add the forward rules that name the URI exactly as the caller wrote it.
+
+        Who wrote such a rule meant the resource, whatever the server makes of its URI.
+        """
+        exact = [
+            rule
+            for rule in self.candidates(server, kind, spelled)
+            if rule.action == FORWARD
+            and rule not in known
+            and any(glob.exact and glob.pattern == spelled for glob in rule.selector.names)
+        ]
+        return sorted((*known, *exact), key=self.rules.index) if exact else known
 
     def first_match(self, call: Call) -> Rule | None:
         """Return the first rule that matches the call."""
-        for rule in self.candidates(call.server, call.kind, call.name):
-            if rule.accepts(call):
-                return rule
-        return None
+        return self.matches(call)[0]
+
+    def matches(self, call: Call) -> list[Rule | None]:
+        """Return the rule that matches the call first; None if there is none.
+
+        If servers could read the arguments differently, rules that match only one reading are
+        followed by those that match the others.
+        """
+        matching: list[Rule | None] = []
+        readings = call.readings or ArgumentReadings()
+        for rule in self.candidates(call.server, call.kind, call.name, call.spelled):
+            readings.ambiguous = False
+            if rule.accepts(call, readings):
+                matching.append(rule)
+                if not readings.ambiguous or rule.action == DENY:
+                    return matching
+        return [*matching, None]
 
     def _look_up(self, server: str, kind: str, name: str) -> tuple[Rule, ...]:
         numbers: set[int] = set()

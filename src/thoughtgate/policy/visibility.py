@@ -42,11 +42,12 @@ class Exposure:
             enabled=enabled,
         )
 
-    def shows(self, name: str) -> bool:
-        """Tell whether a name is visible."""
+    def shows(self, name: str, *, spelled: str = "") -> bool:
+        """Tell whether a name is visible; ``spelled`` is how the caller wrote it, if otherwise."""
         if not self.enabled:
             return False
-        if self.mode == ALL:
+        # An allowlist that names a URI exactly means the resource, whatever a server makes of it.
+        if self.mode == ALL or (spelled and self.mode == ALLOW and spelled in self.names):
             return True
         listed = name in self.names or any_matches(self.globs, name)
         return listed == (self.mode == ALLOW)
@@ -69,11 +70,17 @@ class Visibility:
         own = self.servers.get(server)
         return own if own is not None else self.servers.get(ANY_SERVER, _EVERYTHING)
 
-    def allows(self, server: str, name: str) -> bool:
+    def depends_on_names(self, server: str) -> bool:
+        """Tell whether some things of a server may be visible and others not."""
+        own = self.exposure(server)
+        return own.mode != ALL or any(other.depends_on_names(server) for other in self.narrowed_by)
+
+    def allows(self, server: str, name: str, *, spelled: str = "") -> bool:
         """Tell whether a tool, resource or prompt is visible to the agent.
 
         One list serves all kinds: an allowlist of tool names hides every resource and prompt.
+        This judges one reading of a URI; ``evaluation.is_visible`` judges all.
         """
-        if not self.exposure(server).shows(name):
+        if not self.exposure(server).shows(name, spelled=spelled):
             return False
-        return all(other.allows(server, name) for other in self.narrowed_by)
+        return all(other.allows(server, name, spelled=spelled) for other in self.narrowed_by)

@@ -59,20 +59,73 @@ _SEPARATORS: Final = (
 )
 _JUDGED: Final = {
     "": frozenset(
-        {"name", "arguments", "uri", "task", "ref", "_meta", "requestId", "notifications", "taskId"}
+        {
+            "_meta",
+            "argument",
+            "arguments",
+            "capabilities",
+            "clientInfo",
+            "context",
+            "cursor",
+            "inputResponses",
+            "name",
+            "notifications",
+            "progressToken",
+            "protocolVersion",
+            "ref",
+            "requestId",
+            "requestState",
+            "task",
+            "taskId",
+            "uri",
+        }
     ),
-    "ref": frozenset({"name", "uri"}),
-    "notifications": frozenset({"resourceSubscriptions"}),
+    "_meta": frozenset(
+        {
+            "io.modelcontextprotocol/clientCapabilities",
+            "io.modelcontextprotocol/clientInfo",
+            "io.modelcontextprotocol/logLevel",
+            "io.modelcontextprotocol/protocolVersion",
+            "io.modelcontextprotocol/related-task",
+            "io.modelcontextprotocol/subscriptionId",
+            "progressToken",
+            "traceparent",
+        }
+    ),
+    "notifications": frozenset(
+        {
+            "promptsListChanged",
+            "resourceSubscriptions",
+            "resourcesListChanged",
+            "toolsListChanged",
+        }
+    ),
+    "ref": frozenset({"name", "type", "uri"}),
+    "task": frozenset({"pollInterval", "taskId", "ttl"}),
 }
-"""Members that a verdict depends on: those of params, and those of nested objects by name."""
+"""Members that a verdict or the protocol depends on: those of params, and those of nested objects
+by name. In both eras: from 2026-07-28 on, ``_meta`` says what ``initialize`` said before."""
 _REQUEST_MEMBERS: Final = 4
 """The version, the id, the method and its params."""
 _RESULT_MEMBERS: Final = 3
 """The version, the id and the result."""
 _PLAIN_PARAMS: Final = frozenset({"name", "arguments", "uri", "_meta"})
-"""Types without members to check."""
+"""Members of params that need no further check, except for the keys of ``_meta``."""
+
+
+def fold_key(key: str) -> str:
+    """Return the form that a key shares with all keys that some parser takes for the same.
+
+    Go compares by Unicode case folding, so U+212A is a ``k`` and U+017F an ``s``; Java compares
+    letter by letter, so that both Turkish letters ``i`` are an ``i``.
+    """
+    if key.isascii():
+        return key.lower()
+    return key.casefold().replace("\u0131", "i").replace("i\u0307", "i")
+
+
 _FOLDED: Final = {
-    place: frozenset(name.casefold() for name in names) for place, names in _JUDGED.items()
+    place: frozenset(fold_key(name) for name in names) for place, names in _JUDGED.items()
 }
 
 
@@ -214,7 +267,7 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     if type(params) is not dict or type(method) is not str or len(method) > MAX_METHOD:
         return None
     for name in params:
-        if name not in _PLAIN_PARAMS:
+        if name not in _PLAIN_PARAMS or (name == "_meta" and _has_variant(params[name], name)):
             return None
     return unchecked(Message, (REQUEST, ident, method, body, raw))
 
@@ -250,17 +303,13 @@ def _ambiguity(body: dict[str, Any]) -> _Wrong | None:
     """Refuse keys that a case-insensitive parser (Go's encoding/json) takes for others."""
     if not body.keys() <= _MEMBERS:
         for key in body:
-            if key not in _MEMBERS and key.casefold() in _MEMBERS:
+            if key not in _MEMBERS and fold_key(key) in _MEMBERS:
                 reason = "a member's name differs from a JSON-RPC member only by case"
                 return "invalid_request", reason, "ambiguous_key"
     params = body.get("params")
     if type(params) is not dict:
         return None
-    if (
-        _has_variant(params, "")
-        or ("ref" in params and _has_variant(params["ref"], "ref"))
-        or ("notifications" in params and _has_variant(params["notifications"], "notifications"))
-    ):
+    if any(_has_variant(params.get(place) if place else params, place) for place in _JUDGED):
         reason = "a parameter's name differs from a known one only by case"
         return "invalid_request", reason, "ambiguous_key"
     return None
@@ -270,7 +319,7 @@ def _has_variant(members: Any, place: str) -> bool:
     if type(members) is not dict:
         return False
     exact, folded = _JUDGED[place], _FOLDED[place]
-    return any(key not in exact and key.casefold() in folded for key in members)
+    return any(key not in exact and fold_key(key) in folded for key in members)
 
 
 def _bad_envelope(body: dict[str, Any], ident: Any, method: Any) -> _Wrong | None:

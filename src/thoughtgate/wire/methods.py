@@ -3,6 +3,7 @@
 Revisions do not matter here: a method that is gated in one revision is always gated.
 """
 
+import re
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.message import Json
@@ -67,6 +68,17 @@ COMPLETE: Final = "completion/complete"
 NEEDS_ID: Final = frozenset({*GATED, *LISTINGS, LISTEN, COMPLETE})
 """Methods that must be requests: without an id, the verdict could not be reported."""
 
+MAX_TARGET: Final = 65_536
+"""Maximum characters of a name or URI: it is judged in several readings by every rule."""
+
+_NOT_IN_NAMES: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]|^\\s|\\s\\Z")
+"""Control characters, line separators, byte order marks and outer white space. URL parsers remove
+some of them, so that the name that is judged would not be the one that the server reads. No tool,
+prompt or resource needs them: the specification gives tool names letters, digits and ``_-./``."""
+
+_REFS: Final = {"ref/prompt": Gated("prompt", "name"), "ref/resource": Gated("resource", "uri")}
+"""The types of a completion's reference, and the member with its name."""
+
 _FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
 
 TASKS_LIST: Final = "tasks/list"
@@ -110,8 +122,9 @@ def is_variant(method: str) -> bool:
 
 def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
     name = params.get(gated.member)
-    if type(name) is not str or not name:
-        return f"params.{gated.member} must be a non-empty string"
+    wrong = _wrong_name(f"params.{gated.member}", name)
+    if wrong:
+        return wrong
     arguments: Any = params.get("arguments")
     if arguments is None:
         if "arguments" in params and gated.kind == "tool":
@@ -131,18 +144,36 @@ def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:
     uris = wanted.get("resourceSubscriptions")
     if uris is None:
         return []
-    if type(uris) is not list or not all(type(uri) is str and uri for uri in uris):
-        return "params.notifications.resourceSubscriptions must be a list of URIs"
-    return [Named("resource", uri, {}) for uri in uris]
+    place = "params.notifications.resourceSubscriptions"
+    if type(uris) is not list:
+        return f"{place} must be a list of URIs"
+    wrong = next(filter(None, (_wrong_name(f"each of {place}", uri) for uri in uris)), "")
+    if not wrong and sum(map(len, uris)) > MAX_TARGET:
+        wrong = f"{place} must have at most {MAX_TARGET} characters"
+    return wrong or [Named("resource", uri, {}) for uri in uris]
 
 
 def _named_in_completion(params: dict[str, Json]) -> list[Named] | str:
     ref = params.get("ref")
     if type(ref) is not dict:
         return "params.ref must be an object"
-    for kind, member in (("prompt", "name"), ("resource", "uri")):
-        if member in ref:
-            if type(ref[member]) is not str or not ref[member]:
-                return f"params.ref.{member} must be a non-empty string"
-            return [Named(kind, ref[member], {})]
-    return "params.ref names nothing"
+    named = [gated for gated in _REFS.values() if gated.member in ref]
+    if len(named) != 1:
+        # Servers differ in which of the two they read.
+        return "params.ref must have either a name or a uri"
+    gated = named[0]
+    if "type" in ref and (type(ref["type"]) is not str or _REFS.get(ref["type"]) != gated):
+        return f"params.ref.type does not fit params.ref.{gated.member}"
+    name = ref[gated.member]
+    return _wrong_name(f"params.ref.{gated.member}", name) or [Named(gated.kind, name, {})]
+
+
+def _wrong_name(place: str, name: Any) -> str:
+    """Return what is wrong with the name of a tool or prompt, or with a URI; empty if nothing."""
+    if type(name) is not str or not name:
+        return f"{place} must be a non-empty string"
+    if len(name) > MAX_TARGET:
+        return f"{place} must have at most {MAX_TARGET} characters"
+    if (not name.isascii() or not name.isprintable() or " " in name) and _NOT_IN_NAMES.search(name):
+        return f"{place} must not have control characters or white space at its ends"
+    return ""
