@@ -170,15 +170,18 @@ def _rewrite(machine: _Machine, times: int) -> Iterable[Figure]:
     from thoughtgate.agents.discovery import discover
     from thoughtgate.agents.wrapped_configs import WrappedConfigs
     from thoughtgate.wrap.rewritten_entry import make_rewrite
+    from thoughtgate.wrap.server_variables import ServerVariables
 
     machine.write(_SERVERS)
     top = machine.config.parent
     took = []
     for number in range(times):
         began = time.perf_counter()
-        plan = discover(Search("custom", machine.env, top, top, machine.config), ())
+        plan = discover(Search("custom", machine.env, top, top, machine.config))
         configs = WrappedConfigs(plan, state=top / "state", key=f"bench{number}", started_at="")
         with configs:
-            configs.write(lambda plan: make_rewrite(plan, machine.env))
+            configs.write(
+                lambda plan: make_rewrite(plan, machine.env, ServerVariables(plan, machine.env))
+            )
             took.append((time.perf_counter() - began) * 1000)
     yield Figure(f"config rewrite, {_SERVERS} servers", statistics.median(took), "ms", 200.0)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.support.agent_files import OURS, Scene, head, server
+from tests.support.agent_files import Scene, head, server
 
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import MAX_FILE, Plan, discover
@@ -292,6 +292,35 @@ def test_an_entry_that_is_ours_is_known(scene: Scene) -> None:
     assert _statuses(plan) == {"user:a": "managed", "user:b": "governed"}
 
 
+@pytest.mark.promise("repository-shim")
+@pytest.mark.parametrize(
+    ("argv", "skipped"),
+    [
+        (["thoughtgate", "shim", "--profile", "development", "--", "npx", "x"], 5),
+        (["/repo/thoughtgate", "shim", "--", "npx"], 3),
+        (["python", "-m", "thoughtgate", "shim", "--", "npx"], 5),
+        (["thoughtgate", "shim", "--", "thoughtgate", "shim", "--", "npx"], 6),
+        (["thoughtgate", "shim", "--", "npx", "--", "x"], 3),
+        (["thoughtgate", "shim", "--profile", "development"], 0),
+        (["thoughtgate", "shim", "--"], 0),
+        (["npx", "--", "thoughtgate", "shim", "--", "x"], 0),
+    ],
+)
+def test_a_shim_that_no_wrap_wrote_is_not_ours(scene: Scene, argv: list[str], skipped: int) -> None:
+    scene.write(scene.desktop, {"mcpServers": {"a": server(*argv)}})
+    plan = scene.plan()
+    plan.require()
+    assert [(one.status, one.skipped) for one in plan.entries] == [("governed", skipped)]
+
+
+@pytest.mark.parametrize(
+    "env", ['{"HOME": "a", "HOME": "b"}', '{"A": "1"}, "env": {"LD_PRELOAD": "x"}']
+)
+def test_variables_that_are_set_twice_are_a_problem(scene: Scene, env: str) -> None:
+    scene.write(scene.desktop, f'{{"mcpServers": {{"a": {{"command": "x", "env": {env}}}}}}}')
+    assert "duplicate key" in _problem(scene.plan())
+
+
 def test_a_file_reached_by_two_names_is_read_once(scene: Scene) -> None:
     scene.agent = "cursor"
     user = scene.write(scene.home / ".cursor/mcp.json", {"mcpServers": {"a": server()}})
@@ -330,10 +359,9 @@ def test_the_same_search_finds_what_has_changed(scene: Scene) -> None:
 
 
 def test_discover_takes_its_world_as_arguments(scene: Scene) -> None:
-    scene.write(scene.desktop, {"mcpServers": {"a": server("/own", "shim")}})
+    scene.write(scene.desktop, {"mcpServers": {"a": server()}})
     search = Search("claude-desktop", env={}, cwd=scene.project, home=scene.home)
-    plan = discover(search, ("/own", OURS))
-    assert _statuses(plan) == {"user:a": "managed"}
+    assert _statuses(discover(search)) == {"user:a": "governed"}
 
 
 def test_a_file_with_a_second_name_is_warned_of(scene: Scene) -> None:

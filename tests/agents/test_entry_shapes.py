@@ -8,6 +8,8 @@ from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.entry_shapes import (
     argv_of,
     command_keys,
+    env_of,
+    is_left_by_wrap,
     is_shim_command,
     is_switched_off,
     lookup,
@@ -75,7 +77,6 @@ def test_a_url_that_is_no_text_is_none() -> None:
         (["python3", "-m", "thoughtgate", "shim", "--server-id", "a"], True),
         (["uvx", "thoughtgate", "shim"], True),
         ([r"C:\bin\thoughtgate.exe", "shim"], True),
-        (["/opt/own-name", "shim"], True),
         (["thoughtgate", "serve", "--stdio"], False),
         (["npx", "--", "thoughtgate", "shim"], False),
         (["npx", "thoughtgate-plugin", "shim"], False),
@@ -85,7 +86,7 @@ def test_a_url_that_is_no_text_is_none() -> None:
     ],
 )
 def test_our_shim_is_known_by_its_command_line(argv: list[Any], expected: bool) -> None:
-    assert is_shim_command(argv, ["/opt/own-name"]) is expected
+    assert is_shim_command(argv) is expected
 
 
 @pytest.mark.parametrize(
@@ -127,3 +128,28 @@ def test_entries_join_tables_and_replace_the_rest() -> None:
 
 def test_looking_through_what_is_no_table_finds_nothing() -> None:
     assert lookup({"a": [1]}, ("a", "b")) is None
+
+
+def test_variables_are_read_from_every_table() -> None:
+    entry = {
+        "environment": {"A": "1", "B": "1"},
+        "env": {"B": "2", "C": "2"},
+        "command": {"path": "x", "env": {"C": "3"}},
+    }
+    assert env_of(entry) == {"A": "1", "B": "2", "C": "3"}
+    assert env_of({"env": "A=1", "command": "x"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["thoughtgate", "shim", "--run", "k", "--", "x"], True),
+        (["python", "-I", "-m", "thoughtgate", "shim", "--run", "k", "--", "x"], True),
+        (["thoughtgate", "shim", "--", "x", "--run"], False),
+        (["thoughtgate", "shim", "--run", "k", "--"], False),
+        (["thoughtgate", "shim", "--run", "k"], False),
+        (["npx", "--run", "--", "x"], False),
+    ],
+)
+def test_a_command_line_that_a_wrap_wrote_is_known(argv: list[str], expected: bool) -> None:
+    assert is_left_by_wrap(argv) is expected

@@ -104,6 +104,34 @@ def test_an_edit_inside_our_entry_stays(scene: Scene) -> None:
     }
 
 
+MOVED = server("npx", "x", env={"K": "v", "HOME": "/h", "LD_PRELOAD": "l"})
+
+
+def test_variables_come_back_around_edits(scene: Scene) -> None:
+    one = _rewritten(scene, {"mcpServers": {"a": MOVED}})
+
+    def edit(values: dict[str, Any]) -> None:
+        entry = values["mcpServers"]["a"]
+        assert entry["env"] == {"K": "v", "HOME": "", "LD_PRELOAD": ""}
+        entry["env"] |= {"LD_PRELOAD": "theirs", "NEW": "n"}
+
+    env = {"K": "v", "HOME": "/h", "LD_PRELOAD": "theirs", "NEW": "n"}
+    assert _after(one, edit) == {"mcpServers": {"a": {**MOVED, "env": env}}}
+
+
+@pytest.mark.parametrize("args", [None, ["own.js"]])
+def test_variables_come_back_to_an_entry_with_another_command(scene: Scene, args: Any) -> None:
+    one = _rewritten(scene, {"mcpServers": {"a": MOVED}})
+
+    def take(values: dict[str, Any]) -> None:
+        values["mcpServers"]["a"]["command"] = "node"
+        if args is not None:
+            values["mcpServers"]["a"]["args"] = args
+
+    expected = {**MOVED, "command": "node", "args": args or ["x"]}
+    assert _after(one, take) == {"mcpServers": {"a": expected}}
+
+
 def test_an_entry_that_got_another_command_is_theirs(scene: Scene) -> None:
     one = _rewritten(scene, {"mcpServers": SERVERS})
 
@@ -237,11 +265,12 @@ def test_a_shim_that_the_user_wrote_is_no_wraps() -> None:
 
 # What generated files are made of.
 WORD = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=6)
+VARIABLE = st.sampled_from(["HOME", "PYTHONPATH", "LD_PRELOAD", "A=B", "THOUGHTGATE_X"])
 ENTRY = st.fixed_dictionaries(
     {"command": WORD.filter(bool)},
     optional={
         "args": st.lists(WORD, max_size=3),
-        "env": st.dictionaries(WORD, WORD, max_size=2),
+        "env": st.dictionaries(WORD | VARIABLE, WORD, max_size=3),
         "timeout": st.integers(0, 99),
     },
 )

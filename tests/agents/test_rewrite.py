@@ -11,6 +11,7 @@ from tests.support.agent_files import OURS, Scene, head, put_behind_gate, server
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.revert import revert
 from thoughtgate.agents.rewrite import rewrite
+from thoughtgate.errors import ConfigError
 
 
 @pytest.fixture
@@ -57,6 +58,62 @@ def test_an_entry_without_args_gets_them_behind_its_command(scene: Scene) -> Non
     entry = json.loads(text)["mcpServers"]["a"]
     assert list(entry) == ["command", "args", "env"]
     assert entry["args"] == [*head("a")[1:], "x"]
+
+
+def test_variables_that_would_reach_the_gate_are_emptied_and_nothing_else(scene: Scene) -> None:
+    scene.agent = "zed"
+    before = (
+        '{"context_servers": {"a": {"command": "x", "args": [], "env": { // c\n'
+        ' "K": "v", "PYTHONPATH" : "p", // mine\n "HOME": "h",}},\n'
+        ' "b": {"command": {"path": "y", "args": [], "env": {"LD_PRELOAD": "l"}}}}}'
+    )
+    scene.write(scene.home / ".config/zed/settings.json", before)
+    (one,) = put_behind_gate(scene.plan()).files
+    text = one.content.decode()
+    for value in ("p", "h", "l"):
+        before = before.replace(f'"{value}"', '""')
+    assert text.partition('"env": {')[2].startswith(before.partition('"env": {')[2][:58])
+    assert text.endswith('"env": {"LD_PRELOAD": ""}}}}}')
+
+
+def test_variables_in_a_layer_without_a_command_bring_the_command_along(scene: Scene) -> None:
+    scene.agent = "codex"
+    scene.write(scene.home / ".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\n')
+    scene.write(scene.project / ".codex/config.toml", '[mcp_servers.a.env]\nHOME = "h"\n')
+    _, one = put_behind_gate(scene.plan()).files
+    entry = tomllib.loads(one.content.decode())["mcp_servers"]["a"]
+    assert entry == {"command": OURS, "args": [*head("a")[1:], "x"], "env": {"HOME": ""}}
+    reverted = tomllib.loads(revert(one.content, "toml", one.records).decode())
+    assert reverted == {"mcp_servers": {"a": {"env": {"HOME": "h"}}}}
+
+
+def test_variables_that_another_file_adds_and_nothing_empties_are_refused(scene: Scene) -> None:
+    scene.agent = "opencode"
+    scene.write(
+        scene.home / ".config/opencode/opencode.json",
+        {"mcp": {"a": {"environment": {"LD_PRELOAD": "evil"}}}},
+    )
+    scene.write(scene.project / "opencode.json", {"mcp": {"a": {"command": ["x"]}}})
+    with pytest.raises(ConfigError, match="would reach the gate's own process") as caught:
+        put_behind_gate(scene.plan())
+    assert "mcp.a.environment.LD_PRELOAD" in str(caught.value)
+
+
+def test_a_file_of_variables_is_not_named_in_the_rewritten_entry(scene: Scene) -> None:
+    scene.agent = "vscode"
+    before = '{"servers": {"a": {"envFile": "/x/.env", "command": "x", "args": []}}}'
+    scene.write(scene.project / ".vscode/mcp.json", before)
+    (one,) = put_behind_gate(scene.plan()).files
+    assert "envFile" not in json.loads(one.content)["servers"]["a"]
+    assert revert(one.content, "json", one.records).decode() == before
+
+
+def test_variables_of_a_remote_entry_are_removed(scene: Scene) -> None:
+    entry = {"url": "https://r", "env": {"SSL_CERT_FILE": "/evil", "LD_PRELOAD": "x"}}
+    scene.write(scene.desktop, {"mcpServers": {"r": entry}})
+    (one,) = rewrite(scene.plan(), [OURS], shim_args, lambda _: (OURS, ["shim", "r"])).files
+    assert json.loads(one.content)["mcpServers"]["r"] == {"command": OURS, "args": ["shim", "r"]}
+    assert json.loads(revert(one.content, "json", one.records)) == {"mcpServers": {"r": entry}}
 
 
 @pytest.mark.parametrize("args", [None, "one", {}])

@@ -86,7 +86,7 @@ def test_a_living_wrap_is_no_fault(machine: Machine) -> None:
         assert found["ok"]
         assert str(run.peer.pid) in found["message"]
         inside = run.order("run", command=[*_command(), "doctor"])["said"]
-        assert "inside a wrapped agent, whose servers are governed" in inside["stdout"]
+        assert "inside a wrapped agent; thoughtgate status" in inside["stdout"]
         run.finish()
 
 
@@ -123,3 +123,19 @@ def test_a_damaged_store_is_found(machine: Machine) -> None:
 
     assert not found["ok"]
     assert found["fix"].startswith("mv ")
+
+
+def test_a_shim_that_variables_can_replace_is_named(machine: Machine) -> None:
+    shim = {"command": "thoughtgate", "args": ["shim", "--", "server"]}
+    fine = {"command": "server", "env": {"PYTHONPATH": "x"}}
+    path = machine.home / ".cursor" / "mcp.json"
+    machine.write_config(
+        {"a": {**shim, "env": {"PYTHONPATH": "x"}}, "b": shim, "c": fine}, path=path
+    )
+
+    done = machine.run("doctor")
+
+    assert done.returncode == 1
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
+    assert f"shims: mcpServers.a in {path}" in line
+    assert "thoughtgate wrap" in line

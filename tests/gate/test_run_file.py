@@ -33,6 +33,9 @@ def test_a_run_file_reads_back_and_is_its_owners_alone(place: str) -> None:
     write_run_file(place, RUN)
 
     assert read_run_file(place) == RUN
+    moved = RUN._replace(entries={"k": {"env": {"HOME": "/h"}}})
+    write_run_file(place, moved)
+    assert read_run_file(place) == moved
     file = Path(place)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700

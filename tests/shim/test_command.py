@@ -44,6 +44,8 @@ def _run(
         (["--config=f=g", "--audit", "stderr", "--", "a"], Options(("a",), config="f=g", audit="stderr")),
         (["--run", "k", "--governance-endpoint", "u", "--", "a"], Options(("a",), run="k", endpoint="u")),
         (["--", "a", "--", "b"], Options(("a", "--", "b"))),
+        (["--run", "k", "--entry", "e", "--", "a"], Options(("a",), run="k", entry="e")),
+        (["--skip", "3", "--", "thoughtgate", "shim", "--", "a", "b"], Options(("a", "b"))),
         (["-h"], Options((), help=True)),
         (["--server-id", "s", "--help", "--", "a"], Options((), help=True)),
     ],
@@ -57,6 +59,9 @@ def test_arguments_are_read(arguments: list[str], options: Options) -> None:
     [
         [],
         ["--"],
+        ["--skip", "1", "--", "a"],
+        ["--skip", "-1", "--", "a"],
+        ["--skip", "\u0663", "--", "a"],
         ["echo"],
         ["--server-id"],
         ["--server-id", "--", "a"],

@@ -336,7 +336,7 @@ def test_it_is_said_in_json_where_the_config_wants_that(
     with RawService(answerer) as service:
         run = service.run()
         environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
-        authority, _, _ = connect("files", "", f"http://{run.host}:{run.port}", environ)
+        authority, *_ = connect("files", "", f"http://{run.host}:{run.port}", environ)
         _OPENED.append(authority)
         authority.note(frame)
         for _ in range(2):
@@ -379,11 +379,12 @@ def test_the_service_decides_the_profile_and_what_the_server_must_not_see() -> N
     with RawService(answerer) as service:
         run = service.run()
         environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
-        authority, setup, withheld = connect("files", "", f"http://{run.host}:{run.port}", environ)
+        address = f"http://{run.host}:{run.port}"
+        authority, setup, withheld, own = connect("files", "", address, environ)
 
     authority.close()
     assert (setup.session, setup.enforce, setup.timeout_s, setup.max_held) == ("s1", False, 9.0, 3)
-    assert withheld == ["A"]
+    assert (withheld, own) == (["A"], {})
 
 
 def _cut_off(monkeypatch: pytest.MonkeyPatch) -> ServiceAuthority:

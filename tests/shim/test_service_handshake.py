@@ -10,7 +10,13 @@ from tests.support.waiting import reap
 
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.run_file import RunFile, write_run_file
-from thoughtgate.shim.service_handshake import exchange, find_run, greet, read_object
+from thoughtgate.shim.service_handshake import (
+    exchange,
+    find_run,
+    greet,
+    read_object,
+    server_variables,
+)
 
 TOKEN = {"THOUGHTGATE_GOVERNANCE_TOKEN": "t0ken"}
 
@@ -89,3 +95,28 @@ def test_no_answer_is_status_nought() -> None:
 )
 def test_only_an_object_in_a_successful_answer_counts(status: int, body: bytes) -> None:
     assert read_object(status, body) is None
+
+
+def test_a_server_gets_the_variables_of_its_own_entry() -> None:
+    entries = {"k": {"env": {"HOME": "/h"}}, "other": {"env": {"HOME": "/x"}}}
+    run = RunFile("127.0.0.1", 1, "t", "production", 0, entries)
+
+    assert server_variables(run, "k") == {"HOME": "/h"}
+    assert server_variables(run, "") == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ({"k": {"problem": "HOME refers to X, which is not set"}}, "refers to X"),
+        ({"k": {}}, "not started"),
+        ({}, "does not know this entry"),
+    ],
+)
+def test_a_server_whose_variables_are_unknown_is_not_started(
+    entries: dict[str, dict[str, str]], reason: str
+) -> None:
+    run = RunFile("127.0.0.1", 1, "t", "production", 0, entries)
+
+    with pytest.raises(UsageError, match=reason):
+        server_variables(run, "k")

@@ -82,7 +82,7 @@ class Scene:
             self.platform,
             root=self.top / "machine",
         )
-        return discover(search, (OURS,))
+        return discover(search)
 
     def configs(self, *, key: str = "run1", restore_on_exit: bool = True) -> WrappedConfigs:
         """Return a configs over what the agent would load."""

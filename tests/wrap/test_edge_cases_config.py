@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,9 +181,9 @@ def test_ec_stdio_025_claude_codes_user_and_project_files_are_both_governed(
         assert [tool["name"] for tool in tools] == ["from_project"]
         for path in (user, project):
             for one in json.loads(path.read_text("utf-8"))["mcpServers"].values():
-                assert one["args"][0] == "shim"
+                assert one["args"][:4] == ["-I", "-m", "thoughtgate", "shim"]
         assert run.finish() == 0
-    assert "governed  2 servers: other, sample" in run.stderr
+    assert "configured 2 servers: other, sample" in run.stderr
     assert [user.read_bytes(), project.read_bytes()] == before
 
 
@@ -214,7 +215,9 @@ def test_ec_stdio_029_the_shim_is_named_by_its_absolute_path(machine: Machine) -
     command = json.loads(text)["mcpServers"]["sample"]["command"]
     assert Path(command).is_absolute()
     assert os.access(command, os.X_OK)
-    assert command == str(Path(command).resolve())
+    python = Path(sys.executable)
+    # Its last link stays: Python finds the virtual environment of an installation by it.
+    assert command == str(python.parent.resolve() / python.name)
 
 
 @pytest.mark.requirement("EC-STDIO-034")
@@ -238,7 +241,7 @@ def test_ec_stdio_038_a_dry_run_prints_the_diff_and_touches_nothing(machine: Mac
 
     assert done.returncode == 0
     assert done.stdout.startswith(f"--- {machine.config}\n+++ ")
-    assert '+      "command": "' in done.stdout
+    assert '+        "shim",' in done.stdout
     assert machine.config.read_bytes() == original
     assert machine.left_in(machine.project) == []
     assert not machine.state.exists()

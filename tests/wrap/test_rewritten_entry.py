@@ -1,17 +1,19 @@
 """What a wrap writes into an agent's config is the same from run to run and holds no secret."""
 
-import os
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.agent_files import Scene
+from tests.support.agent_files import Scene, server
 
-from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key, shim_command
+from thoughtgate.process.own_command import own_command
+from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key
+from thoughtgate.wrap.server_variables import ServerVariables
 
 
-def _scene(tmp_path: Path) -> Scene:
+def _scene(tmp_path: Path, entry: dict[str, Any] | None = None) -> Scene:
     scene = Scene(tmp_path)
-    scene.write(scene.desktop, {"mcpServers": {"files": {"command": "server", "args": ["--x"]}}})
+    scene.write(scene.desktop, {"mcpServers": {"files": entry or server("server", "--x")}})
     return scene
 
 
@@ -25,33 +27,36 @@ def test_a_key_depends_on_agent_place_and_file_and_on_nothing_else(tmp_path: Pat
     assert run_key(scene.plan()) != key
 
 
-def test_our_command_is_an_absolute_path_that_can_be_run() -> None:
-    command = shim_command()
-
-    assert Path(command[0]).is_absolute()
-    assert os.access(command[0], os.X_OK)
-
-
-def _args(scene: Scene, environ: dict[str, str]) -> list[str]:
-    (record,) = make_rewrite(scene.plan(), environ).files[0].records
-    return list(record.head)
+def _words(scene: Scene, environ: dict[str, str]) -> list[str]:
+    plan = scene.plan()
+    (record,) = make_rewrite(plan, environ, ServerVariables(plan, environ)).files[0].records
+    own = own_command()
+    assert list(record.head[: len(own)]) == own
+    return list(record.head[len(own) :])
 
 
 @pytest.mark.requirement("S000-F-006")
-def test_an_entry_is_told_its_id_and_its_run(tmp_path: Path) -> None:
-    scene = _scene(tmp_path)
-
-    words = _args(scene, {"HOME": str(scene.home)})
-
-    own = len(shim_command())
-    assert words[own:] == ["shim", "--server-id", "files", "--run", run_key(scene.plan()), "--"]
-
-
-def test_a_state_directory_that_was_moved_is_named_in_full(tmp_path: Path) -> None:
+def test_an_entry_is_told_its_id_and_the_full_path_of_its_run(tmp_path: Path) -> None:
     scene = _scene(tmp_path)
     key = run_key(scene.plan())
 
-    for environ in ({"THOUGHTGATE_STATE_DIR": "/moved"}, {"XDG_STATE_HOME": "/moved"}):
-        run = _args(scene, environ)[-2]
-        assert run.startswith("/moved/")
+    for environ in ({"THOUGHTGATE_STATE_DIR": "/moved"}, {"XDG_STATE_HOME": "/moved"}, {}):
+        *words, run, end = _words(scene, environ)
+        assert words == ["shim", "--server-id", "files", "--run"]
+        assert run.startswith("/moved/" if environ else "/")
         assert run.endswith(f"/runs/{key}.json")
+        assert end == "--"
+
+
+def test_an_entry_with_variables_or_a_shim_of_its_own_says_so_in_words_that_stay(
+    tmp_path: Path,
+) -> None:
+    entry = server("thoughtgate", "shim", "--", "server", env={"PYTHONPATH": "secret"})
+    scene = _scene(tmp_path, entry)
+
+    words = _words(scene, {})
+
+    assert words[5:8] == ["--skip", "3", "--entry"]
+    assert len(words[8]) == 16
+    assert words == _words(scene, {})
+    assert "secret" not in " ".join(words)

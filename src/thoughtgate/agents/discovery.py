@@ -18,13 +18,17 @@ from thoughtgate.agents.catalog import AGENTS, Agent
 from thoughtgate.agents.config_paths import Search, config_layers
 from thoughtgate.agents.documents import ConfigDocument, parse_document, with_file
 from thoughtgate.agents.entries import ConfigFile, Layer, ServerEntry, Status, UngovernedServer
+from thoughtgate.agents.entry_environment import moved_keys
 from thoughtgate.agents.entry_shapes import (
+    ENV_KEYS,
     argv_of,
     command_keys,
-    is_shim_command,
+    env_of,
+    is_left_by_wrap,
     is_switched_off,
     lookup,
     merge_keys,
+    shim_words,
     transport_of,
     url_of,
     will_start,
@@ -43,7 +47,6 @@ class Plan:
 
     search: Search
     agent: Agent
-    own: tuple[str, ...]
     files: tuple[ConfigFile, ...]
     entries: tuple[ServerEntry, ...]
     """Every entry of every layer, lowest precedence first."""
@@ -64,7 +67,7 @@ class Plan:
 
     def reread(self) -> "Plan":
         """Return the plan for the files as they are now."""
-        return discover(self.search, self.own)
+        return discover(self.search)
 
 
 @dataclass(slots=True)
@@ -77,20 +80,17 @@ class _Reading:
     documents: dict[Path, ConfigDocument]
 
 
-def discover(search: Search, own: tuple[str, ...]) -> Plan:
-    """Find an agent's config files and the servers in them.
-
-    ``own`` are paths of this program, in addition to any path that ends in ``thoughtgate``.
-    """
+def discover(search: Search) -> Plan:
+    """Find an agent's config files and the servers in them."""
     agent = AGENTS[search.agent_type]
     reading = _Reading([], [], {}, {})
     try:
         layers = config_layers(search)
     except ConfigError as error:
-        return Plan(search, agent, own, (), (), error.problems, (), ())
+        return Plan(search, agent, (), (), error.problems, (), ())
     for layer in layers:
         _read(layer, reading)
-    entries = _judge(agent, own, layers, reading)
+    entries = _judge(agent, layers, reading)
     outside = find_ungoverned_servers(search)
     _report_nothing_to_govern(agent, layers, entries, reading)
     if not reading.problems:
@@ -98,7 +98,6 @@ def discover(search: Search, own: tuple[str, ...]) -> Plan:
     return Plan(
         search=search,
         agent=agent,
-        own=own,
         files=tuple(reading.files.values()),
         entries=tuple(entries),
         problems=tuple(reading.problems),
@@ -168,15 +167,13 @@ def _report_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> 
     found.append(Problem("", message, str(layer.path), line))
 
 
-def _judge(
-    agent: Agent, own: tuple[str, ...], layers: Sequence[Layer], reading: _Reading
-) -> list[ServerEntry]:
+def _judge(agent: Agent, layers: Sequence[Layer], reading: _Reading) -> list[ServerEntry]:
     """Return the entries of all layers, each with its status."""
     stacks: dict[str, list[tuple[Layer, Any]]] = {}
     for layer in layers:
         for name, raw in _entries_in(layer, reading).items():
             stacks.setdefault(name, []).append((layer, raw))
-    return [entry for name, stack in stacks.items() for entry in _resolve(agent, own, name, stack)]
+    return [entry for name, stack in stacks.items() for entry in _resolve(agent, name, stack)]
 
 
 def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
@@ -213,21 +210,19 @@ def _is_duplicated(layer: Layer, document: ConfigDocument, reading: _Reading) ->
 def _refuse_duplicates(
     layer: Layer, document: ConfigDocument, table: Mapping[str, Any], reading: _Reading
 ) -> None:
-    """Report duplicate keys on the path to a command: parsers differ on which one they use."""
+    """Report duplicate keys on the path to a command or variable: parsers differ on them."""
     for name, raw in table.items():
         try:
             document.raw((*layer.key, name))
             if isinstance(raw, Mapping):
-                for keys in set(command_keys(raw)):
+                for keys in {*command_keys(raw), *ENV_KEYS, *moved_keys(raw)}:
                     if lookup(raw, keys) is not None:
                         document.raw((*layer.key, name, *keys))
         except ConfigError as error:
             reading.problems += with_file(error, str(layer.path)).problems
 
 
-def _resolve(
-    agent: Agent, own: tuple[str, ...], name: str, stack: Sequence[tuple[Layer, Any]]
-) -> list[ServerEntry]:
+def _resolve(agent: Agent, name: str, stack: Sequence[tuple[Layer, Any]]) -> list[ServerEntry]:
     """Return all entries of one name with their status, from lowest to highest precedence."""
     merged: dict[str, Any] = {}
     prefixes = []
@@ -242,7 +237,7 @@ def _resolve(
         above = prefixes[index:] if agent.merge == "keys" else prefixes[index : index + 1]
         starts = any(will_start(prefix, agent) for prefix in above)
         entry = _entry(name, layer, raw, prefixes[index])
-        status, note = _status(entry, starts=starts, own=own)
+        status, note = _status(entry, starts=starts)
         if status == "governed" and index < len(stack) - 1:
             status = "shadowed"
         entries.append(replace(entry, status=status, note=note))
@@ -252,7 +247,6 @@ def _resolve(
 def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> ServerEntry:
     """Return an entry's settings; the caller determines its status."""
     argv = argv_of(merged)
-    env = lookup(merged, ("command", "env")) or merged.get("env") or merged.get("environment")
     headers = merged.get("headers") or merged.get("http_headers")
     return ServerEntry(
         id=name,
@@ -261,18 +255,19 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
         transport=transport_of(merged) or "stdio",
         command=str(argv[0]) if argv else "",
         args=tuple(argv[1:]),
-        env=env if isinstance(env, Mapping) else {},
+        env=env_of(merged),
         url=url_of(merged),
         headers=headers if isinstance(headers, Mapping) else {},
         cwd=str(merged.get("cwd") or ""),
         enabled=not is_switched_off(merged),
+        skipped=shim_words(argv),
         raw=raw if isinstance(raw, Mapping) else {},
     )
 
 
-def _status(entry: ServerEntry, *, starts: bool, own: tuple[str, ...]) -> tuple[Status, str]:
+def _status(entry: ServerEntry, *, starts: bool) -> tuple[Status, str]:
     """Return an entry's status, with the reason if it cannot be governed."""
-    if is_shim_command([entry.command, *entry.args], own):
+    if is_left_by_wrap([entry.command, *entry.args]):
         return "managed", ""
     if not starts:
         return "disabled", ""

@@ -22,7 +22,7 @@ Status = Literal["governed", "shadowed", "disabled", "remote", "managed", "unsup
 ``shadowed``     the same, but another file's entry of that name currently takes precedence
 ``disabled``     the agent will not start it; left unchanged
 ``remote``       has a URL; put behind the gate only if the caller supplies a command for it
-``managed``      its command is already a ThoughtGate shim
+``managed``      its command is the shim of a wrap that is not known here any more
 ``unsupported``  cannot be put behind the gate; ``ServerEntry.note`` gives the reason
 """
 
@@ -77,6 +77,8 @@ class ServerEntry:
     enabled: bool = True
     note: str = ""
     """The reason why an entry is unsupported."""
+    skipped: int = 0
+    """How many words of the command line run a shim that somebody else configured."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The entry in this layer alone; the fields above contain the merged values."""
 

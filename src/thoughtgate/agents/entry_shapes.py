@@ -25,8 +25,18 @@ REMOTE_KEYS: Final = (
     "oauth",
     "auth",
     "scopes",
+    "env",
+    "environment",
+    "envFile",
 )
-"""Keys that only a URL entry has; some agents refuse an entry that also has a command."""
+"""Keys that have no place beside the command that reaches a URL.
+
+Some agents refuse an entry that has them. Variables had no effect on the URL, and would now have
+one on the gate.
+"""
+
+ENV_KEYS: Final[tuple[KeyPath, ...]] = (("environment",), ("env",), ("command", "env"))
+"""Where agents keep a server's variables: opencode, most of them, and older Zed."""
 
 _REMOTE_TYPES: Final = frozenset(
     {"http", "sse", "remote", "streamable-http", "streamable_http", "streamableHttp", "ws"}
@@ -103,20 +113,43 @@ def will_start(entry: Mapping[str, Any], agent: Agent) -> bool:
     return not (agent.off_switch in ("enabled", "either") and entry.get("enabled") is False)
 
 
-def is_shim_command(argv: Sequence[Any], own: Sequence[str] = ()) -> bool:
-    """Tell whether a command line runs our shim, directly or through an interpreter or runner.
+def env_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of an entry as written."""
+    tables = (lookup(entry, keys) for keys in ENV_KEYS)
+    return {
+        name: value
+        for table in tables
+        if isinstance(table, Mapping)
+        for name, value in table.items()
+    }
 
-    Args:
-        argv: the command line as written.
-        own: further paths of this program.
-    """
+
+def is_shim_command(argv: Sequence[Any]) -> bool:
+    """Tell whether a command line runs our shim, directly or through an interpreter or runner."""
     for word, following in pairwise(argv):
         if not isinstance(word, str) or word == "--":
             return False
-        known = word in own or PurePath(word.replace("\\", "/")).name in _OUR_NAMES
-        if known and following == "shim":
+        if PurePath(word.replace("\\", "/")).name in _OUR_NAMES and following == "shim":
             return True
     return False
+
+
+def shim_words(argv: Sequence[Any]) -> int:
+    """Return how many words of a command line belong to shims; a server's command follows them.
+
+    0 if the command line does not begin with a shim, or names no server behind it.
+    """
+    count = 0
+    while is_shim_command(argv[count:]) and "--" in argv[count:]:
+        count = argv.index("--", count) + 1
+    return count if count < len(argv) else 0
+
+
+def is_left_by_wrap(argv: Sequence[Any]) -> bool:
+    """Tell whether a wrap wrote a command line: only then has it a ``--run`` before the server."""
+    if not is_shim_command(argv) or "--" not in argv[:-1]:
+        return False
+    return "--run" in argv[: argv.index("--")]
 
 
 def merge_keys(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:

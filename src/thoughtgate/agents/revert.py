@@ -6,6 +6,7 @@ was renamed, moved or copied is found, and one that was given a different comman
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from thoughtgate.agents.documents import (
@@ -18,7 +19,7 @@ from thoughtgate.agents.documents import (
 )
 from thoughtgate.agents.entries import Format, KeyPath
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
-from thoughtgate.agents.entry_shapes import argv_of, command_keys, is_shim_command, lookup
+from thoughtgate.agents.entry_shapes import ENV_KEYS, argv_of, command_keys, is_left_by_wrap, lookup
 from thoughtgate.errors import ConfigError, Problem
 
 
@@ -53,10 +54,16 @@ def _ours(values: Any, records: Sequence[EntryRecord]) -> Iterator[tuple[KeyPath
         if known and _begins(argv[1:], known.head[1:]):
             yield path, known
             continue
-        for record in records:
-            if _begins(argv, record.head):
-                yield path, record
-                break
+        found = next((record for record in records if _begins(argv, record.head)), None)
+        if found is None and known is not None:
+            # The entry was given a different command. Its variables are still those of before.
+            found = replace(known, changes=tuple(filter(_is_variable, known.changes)))
+        if found is not None:
+            yield path, found
+
+
+def _is_variable(change: EntryChange) -> bool:
+    return change.keys[:-1] in ENV_KEYS
 
 
 def _begins(argv: Sequence[Any], head: Sequence[Any]) -> bool:
@@ -85,7 +92,7 @@ def _edits_back(
         current = lookup(entry, change.keys)
         if isinstance(change.new, list):
             yield from _arguments_back(change, current, record, document)
-        elif not still_ours:
+        elif not still_ours and not _is_variable(change):
             continue  # the entry was given a different command; only our arguments are removed
         elif change.op == "insert":
             yield Edit("remove", change.keys)
@@ -129,9 +136,7 @@ def _command_back(
     return Edit("replace", change.keys, value, change.old)
 
 
-def find_wrapped_entries(
-    content: bytes, form: Format, own: Sequence[str] = ()
-) -> tuple[EntryRecord, ...]:
+def find_wrapped_entries(content: bytes, form: Format) -> tuple[EntryRecord, ...]:
     """Return records for the entries that a wrap left in a text, for when its journal is lost.
 
     Only entries with ``--run`` come from a wrap; a shim that the user configured is left alone.
@@ -143,9 +148,8 @@ def find_wrapped_entries(
     found = []
     for path, entry in _tables(document.values, ()):
         argv = argv_of(entry)
-        end = argv.index("--") + 1 if "--" in argv else 0
-        head = argv[:end]
-        if end < len(argv) and is_shim_command(head, own) and "--run" in head:
+        if is_left_by_wrap(argv):
+            head = argv[: argv.index("--") + 1]
             found.append(_record_for(path, entry, head, document))
     return tuple(found)
 

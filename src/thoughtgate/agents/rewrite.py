@@ -1,8 +1,8 @@
 """Rewriting server entries so that their servers run behind the gate.
 
 Takes texts and entries, and returns new texts and records of the changes; writes no file. A
-rewrite changes only the keys that contain an entry's command line, and records what it changed
-so that ``revert`` can undo it even if the text has been edited since. Every returned text has
+rewrite changes only the keys that contain an entry's command line and the variables that would
+reach the gate, and records what it changed so that ``revert`` can undo it even if the text has been edited since. Every returned text has
 been parsed again and compared with the intended values.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thoughtgate.agents import env_file
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.documents import (
     ConfigDocument,
@@ -21,6 +22,7 @@ from thoughtgate.agents.documents import (
 )
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
+from thoughtgate.agents.entry_environment import moved_keys, sets_environment
 from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, command_keys, lookup
 from thoughtgate.errors import ConfigError, Problem
 
@@ -86,6 +88,7 @@ def rewrite(
         if changes:
             record = EntryRecord(entry.path, entry.id, tuple(head), tuple(changes))
             records[entry.layer.real].append(record)
+    _refuse_stray_variables(plan, governed)
     files = tuple(
         _finish(file, documents[file.real], records[file.real])
         for file in plan.files
@@ -118,10 +121,32 @@ def _changes(
     return _stdio_changes(entry, document, head)
 
 
+def _refuse_stray_variables(plan: Plan, governed: Collection[ServerEntry]) -> None:
+    """Refuse variables that another file adds to a governed entry, and that nothing empties there.
+
+    Raises:
+        ConfigError: there are such variables.
+    """
+    names = {entry.id for entry in governed} if plan.agent.merge == "keys" else set()
+    problems = [
+        Problem(
+            ".".join((*entry.path, *keys)),
+            "would reach the gate's own process; set it where the server's command is",
+            str(entry.layer.path),
+        )
+        for entry in plan.entries
+        # A file that only an administrator may change is not an agent's or a repository's.
+        if entry.id in names and entry.layer.writable and entry not in governed
+        for keys in moved_keys(entry.raw)
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
 def _inherits_command(plan: Plan, entry: ServerEntry) -> bool:
     """Tell whether an entry inherits its whole command line from a lower, rewritten layer."""
     found = command_keys(entry.raw)
-    if any(lookup(entry.raw, keys) is not None for keys in found):
+    if any(lookup(entry.raw, keys) is not None for keys in found) or sets_environment(entry.raw):
         return False
     weaker = (other for other in plan.with_status("shadowed") if other.id == entry.id)
     return any(other is not entry and argv_of(other.raw) for other in weaker)
@@ -133,9 +158,10 @@ def _stdio_changes(
     """Return the changes that put a command line behind ``head``."""
     found = command_keys(entry.raw)
     # If an entry has both a URL and a command, some agents use the URL and bypass the gate.
-    bypasses = _removals(entry, document, URL_KEYS)
+    bypasses = (*URL_KEYS, env_file.KEY)
+    others = [*_removals(entry, document, bypasses), *_emptied(entry, document)]
     if found.is_array:
-        return [EntryChange("prepend", found.args, head), *bypasses]
+        return [EntryChange("prepend", found.args, head), *others]
     changes = [_put(entry, document, found.command, head[0])]
     own_args = lookup(entry.raw, found.args)
     before = [*head[1:], entry.command]
@@ -143,7 +169,18 @@ def _stdio_changes(
         changes.append(EntryChange("prepend", found.args, before))
     else:
         changes.append(_put(entry, document, found.args, [*before, *entry.args]))
-    return [*changes, *bypasses]
+    return [*changes, *others]
+
+
+def _emptied(entry: ServerEntry, document: ConfigDocument) -> list[EntryChange]:
+    """Return the changes that keep variables from the gate.
+
+    They are emptied and not removed, so that order and comments of the file stay.
+    """
+    return [
+        EntryChange("replace", keys, "", old=document.raw((*entry.path, *keys)))
+        for keys in moved_keys(entry.raw)
+    ]
 
 
 def _put(entry: ServerEntry, document: ConfigDocument, keys: KeyPath, value: Any) -> EntryChange:

@@ -20,6 +20,8 @@ from typing import Final, Self
 from thoughtgate.agents.atomic import digest, read_or_none, replace_file, write_private
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.entries import Format
+from thoughtgate.agents.entry_changes import EntryRecord
+from thoughtgate.agents.entry_environment import ENTRY_OPTION
 from thoughtgate.agents.journal import (
     FileRecord,
     Journal,
@@ -247,7 +249,7 @@ def is_live(journal: Journal) -> bool:
     return False
 
 
-def remove_entries(config: Path, own: tuple[str, ...] = ()) -> RestoreOutcome:
+def remove_entries(config: Path) -> RestoreOutcome:
     """Unwrap the entries of a file whose journal is lost.
 
     Raises:
@@ -266,14 +268,24 @@ def remove_entries(config: Path, own: tuple[str, ...] = ()) -> RestoreOutcome:
             current = read_or_none(real)
             if current is None:
                 raise UsageError(f"{config}: there is no such file")
-            records = find_wrapped_entries(current, form, own)
+            records = find_wrapped_entries(current, form)
             if not records:
                 return RestoreOutcome()
             if replace_file(real, revert(current, form, records), expected=current):
-                return RestoreOutcome((config,))
+                return RestoreOutcome((config,), _lost_variables(config, records))
         raise Conflict(f"{config} keeps changing; close the agent and try again")
     finally:
         lock.release()
+
+
+def _lost_variables(config: Path, records: Iterable[EntryRecord]) -> tuple[Problem, ...]:
+    """Return a warning for each entry whose variables only the lost journal could restore."""
+    message = f"has variables that the wrap emptied; look for their values in {_backup_of(config)}"
+    return tuple(
+        Problem(".".join(record.path), message, str(config))
+        for record in records
+        if ENTRY_OPTION in record.head
+    )
 
 
 def _release(locks: Iterable[FileLock]) -> None:

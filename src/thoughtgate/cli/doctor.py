@@ -10,6 +10,10 @@ from typing import NamedTuple
 
 from typer import Exit
 
+from thoughtgate.agents.catalog import AGENTS
+from thoughtgate.agents.config_paths import Search
+from thoughtgate.agents.discovery import discover
+from thoughtgate.agents.entry_environment import sets_environment
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.wrapped_configs import is_live
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
@@ -19,8 +23,8 @@ from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.process.own_command import own_command
 from thoughtgate.version import __version__
-from thoughtgate.wrap.rewritten_entry import shim_command
 from thoughtgate.wrap.run import ACTIVE
 
 app = command_app()
@@ -60,9 +64,9 @@ def _line(finding: Finding) -> str:
 def _check(config: str | None) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", ok=True, message=f"thoughtgate {__version__} on Python {version}")
-    yield Finding("command", ok=True, message=" ".join(shim_command()))
+    yield Finding("command", ok=True, message=" ".join(own_command()))
     if os.environ.get(ACTIVE):
-        message = "this shell runs inside a wrapped agent, whose servers are governed"
+        message = "this shell runs inside a wrapped agent; thoughtgate status shows its servers"
         yield Finding("agent", ok=True, message=message)
     state = state_directory(os.environ)
     try:
@@ -73,6 +77,7 @@ def _check(config: str | None) -> Iterator[Finding]:
     yield Finding("state", ok=True, message=state)
     yield from _check_config(config, state)
     yield from _check_wraps(Path(state))
+    yield from _check_shims()
     yield from _check_run_files()
     yield from _check_stores(Path(state))
 
@@ -102,12 +107,26 @@ def _check_wraps(state: Path) -> Iterator[Finding]:
     for journal in journals:
         files = ", ".join(str(record.path) for record in journal.files)
         if is_live(journal):
-            yield Finding("wraps", ok=True, message=f"process {journal.pid} governs {files}")
+            yield Finding("wraps", ok=True, message=f"process {journal.pid} has wrapped {files}")
         else:
             message = f"process {journal.pid} was killed and did not restore {files}"
             yield Finding("wraps", ok=False, message=message, fix="thoughtgate unwrap")
     if not journals and not problems:
         yield Finding("wraps", ok=True, message="no agent config is left wrapped")
+
+
+def _check_shims() -> Iterator[Finding]:
+    """Find shims that somebody configured with variables that run code before the shim's own."""
+    for kind in AGENTS:
+        search = Search(kind, os.environ, Path.cwd(), Path.home(), platform=sys.platform)
+        for entry in discover(search).entries:
+            if entry.skipped and sets_environment(entry.raw):
+                message = (
+                    f"{'.'.join(entry.path)} in {entry.layer.path} sets variables that can replace "
+                    "or redirect its shim"
+                )
+                fix = "remove them, or start the agent with thoughtgate wrap"
+                yield Finding("shims", ok=False, message=message, fix=fix)
 
 
 def _check_run_files() -> Iterator[Finding]:

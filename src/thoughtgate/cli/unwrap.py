@@ -16,7 +16,6 @@ from thoughtgate.errors import EXIT_FAILURE, Conflict
 from thoughtgate.gate.run_file import remove_dead_runs, runs_directory
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.wrap.remote_servers import remove_orphans
-from thoughtgate.wrap.rewritten_entry import shim_command
 
 app = command_app()
 
@@ -44,7 +43,7 @@ def unwrap(
     journals, unreadable = find_journals(Path(state_directory(os.environ)))
     outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
     if config_path is not None and not any(outcome.restored for outcome in outcomes):
-        outcomes.append(remove_entries(config_path.absolute(), tuple(shim_command()[:1])))
+        outcomes.append(remove_entries(config_path.absolute()))
     remove_dead_runs(runs_directory(os.environ))
     living = Path(runs_directory(os.environ)).glob("*.json")
     remove_orphans(os.environ, frozenset(one.stem for one in living))

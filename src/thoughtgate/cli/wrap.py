@@ -28,8 +28,17 @@ from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.asgi import App
 from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.remote_servers import Remotes
-from thoughtgate.wrap.rewritten_entry import make_rewrite, shim_command
-from thoughtgate.wrap.run import ACTIVE, Surroundings, Wrap, WrapOptions, WrapReport, ungoverned
+from thoughtgate.wrap.rewritten_entry import make_rewrite
+from thoughtgate.wrap.run import (
+    ACTIVE,
+    Surroundings,
+    Wrap,
+    WrapOptions,
+    WrapReport,
+    describe_exceptions,
+    named,
+)
+from thoughtgate.wrap.server_variables import ServerVariables
 
 Say = Callable[[str], None]
 
@@ -90,7 +99,12 @@ def wrap(
         bool, Option("--dry-run", help="Print what would change in the agent's config, and exit.")
     ] = False,
     strict: Annotated[
-        bool, Option("--strict", help="Refuse to start if any server would not be governed.")
+        bool,
+        Option(
+            "--strict",
+            help="Refuse to start if any server would not be governed, and fail if one never starts "
+            "through the gate.",
+        ),
     ] = False,
     remote: Annotated[
         bool,
@@ -128,7 +142,7 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
     if environ.get(ACTIVE):
         raise UsageError(
             f"this shell runs inside a wrapped agent ({ACTIVE} is set), whose servers are already "
-            "governed; run the command without 'thoughtgate wrap'"
+            "behind the gate; run the command without 'thoughtgate wrap'"
         )
 
 
@@ -144,7 +158,7 @@ def _plan(
         argv=tuple(command),
         platform=sys.platform,
     )
-    return discover(search, tuple(shim_command()[:1]))
+    return discover(search)
 
 
 def _surroundings(
@@ -175,9 +189,10 @@ def _surroundings(
 def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
     """Print the diff on stdout, and servers that would not be governed on stderr."""
     plan.require()
-    done = make_rewrite(plan, environ, Remotes(plan, environ) if remote else None)
-    for one in ungoverned(plan, done):
-        say_on_stderr(f"NOT GOVERNED: {one}")
+    variables = ServerVariables(plan, environ)
+    done = make_rewrite(plan, environ, variables, Remotes(plan, environ) if remote else None)
+    for line in describe_exceptions(plan, done, variables):
+        say_on_stderr(line)
     sys.stdout.write(unified_diff(done.files))
 
 
@@ -200,6 +215,10 @@ def _print_end(
     if counts["calls_would_block"]:
         totals.append(f"{counts['calls_would_block']} would have been refused in production")
     say(", ".join(totals))
+    if report.governed:
+        say(f"governed  {named(report.governed)}")
+    if report.silent:
+        say(f"NEVER STARTED through the gate: {named(report.silent)}")
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
         say(f"not restored: {', '.join(report.files)}; to restore, run: thoughtgate unwrap")

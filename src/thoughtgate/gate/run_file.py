@@ -15,7 +15,8 @@ from thoughtgate.errors import UsageError
 from thoughtgate.gate.state_directory import state_directory, write_private_file
 
 DIRECTORY: Final = "runs"
-MAX_BYTES: Final = 65536
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""A system passes about two megabytes of variables to a process."""
 
 
 class RunFile(NamedTuple):
@@ -27,6 +28,9 @@ class RunFile(NamedTuple):
     profile: str
     pid: int
     """The process that runs the service."""
+    entries: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - a tuple's default, never changed
+    """Variables for the servers alone: by the key of an entry, ``env``, or ``problem`` with the
+    reason why the server must not start."""
 
 
 def run_path(key: str, environ: Mapping[str, str]) -> str:
@@ -69,6 +73,7 @@ def read_run_file(path: str) -> RunFile:
             str(said["token"]),
             str(said["profile"]),
             int(said["pid"]),
+            dict(said.get("entries", {})),
         )
     except (ValueError, KeyError, TypeError):
         raise UsageError(
@@ -84,7 +89,7 @@ def write_run_file(path: str, run: RunFile) -> None:
 def remove_run_file(path: str, run: RunFile) -> None:
     """Remove a run file, unless another run has replaced it."""
     with contextlib.suppress(UsageError, FileNotFoundError):
-        if read_run_file(path) == run:
+        if read_run_file(path).token == run.token:
             os.unlink(path)
 
 

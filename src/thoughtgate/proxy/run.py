@@ -12,6 +12,7 @@ from typing import Final
 from thoughtgate.errors import ThoughtGateError
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.launch import launch
+from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
 from thoughtgate.proxy.stdio import run_stdio
 from thoughtgate.proxy.worker_metrics import exchange
@@ -55,7 +56,7 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
         with exchange(plan.state) as numbers:
             port = held.getsockname()[1]
             environ = {**os.environ, WORKER: str(port), NUMBERS: numbers}
-            command = [sys.executable, "-m", "thoughtgate.cli.entry", *sys.argv[1:]]
+            command = [*own_command(), *sys.argv[1:]]
             workers = {
                 launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
                 for _ in range(plan.listen.workers)

@@ -68,6 +68,8 @@ class Governance:
         self.settings = settings
         self.shutting_down = False
         self.sessions: dict[str, ShimSession] = {}
+        self.reported: set[str] = set()
+        """Servers whose shims have opened a session, now or earlier in the run."""
         self._by_name: dict[str, str] = {}
         """Sessions of callers that opened none, by the name of their server."""
         self._withheld = sorted(withheld)
@@ -253,6 +255,7 @@ class Governance:
 
     def _welcome(self, server: str, pid: int) -> dict[str, Any]:
         session = self._open_session(server, pid)
+        self.reported.add(server)
         listed = self.settings.servers.get(server)
         return {
             "shutdown": self.shutting_down,

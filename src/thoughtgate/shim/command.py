@@ -27,6 +27,7 @@ class Options(NamedTuple):
     audit: str = ""
     run: str = ""
     endpoint: str = ""
+    entry: str = ""
     help: bool = False
 
 
@@ -39,6 +40,8 @@ _FLAGS = {
     "--audit": "audit",
     "--run": "run",
     "--governance-endpoint": "endpoint",
+    "--entry": "entry",
+    "--skip": "skip",
 }
 
 
@@ -64,7 +67,10 @@ def parse_options(arguments: list[str]) -> Options:
         if not value:
             raise UsageError(f"{flag} needs a value")
         found[_FLAGS[flag]] = value
-    command = tuple(rest[1:])
+    skip = found.pop("skip", "0")
+    if not (skip.isascii() and skip.isdigit()):
+        raise UsageError("--skip is a number of words")
+    command = tuple(rest[1 + int(skip) :])
     if not command:
         raise UsageError("there is no server to run: thoughtgate shim [OPTIONS] -- COMMAND...")
     if found.get("profile", PRODUCTION) not in {PRODUCTION, DEVELOPMENT}:
@@ -108,15 +114,18 @@ def _run(options: Options) -> int:
     authority: PolledAuthority
     principal = ""
     withheld: Iterable[str]
+    own: dict[str, str] = {}
     if options.run or options.endpoint:
         from thoughtgate.shim.service_authority import connect
 
-        authority, setup, withheld = connect(server, options.run, options.endpoint, environ)
+        authority, setup, withheld, own = connect(
+            server, options.run, options.endpoint, environ, options.entry
+        )
     else:
         from thoughtgate.shim.standalone import govern_locally
 
         authority, setup, principal, withheld = govern_locally(
             server, environ, config=options.config, profile=options.profile, audit=options.audit
         )
-    environment = server_environment(environ, withheld)
+    environment = server_environment(environ, withheld) | own
     return PollLoop(options.command, setup, authority, environment, principal).run()

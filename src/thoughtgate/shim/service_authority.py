@@ -38,6 +38,7 @@ from thoughtgate.shim.service_handshake import (
     find_run,
     greet,
     read_object,
+    server_variables,
     wait_on,
 )
 from thoughtgate.wire.frame import read_frame
@@ -476,17 +477,19 @@ class ServiceAuthority:
 
 
 def connect(
-    server: str, key: str, endpoint: str, environ: Mapping[str, str]
-) -> tuple[ServiceAuthority, SessionSettings, list[str]]:
+    server: str, key: str, endpoint: str, environ: Mapping[str, str], entry: str = ""
+) -> tuple[ServiceAuthority, SessionSettings, list[str], dict[str, str]]:
     """Find the service, wait until it is ready, and open a session with it.
 
-    Also returns the names of the variables that the server must not see.
+    Also returns the names of the variables that the server must not see, and the variables of
+    ``entry`` that only the server may see.
 
     Raises:
-        UsageError: the run file or the endpoint is invalid.
+        UsageError: the run file or the endpoint is invalid, or the server must not start.
         PeerGone: the service does not answer.
     """
     run = find_run(key, endpoint, environ)
+    own = server_variables(run, entry)
     reply = greet(run, server)
     # The service's reply takes precedence: the run file may be out of date.
     run = run._replace(profile=_text(reply, "profile") or PRODUCTION)
@@ -503,7 +506,7 @@ def connect(
     withheld = [name for name in reply.get("withheld", []) if isinstance(name, str)]
     authority = ServiceAuthority(run, server, session)
     authority.log = _open_log(reply)
-    return authority, setup, withheld
+    return authority, setup, withheld, own
 
 
 def _open_log(reply: dict[str, Any]) -> "Log | None":

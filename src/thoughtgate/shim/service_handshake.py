@@ -48,6 +48,20 @@ def find_run(key: str, endpoint: str, environ: Mapping[str, str]) -> RunFile:
     return RunFile("127.0.0.1", int(port), token, PRODUCTION, 0)
 
 
+def server_variables(run: RunFile, entry: str) -> dict[str, str]:
+    """Return the variables of an entry's server that the run file holds.
+
+    Raises:
+        UsageError: the server must not start, because its variables are not known.
+    """
+    if not entry:
+        return {}
+    told = run.entries.get(entry, {"problem": "the run does not know this entry; start it again"})
+    if not isinstance(told.get("env"), dict):
+        raise UsageError(f"this server is not started: {told.get('problem')}")
+    return {str(name): str(value) for name, value in told["env"].items()}
+
+
 def greet(run: RunFile, server: str) -> dict[str, Any]:
     """Wait until the service is healthy, because it may still be starting, then open a session.
 

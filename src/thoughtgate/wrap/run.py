@@ -13,7 +13,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,24 +26,29 @@ from thoughtgate.agents.wrapped_configs import WrappedConfigs
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
-from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.errors import EXIT_FAILURE, ConfigError, Problem, UsageError
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.open_governor import open_governor
 from thoughtgate.gate.reload import Reloader
 from thoughtgate.gate.run_file import RunFile, remove_run_file, run_path, write_run_file
+from thoughtgate.gate.running_gates import DIRECTORY
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
+from thoughtgate.process.own_command import own_command
 from thoughtgate.service.http_api import GovernanceHandler
 from thoughtgate.service.service import Governance
 from thoughtgate.transports.asgi import App, AsgiHandler
 from thoughtgate.transports.loopback_server import open_listener, serve
 from thoughtgate.wrap.agent_process import AgentProcess
 from thoughtgate.wrap.remote_servers import Remotes, remotes_path
-from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key, shim_command
+from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key
+from thoughtgate.wrap.server_report import ServerReport
+from thoughtgate.wrap.server_variables import ServerVariables
 
 SHIM_GRACE_S: Final = 10.0
 """Total time for all shims to stop their servers (F-019)."""
@@ -69,7 +74,7 @@ class WrapOptions:
     port: int = 0
     restore: bool = True
     strict: bool = False
-    """Refuse to start if a server would run ungoverned."""
+    """Refuse to start if a server would run ungoverned; fail if one never reports."""
     remote: bool = True
     """Also put remote servers behind the gate, if they can be reached without the agent."""
 
@@ -82,6 +87,10 @@ class WrapReport:
     counts: dict[str, int]
     files: tuple[str, ...] = ()
     """The config files that were rewritten."""
+    governed: tuple[str, ...] = ()
+    """The servers whose shims reported to the service."""
+    silent: tuple[str, ...] = ()
+    """The servers whose shims never did: the agent did not start them, or not through the gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,8 @@ class Wrap:
         self._signal = 0
         self._agent: AgentProcess | None = None
         self._watch: Reloader | None = None
+        self._run_path = run_path(self._key, around.environ)
+        self._run_file: RunFile
 
     def run(self) -> WrapReport:
         """Run the agent to its end.
@@ -127,7 +138,7 @@ class Wrap:
             UsageError: this is a ``wrap`` within a ``wrap``, or the agent cannot be started.
         """
         ensure_directory(self._state)
-        unwrap = [*shim_command(), "unwrap", "--key", self._key, "--quiet"]
+        unwrap = [*own_command(), "unwrap", "--key", self._key, "--quiet"]
         # A signal that arrives before the handlers are installed stays pending.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
         try:
@@ -157,18 +168,23 @@ class Wrap:
             governor.start(now(), command="wrap", agent=self._plan.agent.type)
             try:
                 async with self._governance(governor, listener) as governance:
-                    done = self._rewrite(configs)
+                    report = ServerReport(governance.reported)
+                    done = self._rewrite(configs, report)
                     settle_memory()
-                    if not self._stop.is_set():
-                        code = await self._run_agent(governance, guardian)
-                    else:
-                        code = 128 + self._signal
+                    async with self._control(report):
+                        if not self._stop.is_set():
+                            code = await self._run_agent(governance, guardian)
+                        else:
+                            code = 128 + self._signal
                     status = _status(code, self._signal)
                     await self._drain(governance)
             finally:
                 governor.finish(status, now())
         files = tuple(str(one.file.path) for one in done.files)
-        return WrapReport(code, dict(governor.tally.counts), files)
+        if report.silent and self._options.strict:
+            code = code or EXIT_FAILURE
+        counts = dict(governor.tally.counts)
+        return WrapReport(code, counts, files, report.governed, report.silent)
 
     @contextlib.asynccontextmanager
     async def _governance(
@@ -188,8 +204,7 @@ class Wrap:
         )
         handler.port = port
         profile = self._loaded.policy.profile
-        path = run_path(self._key, around.environ)
-        run = RunFile("127.0.0.1", port, token, profile, os.getpid())
+        self._run_file = RunFile("127.0.0.1", port, token, profile, os.getpid())
         self._watch = Reloader(
             governor,
             self._loaded,
@@ -201,24 +216,41 @@ class Wrap:
         )
         async with serve(handler, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
-            write_run_file(path, run)
+            write_run_file(self._run_path, self._run_file)
             try:
                 if address:
                     self._say(f"console   {address}")
                 yield governance
             finally:
-                remove_run_file(path, run)
+                remove_run_file(self._run_path, self._run_file)
                 remotes_path(self._key, around.environ).unlink(missing_ok=True)
                 await finish(*watching)
 
-    def _rewrite(self, configs: WrappedConfigs) -> Rewrite:
+    @contextlib.asynccontextmanager
+    async def _control(self, report: ServerReport) -> AsyncIterator[None]:
+        """Answer ``thoughtgate status`` during the run; a run goes on without that."""
+        socket_path = Path(self._state, DIRECTORY, f"{os.getpid()}.sock")
+        control = ControlServer(socket_path, {"status": report.describe})
+        try:
+            await control.open()
+        except OSError as error:
+            self._say(f"warning: status cannot be asked for: {error.strerror}")
+        try:
+            yield
+        finally:
+            await control.close()
+
+    def _rewrite(self, configs: WrappedConfigs, report: ServerReport) -> Rewrite:
         """Put the agent's servers behind the gate, and report which are not."""
         environ = self._around.environ
 
         def make(plan: Plan) -> Rewrite:
             remotes = Remotes(plan, environ) if self._options.remote else None
-            done = make_rewrite(plan, environ, remotes)
-            self._require(plan, done)
+            variables = ServerVariables(plan, environ)
+            done = make_rewrite(plan, environ, variables, remotes)
+            self._require(plan, done, variables)
+            self._run_file = self._run_file._replace(entries=variables.contents)
+            write_run_file(self._run_path, self._run_file)
             if remotes is not None:
                 remotes.save(remotes_path(self._key, environ))
             return done
@@ -226,18 +258,18 @@ class Wrap:
         done = configs.write(make)
         for warning in (*configs.plan.warnings, *configs.warnings):
             self._say(f"warning: {warning}")
-        names = sorted({entry.id for entry in done.governed})
-        self._say(f"governed  {len(names)} server{'s' * (len(names) != 1)}: {', '.join(names)}")
+        report.configured = tuple(sorted({entry.id for entry in done.governed}))
+        report.outside = ungoverned(configs.plan, done)
+        self._say(f"configured {named(report.configured)}")
         return done
 
-    def _require(self, plan: Plan, done: Rewrite) -> None:
+    def _require(self, plan: Plan, done: Rewrite, variables: ServerVariables) -> None:
         """Report what stays outside the gate; refuse if nothing is governed, or with ``strict``."""
-        free = ungoverned(plan, done)
-        for one in free:
-            self._say(f"NOT GOVERNED: {one}")
-        if free and self._options.strict:
+        for line in describe_exceptions(plan, done, variables):
+            self._say(line)
+        if self._options.strict and (ungoverned(plan, done) or variables.refused):
             raise UsageError(
-                "--strict: the servers above would run ungoverned; nothing was started"
+                "--strict: the servers above would not run, or run ungoverned; nothing was started"
             )
         if not done.governed:
             where = str(plan.files[0].path) if plan.files else ""
@@ -316,10 +348,28 @@ class Wrap:
             self._watch.reload(now())
 
 
-def ungoverned(plan: Plan, done: Rewrite) -> list[str]:
-    """Return what the agent may start without the gate, one line each."""
-    free = [f"{entry.id} ({entry.note or 'remote server'})" for entry in done.ungoverned]
-    return [*dict.fromkeys(free), *(str(outside) for outside in plan.outside)]
+def named(servers: Sequence[str]) -> str:
+    """Return a number of servers and their names."""
+    return f"{len(servers)} server{'s' * (len(servers) != 1)}: {', '.join(servers)}"
+
+
+def ungoverned(plan: Plan, done: Rewrite) -> list[tuple[str, str]]:
+    """Return what the agent may start without the gate, each with the reason."""
+    free = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
+    return [*dict.fromkeys(free), *((one.place, one.reason) for one in plan.outside)]
+
+
+def describe_exceptions(plan: Plan, done: Rewrite, variables: ServerVariables) -> list[str]:
+    """Return what the user must know about servers that are not governed as they are written."""
+    skipped = dict.fromkeys(entry.id for entry in done.governed if entry.skipped)
+    return [
+        *(f"NOT GOVERNED: {name} ({reason})" for name, reason in ungoverned(plan, done)),
+        *(f"NOT STARTED: {one}" for one in variables.refused),
+        *(
+            f"{one}: the shim in its entry is left out; this run's policy applies"
+            for one in skipped
+        ),
+    ]
 
 
 def _status(code: int, number: int) -> str:

@@ -1,0 +1,47 @@
+"""Which servers of a run are proven to be governed.
+
+A rewritten entry is an intention. It is proven when the shim that it starts has reported to the
+governance service; until then, the agent has not started the server, or has started it in a way
+that the gate does not see.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+GOVERNED: Final = "governed"
+NEVER_STARTED: Final = "never started"
+NOT_GOVERNED: Final = "not governed"
+
+
+class ServerReport:
+    """The servers of one run: configured, proven, and outside the gate."""
+
+    def __init__(self, reported: AbstractSet[str]) -> None:
+        """Take the names of the servers whose shims have reported; the set grows during the run."""
+        self.configured: tuple[str, ...] = ()
+        """The servers whose entries were rewritten."""
+        self.outside: Sequence[tuple[str, str]] = ()
+        """What the agent may start without the gate, with the reason."""
+        self._reported = reported
+
+    @property
+    def governed(self) -> tuple[str, ...]:
+        """The configured servers whose shims have reported."""
+        return tuple(name for name in self.configured if name in self._reported)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The configured servers whose shims have not reported."""
+        return tuple(name for name in self.configured if name not in self._reported)
+
+    async def describe(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Return the servers for ``thoughtgate status``."""
+        states = [(name, GOVERNED, "") for name in self.governed]
+        states += [(name, NEVER_STARTED, "no shim has reported") for name in self.silent]
+        states += [(name, NOT_GOVERNED, reason) for name, reason in self.outside]
+        return {
+            "servers": [
+                {"id": name, "status": status, "reason": reason} for name, status, reason in states
+            ]
+        }
