@@ -119,8 +119,6 @@ def wrap(
     The agent's config is changed while the agent runs, and restored when it exits. The exit
     code is the agent's.
     """
-    if agent_type == "custom" and config_path is None:
-        raise UsageError("--agent-type custom needs --config-path FILE")
     environ = dict(os.environ)
     loaded = read_config(config, profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
@@ -130,12 +128,17 @@ def wrap(
     _refuse_nesting(environ)
     say = operator_messages("wrap", loaded, say_on_stderr)
     _print_start(say, loaded, plan, command)
-    state = ensure_directory(state_directory(environ))
-    loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
+    loaded = _accepted(loaded, environ, say, profile)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
+
+
+def _accepted(loaded: Loaded, environ: dict[str, str], say: Say, profile: str) -> Loaded:
+    """Return the config to start with: the agent may have changed the file since the last run."""
+    state = ensure_directory(state_directory(environ))
+    return keep_accepted(loaded, environ, state, say, profile=profile or None)
 
 
 def _refuse_nesting(environ: dict[str, str]) -> None:
@@ -149,6 +152,8 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
 def _plan(
     command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
 ) -> Plan:
+    if agent_type == "custom" and config_path is None:
+        raise UsageError("--agent-type custom needs --config-path FILE")
     search = Search(
         detect_agent(command, agent_type),
         env=environ,
