@@ -91,6 +91,12 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.startswith(_GATE_VARIABLES):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    # Gates that an agent starts ask the password database, and an organisation's policy applies
+    # to every gate on a machine.
+    monkeypatch.setattr(
+        "thoughtgate.gate.policy_files.agent_started.account_home", lambda: str(home)
+    )
+    monkeypatch.setattr("thoughtgate.gate.policy_files.sources.SYSTEM_DIRECTORY", str(home / "etc"))
 
 
 def pytest_xdist_auto_num_workers() -> int:

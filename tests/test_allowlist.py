@@ -102,7 +102,8 @@ def test_the_verdict_does_not_depend_on_the_locale(
 
 @pytest.mark.requirement("FR22")
 def test_stdout_carries_the_protocol_and_stderr_everything_else(tmp_path: Path) -> None:
-    with StdioPeer(shim(sample_server("--stderr", "from the server", "--garbage"))) as peer:
+    server = sample_server("--stderr", "from the server", "--garbage")
+    with StdioPeer(shim(server, "--state-dir", str(tmp_path / "state"))) as peer:
         peer.ask(request(1, "ping"))
         peer.wait_for_stderr("starter policy")
         peer.wait_for_stderr("from the server")

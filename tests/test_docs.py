@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.commands import isolated_command
 from tests.support.doc_blocks import FENCE, Block, runnable_blocks
 from tools.docs import ROOT, pages
 
@@ -87,10 +88,14 @@ def test_the_generated_pages_are_fresh() -> None:
 )
 def test_a_runnable_block_runs(block: Block, tmp_path: Path) -> None:
     folder = str(Path(sys.executable).parent)
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    work = tmp_path / "work"
+    for one in (tmp_path / "bin", work):
+        one.mkdir()
+    own = isolated_command(tmp_path / "bin").parent
+    environment = {**os.environ, "PATH": f"{own}:{folder}:{os.environ['PATH']}"}
     run = subprocess.run(
         [*INTERPRETERS[block.language], "-c", block.script],
-        cwd=tmp_path,
+        cwd=work,
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,

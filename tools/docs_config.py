@@ -45,13 +45,15 @@ approval:
 ## Where it is found
 
 1. `-c FILE`
-2. `$THOUGHTGATE_CONFIG`
-3. `thoughtgate.yaml`, `.yml`, `.toml`, `.json` or `.jsonc` in the working directory
+2. `$THOUGHTGATE_CONFIG`, except in gates that an agent starts
+3. `thoughtgate.yaml`, `.yml`, `.toml`, `.json` or `.jsonc` in the working directory, if you have trusted it (`thoughtgate trust`)
 4. the same names in `thoughtgate/` in the user's config directory (`$XDG_CONFIG_HOME`, else `~/.config`)
 5. the same names in `/etc/thoughtgate`
 
 ThoughtGate uses the first file it finds in this order. A file named by the flag or the variable must exist.
-If the file is empty, unreadable, a symlink (except for those in a ConfigMap mounted by Kubernetes) or invalid in any way, the program lists every problem with its key and line, and exits with code 1 before it starts anything.
+Two further files can make the policy stricter: one in the working directory that you have not trusted, if no file is named, and the organisation's in `/etc/thoughtgate`, always.
+[Choose which policy files apply](../guides/policy-files.md) explains how they work together and who may write them.
+If a file is empty, unreadable, a symlink (except for those in a ConfigMap mounted by Kubernetes) or invalid in any way, the program lists every problem with its key and line, and exits with code 1 before it starts anything.
 If there is no file, the built-in starter policy applies, which is the one that `thoughtgate init` writes.
 
 ## Values
@@ -223,10 +225,18 @@ def _operators() -> Iterator[str]:
 def _closing() -> Iterator[str]:
     yield "## Environment\n"
     yield "A variable that is set and not empty overrides the config file.\n"
-    rows = ["| variable | key | default | meaning |", "|---|---|---|---|"]
+    yield (
+        "The environment of `shim`, `proxy --stdio` and `serve --stdio` is set by whoever writes"
+        " the agent's config, so a variable that could loosen the gate is ignored there.\n"
+    )
+    rows = [
+        "| variable | key | default | in gates that an agent starts | meaning |",
+        "|---|---|---|---|---|",
+    ]
     for variable in VARIABLES:
         key = f"`{variable.key}`" if variable.key else ""
-        rows.append(f"| `{variable.name}` | {key} | {variable.default} | {variable.meaning} |")
+        cells = [f"`{variable.name}`", key, variable.default, variable.in_agent_gates]
+        rows.append(f"| {' | '.join([*cells, variable.meaning])} |")
     yield "\n".join(rows) + "\n"
 
 

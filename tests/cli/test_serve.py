@@ -17,7 +17,7 @@ def run(tmp_path: Path, *words: str, stdin: bytes = b"") -> subprocess.Completed
         "HOME": str(tmp_path),
     }
     return subprocess.run(
-        thoughtgate("serve", *words),
+        thoughtgate("serve", "--state-dir", str(tmp_path / "state"), *words),
         input=stdin,
         capture_output=True,
         env=env,
@@ -84,7 +84,7 @@ def test_stdio_is_the_default_and_files_do_for_pipes(tmp_path: Path) -> None:
     env = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as target:
         done = subprocess.run(
-            thoughtgate("serve", "-c", str(config)),
+            thoughtgate("serve", "-c", str(config), "--state-dir", str(tmp_path / "state")),
             stdin=source,
             stdout=target,
             stderr=subprocess.PIPE,

@@ -26,7 +26,8 @@ def run(tmp_path: Path, *words: str, stdin: str = "") -> subprocess.CompletedPro
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    path = tmp_path / "thoughtgate.yaml"
+    path = tmp_path / ".config" / "thoughtgate" / "thoughtgate.yaml"
+    path.parent.mkdir(parents=True)
     path.write_text(TEXT)
     return path
 
@@ -124,3 +125,17 @@ def test_without_a_config_there_is_nothing_to_edit(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "thoughtgate init" in done.stderr
+
+
+def test_a_trusted_file_stays_trusted_when_its_servers_change(tmp_path: Path) -> None:
+    (tmp_path / "thoughtgate.yaml").write_text(TEXT)
+    env = {"HOME": str(tmp_path), "THOUGHTGATE_STATE_DIR": str(tmp_path)}
+    assert json.loads(run(tmp_path, "list", "--json").stdout) == []
+    assert run_warm("trust", "--yes", env=env, cwd=tmp_path).returncode == 0
+    assert run(tmp_path, "add", "--id", "git", "--", "uvx").returncode == 0
+    (entry,) = json.loads(run_warm("trust", "--list", "--json", env=env, cwd=tmp_path).stdout)
+    assert entry["status"] == "trusted"
+    assert [one["id"] for one in json.loads(run(tmp_path, "list", "--json").stdout)] == [
+        "files",
+        "git",
+    ]

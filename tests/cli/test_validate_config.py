@@ -18,7 +18,11 @@ def validate(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_a_valid_config_exits_0_says_so_on_stderr_and_nothing_on_stdout(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD)
     result = validate("-c", "a.yaml", cwd=tmp_path)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "The config is valid.\n")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        0,
+        "",
+        f"The config is valid: {tmp_path / 'a.yaml'} (-c), production.\n",
+    )
 
 
 @pytest.mark.requirement("FR25", "FR26", "FR27", "FR29")
@@ -48,7 +52,7 @@ def test_what_the_machine_lacks_is_a_warning(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert "audit.sign_key_env: the variable NO_SUCH_KEY is not set" in result.stderr
     assert result.stderr.startswith("Warning: ")
-    assert result.stderr.endswith("The config is valid.\n")
+    assert "The config is valid: " in result.stderr
 
 
 def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:
@@ -58,14 +62,18 @@ def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:
 
 
 def test_a_file_is_found_without_a_flag(tmp_path: Path) -> None:
-    (tmp_path / "thoughtgate.yaml").write_text(GOOD)
-    assert validate(cwd=tmp_path).returncode == 0
+    (tmp_path / "thoughtgate.yaml").write_text(GOOD + "audit: {on_failure: continue}\n")
+    result = validate("--json", cwd=tmp_path)
+    assert result.returncode == 0
+    starter, project = json.loads(result.stdout)["sources"]
+    assert (starter["role"], project["role"], project["trusted"]) == ("starter", "project", False)
+    assert project["ignored"] == ["audit"]
+    assert "(project, not trusted: only tightens; thoughtgate trust)" in result.stderr
 
 
 def test_json_lists_problems_and_warnings(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
-    path.write_text(GOOD)
-    path.chmod(0o666)
+    path.write_text(GOOD + "audit: {sign_key_env: NO_SUCH_KEY}\n")
     report = json.loads(validate("-c", "a.yaml", "--json", cwd=tmp_path).stdout)
     assert report["valid"]
     assert len(report["warnings"]) == 1

@@ -59,7 +59,7 @@ def test_our_own_config_can_be_named(machine: Machine, flag: str) -> None:
     done = machine.wrap_once(flag, str(other))
 
     assert done.returncode == 0
-    assert f"policy    {other}, development" in done.stderr
+    assert f"policy    {other} (-c), development" in done.stderr
 
 
 def test_a_missing_config_of_ours_stops_everything(machine: Machine) -> None:

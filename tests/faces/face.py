@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from tests.faces.agents import PATIENCE_S, Agent, HttpAgent, PipeAgent
-from tests.support.commands import ROOT, shim, thoughtgate
+from tests.support.commands import ROOT, shim, thoughtgate, with_state
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 
@@ -209,9 +209,9 @@ class Gate:
             return self._wrap_command()
         if self.face.product == "proxy":
             side = ["--stdio"] if self.face.agent == "stdio" else ["--listen", place]
-            return thoughtgate("proxy", "-c", config, *side, *more)
+            return with_state(thoughtgate("proxy", "-c", config, *side, *more))
         side = ["--stdio"] if self.face.agent == "stdio" else ["--http", place]
-        return thoughtgate("serve", "-c", config, *side, *more)
+        return with_state(thoughtgate("serve", "-c", config, *side, *more))
 
     def _wrap_command(self) -> list[str]:
         command, *args = self._server_command()

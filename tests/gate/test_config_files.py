@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,12 @@ from thoughtgate.gate.config_files import (
     load_configuration,
     load_document,
     load_text,
+    reload_configuration,
 )
+from thoughtgate.gate.policy_files import sources
+from thoughtgate.gate.policy_files.checked_files import PolicyFiles
+from thoughtgate.gate.policy_files.trusted_files import trust_file
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.evaluation import evaluate
 
@@ -21,7 +27,9 @@ GOOD = "schema: 1\ndefault: forward\n"
 
 
 def load(flag: str | None, cwd: Path, **env: str) -> Loaded:
-    return load_configuration(flag, {"HOME": str(cwd / "home"), **env}, str(cwd))
+    """Load in a directory whose ``thoughtgate`` folder is the one of the user's config files."""
+    environ = {"HOME": str(cwd / "home"), "XDG_CONFIG_HOME": str(cwd), **env}
+    return load_configuration(flag, environ, str(cwd))
 
 
 def problem(flag: str | None, cwd: Path, **env: str) -> str:
@@ -33,10 +41,31 @@ def problem(flag: str | None, cwd: Path, **env: str) -> str:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    path = tmp_path / "thoughtgate.yaml"
+    path = tmp_path / "thoughtgate" / "thoughtgate.yaml"
+    path.parent.mkdir()
     path.write_text(GOOD)
     path.chmod(0o600)
     return path
+
+
+def project(folder: Path, text: str) -> Path:
+    """Write a config into the working directory."""
+    path = folder / "thoughtgate.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def organisation(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
+    """Write the organisation's policy."""
+    (folder / "etc").mkdir()
+    path = folder / "etc" / "thoughtgate.yaml"
+    path.write_text(text, "utf-8")
+    monkeypatch.setattr(sources, "SYSTEM_DIRECTORY", str(path.parent))
+    return path
+
+
+def action(loaded: Loaded, tool: str, **arguments: Any) -> str:
+    return evaluate(Call("s", "tool", tool, arguments), loaded.policy, 0.0).action
 
 
 @pytest.mark.requirement("FR24")
@@ -48,22 +77,16 @@ def test_a_named_file_is_read(tmp_path: Path) -> None:
     assert loaded.warnings == ()
 
 
-def test_files_are_found_by_variable_working_directory_and_user_directory(
-    config: Path, tmp_path: Path
-) -> None:
-    home = tmp_path / "home" / ".config" / "thoughtgate"
-    home.mkdir(parents=True)
-    (home / "thoughtgate.yaml").write_text("schema: 1\ndefault: approve\n")
+def test_files_are_found_by_variable_and_user_directory(config: Path, tmp_path: Path) -> None:
     named = tmp_path / "named.yaml"
     named.write_text("schema: 1\ndefault: deny\n")
     assert load(None, tmp_path, THOUGHTGATE_CONFIG=str(named)).settings.default == "deny"
     assert load(None, tmp_path).path == str(config)
-    config.unlink()
-    assert load(None, tmp_path).settings.default == "approve"
-    xdg = tmp_path / "xdg" / "thoughtgate"
-    xdg.mkdir(parents=True)
-    (xdg / "thoughtgate.json").write_text('{"schema": 1, "default": "forward"}')
-    assert load(None, tmp_path, XDG_CONFIG_HOME=str(tmp_path / "xdg")).settings.default == "forward"
+    home = tmp_path / "home" / ".config" / "thoughtgate"
+    home.mkdir(parents=True)
+    (home / "thoughtgate.json").write_text('{"schema": 1, "default": "approve"}')
+    found = load_configuration(None, {"HOME": str(tmp_path / "home")}, str(tmp_path))
+    assert found.settings.default == "approve"
 
 
 @pytest.mark.requirement("FR9")
@@ -96,7 +119,7 @@ def test_the_links_of_a_mounted_config_map_are_followed(tmp_path: Path) -> None:
     (tmp_path / "..2026" / "thoughtgate.yaml").write_text(GOOD)
     (tmp_path / "..data").symlink_to("..2026")
     (tmp_path / "thoughtgate.yaml").symlink_to("..data/thoughtgate.yaml")
-    assert load(None, tmp_path).settings.default == "forward"
+    assert load("thoughtgate.yaml", tmp_path).settings.default == "forward"
 
 
 def test_a_directory_a_pipe_and_binary_data_are_refused(tmp_path: Path) -> None:
@@ -147,7 +170,6 @@ def test_cedar_files_are_read_beside_the_config(tmp_path: Path) -> None:
     ("text", "mode", "words"),
     [
         (GOOD, 0o644, ""),
-        (GOOD, 0o666, "written by others"),
         (GOOD + "servers: {a: {command: x, env: {API_KEY: abc}}}\n", 0o600, ""),
         (GOOD + "servers: {a: {command: x, env: {API_KEY: abc}}}\n", 0o644, "holds a secret"),
         (GOOD + "servers: {a: {command: x, env: {API_KEY: '${K:-}'}}}\n", 0o644, ""),
@@ -155,7 +177,7 @@ def test_cedar_files_are_read_beside_the_config(tmp_path: Path) -> None:
         (GOOD + "servers: {a: {url: 'https://h', auth: {token_env: T}}}\n", 0o644, ""),
     ],
 )
-def test_a_file_others_can_touch_is_warned_of(
+def test_a_secret_that_others_can_read_is_warned_of(
     text: str, mode: int, words: str, config: Path, tmp_path: Path
 ) -> None:
     config.write_text(text)
@@ -216,10 +238,10 @@ def test_the_document_of_a_file_and_of_the_starter_policy_can_be_had(config: Pat
 def test_a_policy_file_that_is_a_pipe_too_large_or_no_name_is_refused(
     config: Path, tmp_path: Path
 ) -> None:
-    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(config.parent / "pipe")
     policy = "permit(principal, action, resource);\n//"
     large = policy.ljust(MAX_BYTES + 1, "x") + "\nforbid(principal, action, resource);\n"
-    (tmp_path / "large").write_text(large)
+    (config.parent / "large").write_text(large)
     config.write_text(GOOD + 'cedar: {policies: [pipe, large, "a\\0b"]}\n')
     told = problem(None, tmp_path)
     assert "cedar.policies[0]: cannot read pipe: not a regular file" in told
@@ -237,3 +259,209 @@ def test_a_text_is_loaded_like_a_file_that_nobody_watches(tmp_path: Path) -> Non
     assert loaded.policy.cedar is not None
     with pytest.raises(ConfigError, match="config text"):
         load_text("{schema: 1}", {}, str(tmp_path))
+
+
+# A project's policy.
+
+DENY = "schema: 1\ndefault: deny\nrules: [{tool: read, action: forward}]\n"
+LOOSE = """
+schema: 1
+profile: development
+default: forward
+servers: {s: {command: evil, expose: {block: [hidden]}}}
+rules:
+  - {tool: danger, action: deny}
+  - {tool: ask, action: approve, approval: ops}
+  - {tool: other, action: approve, approval: theirs}
+approval:
+  ops: {on_timeout: approve, channel: webhook, webhook: {url: "https://x/${SECRET}", secret_env: S}}
+  theirs: {on_timeout: approve}
+limits: [{tool: read, budget: 1}]
+redact: {patterns: [".*"]}
+"""
+
+
+def trust(path: Path, environ: dict[str, str], *cedar: str) -> None:
+    digest = PolicyFiles().digest(str(path), list(cedar))
+    trust_file(state_directory(environ), str(path), digest, "now")
+
+
+@pytest.mark.promise("project-policy-only-tightens")
+def test_a_file_in_the_working_directory_loosens_nothing(config: Path, tmp_path: Path) -> None:
+    config.write_text(DENY, "utf-8")
+    path = project(tmp_path, LOOSE)
+    loaded = load(None, tmp_path, THOUGHTGATE_STATE_DIR=str(tmp_path / "state"))
+
+    assert loaded.path == str(config)
+    assert (loaded.policy.profile, loaded.settings.profile) == ("production", "production")
+    assert action(loaded, "anything") == "deny"
+    assert action(loaded, "read") == "forward"
+    assert loaded.settings.servers == {}
+    assert loaded.policy.redactor.mask_text("plain") == "plain"
+    assert [source.role for source in loaded.sources] == ["user", "project"]
+    (warning,) = loaded.warnings
+    for key in ("profile", "servers.s.command", "approval", "redact"):
+        assert key in warning
+    assert f"{path} is not trusted" in warning
+
+
+def test_a_file_in_the_working_directory_may_tighten(config: Path, tmp_path: Path) -> None:
+    config.write_text("schema: 1\ndefault: forward\napproval: {ops: {timeout: 7s}}\n", "utf-8")
+    project(tmp_path, LOOSE)
+    loaded = load(None, tmp_path)
+
+    assert action(loaded, "danger") == "deny"
+    assert action(loaded, "hidden") == "deny"
+    assert action(loaded, "anything") == "forward"
+    asked = [evaluate(Call("s", "tool", one, {}), loaded.policy, 0.0) for one in ("ask", "other")]
+    assert [one.workflow for one in asked] == ["ops", "default"], "the user's own workflows"
+    assert loaded.settings.approval["ops"].timeout_s == 7.0
+    assert [limit.id for limit in loaded.policy.limits] == ["project:limits[0]"]
+
+
+def test_without_a_file_of_the_user_a_project_tightens_the_starter_policy(tmp_path: Path) -> None:
+    project(tmp_path, LOOSE)
+    loaded = load(None, tmp_path)
+    assert loaded.path is None
+    assert action(loaded, "delete_all") == "approve"
+    assert action(loaded, "danger") == "deny"
+
+
+def test_an_invalid_project_file_is_refused_with_its_name(config: Path, tmp_path: Path) -> None:
+    path = project(tmp_path, "schema: 1\ndefault: nope\n")
+    assert str(path) in problem(None, tmp_path)
+    assert config.exists()
+
+
+@pytest.mark.promise("project-policy-trust")
+def test_a_trusted_project_file_replaces_the_user_s(config: Path, tmp_path: Path) -> None:
+    path = project(tmp_path, "schema: 1\ndefault: forward\n")
+    state = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    config.write_text(DENY, "utf-8")
+    trust(path, state)
+
+    loaded = load(None, tmp_path, **state)
+    assert (loaded.path, action(loaded, "anything")) == (str(path), "forward")
+    assert [(one.role, one.trusted) for one in loaded.sources] == [("project", True)]
+    assert find_config(None, {"XDG_CONFIG_HOME": str(tmp_path), **state}, str(tmp_path)) == str(
+        path
+    )
+
+    path.write_text("schema: 1\ndefault: forward\n# one more byte\n", "utf-8")
+    loaded = load(None, tmp_path, **state)
+    assert (loaded.path, action(loaded, "anything")) == (str(config), "deny")
+
+
+@pytest.mark.promise("project-policy-trust")
+@pytest.mark.parametrize("name", ["cedar", '"ced\\u0061r"'])
+def test_trust_covers_the_policy_files_that_are_named(
+    name: str, config: Path, tmp_path: Path
+) -> None:
+    path = project(tmp_path, f"schema: 1\ndefault: policy\n{name}: {{policies: [p.cedar]}}\n")
+    cedar = tmp_path / "p.cedar"
+    cedar.write_text("permit(principal, action, resource);", "utf-8")
+    state = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    config.write_text(DENY, "utf-8")
+    trust(path, state, "p.cedar")
+    assert action(load(None, tmp_path, **state), "anything") == "forward"
+    cedar.write_text("permit(principal, action, resource); // changed", "utf-8")
+    assert action(load(None, tmp_path, **state), "anything") == "deny"
+    cedar.unlink()
+    assert action(load(None, tmp_path, **state), "anything") == "deny"
+
+
+def test_a_policy_file_that_others_can_write_is_refused(config: Path, tmp_path: Path) -> None:
+    config.write_text("schema: 1\ndefault: policy\ncedar: {policies: [p.cedar]}\n", "utf-8")
+    cedar = config.parent / "p.cedar"
+    cedar.write_text("permit(principal, action, resource);", "utf-8")
+    cedar.chmod(0o666)
+    assert f"{cedar}: can be written by everybody" in problem(None, tmp_path)
+    cedar.chmod(0o600)
+    config.chmod(0o666)
+    assert f"{config}: can be written by everybody" in problem(None, tmp_path)
+
+
+# The organisation's policy.
+
+FLOOR = """
+schema: 1
+default: forward
+rules:
+  - {tool: never, action: deny}
+  - {tool: ask, action: approve, approval: security}
+approval: {security: {timeout: 9s, required: 2}}
+audit: {sign_key_env: ORG_KEY}
+"""
+
+
+@pytest.mark.promise("organisation-floor")
+def test_the_organisation_is_always_asked_and_nothing_loosens_it(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(
+        "schema: 1\ndefault: forward\nrules: [{tool: ask, action: approve}]\n"
+        "audit: {on_failure: continue}\n"
+    )
+    path = organisation(monkeypatch, tmp_path, FLOOR)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path), "THOUGHTGATE_PROFILE": "development"}
+    for flag, profile in ((None, None), (str(config), "development")):
+        loaded = load_configuration(flag, environ, str(tmp_path), profile=profile)
+        assert action(loaded, "never") == "deny"
+        assert (loaded.policy.profile, loaded.settings.profile) == ("production", "production")
+        verdict = evaluate(Call("s", "tool", "ask", {}), loaded.policy, 0.0)
+        assert verdict.workflow == "organisation/security"
+        workflow = loaded.settings.approval["organisation/security"]
+        assert (workflow.name, workflow.timeout_s, workflow.required) == (verdict.workflow, 9.0, 2)
+        assert verdict.workflow in loaded.policy.workflows
+        audit = loaded.settings.audit
+        assert (audit.on_failure, audit.sign_key_env) == ("refuse", "ORG_KEY")
+        assert loaded.sources[-1].path == str(path)
+
+
+def test_a_gate_behind_another_gate_does_not_ask_the_organisation_twice(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organisation(monkeypatch, tmp_path, FLOOR)
+    loaded = load_configuration(str(config), {}, str(tmp_path), has_floor=False)
+    assert action(loaded, "never") == "forward"
+    assert action(reload_configuration(loaded, {}), "never") == "forward"
+
+
+def test_alone_the_organisation_s_policy_is_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = organisation(monkeypatch, tmp_path, FLOOR)
+    project(tmp_path, "schema: 1\ndefault: deny\n")
+    loaded = load_configuration(None, {"HOME": "/n"}, str(tmp_path), profile="development")
+    assert (loaded.path, loaded.policy.profile) == (str(path), "production")
+    assert action(loaded, "anything") == "deny", "the project tightens it"
+    assert [one.role for one in loaded.sources] == ["organisation", "project"]
+    path.write_text("schema: 1\nprofile: development\ndefault: forward\n", "utf-8")
+    for profile, env in (("production", {}), (None, {"THOUGHTGATE_PROFILE": "production"})):
+        found = load_configuration(None, {"HOME": "/n", **env}, "/", profile=profile)
+        assert found.policy.profile == "production"
+    assert load_configuration(None, {"HOME": "/n"}, "/").policy.profile == "development"
+
+
+@pytest.mark.promise("organisation-floor")
+def test_a_trusted_project_does_not_loosen_the_organisation_s_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organisation(monkeypatch, tmp_path, FLOOR)
+    state = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    trust(project(tmp_path, "schema: 1\ndefault: forward\n"), state)
+    assert action(load(None, tmp_path, **state), "never") == "deny"
+
+
+# Loading again.
+
+
+def test_a_file_that_is_gone_does_not_take_its_rules_along(config: Path, tmp_path: Path) -> None:
+    path = project(tmp_path, "schema: 1\ndefault: deny\n")
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    loaded = load_configuration(None, environ, str(tmp_path))
+    assert reload_configuration(loaded, environ).sources == loaded.sources
+    path.unlink()
+    with pytest.raises(ConfigError, match="is gone; restart to run without it"):
+        reload_configuration(loaded, environ)
+    assert config.exists()

@@ -45,7 +45,9 @@ def test_our_names_go_before_the_older_ones(tmp_path: Path) -> None:
 def test_the_principal_is_named_or_the_agent_or_local(
     tmp_path: Path, environ: dict[str, str], principal: str
 ) -> None:
-    assert principal_of(identify_run(environ, "production", str(tmp_path))) == principal
+    run = identify_run(environ, "production", str(tmp_path))
+    assert principal_of(run) == principal
+    assert principal_of(run, by_agent=True) == "local"
 
 
 @pytest.mark.parametrize(("agent", "principal"), [("coder", "coder"), ("", "local")])

@@ -38,8 +38,8 @@ def test_a_run_is_announced_from_its_start_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_shim_is_seen_while_it_runs(tmp_path: Path) -> None:
-    command = shim(sample_server(), server_id="files")
-    with StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path)}) as peer:
+    command = shim(sample_server(), "--state-dir", str(tmp_path), server_id="files")
+    with StdioPeer(command) as peer:
         peer.ask(request(1, "ping"))
         [gate] = list_gates(str(tmp_path))
         peer.finish()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.commands import sample_server, shim
+from tests.support.commands import sample_server, shim, with_state
 from tests.support.frames import MODERN_VERSION, envelope, request
 from tests.support.http_gate import ACCEPT, call_of
 from tests.support.http_hub import HttpHub, serving_http
@@ -141,7 +141,7 @@ def test_a_server_on_http_is_told_in_the_header_and_in_the_message(
         )
         if mode == "--stdio":
             subprocess.run(
-                proxy_command("-c", config, "--stdio"),
+                with_state(proxy_command("-c", config, "--stdio")),
                 input=json.dumps(_call(1)) + "\n",
                 env=environment(tmp_path),
                 capture_output=True,

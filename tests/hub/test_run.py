@@ -60,6 +60,7 @@ def test_a_hub_is_announced_for_as_long_as_its_record_is_open(tmp_path: Path) ->
     config = write_config(tmp_path / "c.yaml", {"one": sample()})
     seen = tmp_path / "seen"
     words = [str(tmp_path), str(seen), "serve", "--stdio", "-c", str(config)]
+    words += ["--state-dir", str(tmp_path)]
     subprocess.run(
         [sys.executable, "-c", WATCHED, *words],
         env={**os.environ, "THOUGHTGATE_STATE_DIR": str(tmp_path)},

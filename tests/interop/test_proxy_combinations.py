@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from tests.support.commands import with_state
 from tests.support.http_upstream import free_port
 from tests.support.proxy_process import (
     ProxyProcess,
@@ -89,7 +90,7 @@ def proxied(
             proxy = stack.enter_context(ProxyProcess(directory, arguments))
             yield Proxied(directory, proxy.url)
         else:
-            command = proxy_command("-c", str(config), "--stdio")
+            command = with_state(proxy_command("-c", str(config), "--stdio"))
             parameters = StdioServerParameters(
                 command=command[0], args=command[1:], env=environment(directory)
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.support.commands import with_state
 from tests.support.proxy_process import ProxyProcess, environment, proxy_command, sample_server
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -72,7 +73,7 @@ def test_the_inspector_works_over_http(tmp_path: Path, era: str) -> None:
 @pytest.mark.requirement("FR1")
 @pytest.mark.parametrize("era", ERAS)
 def test_the_inspector_works_over_stdio(tmp_path: Path, era: str) -> None:
-    command = proxy_command("-c", _config(tmp_path), "--stdio")
+    command = with_state(proxy_command("-c", _config(tmp_path), "--stdio"))
     question = ("--protocol-era", era, *CALL, "echo", "--tool-arg", "text=hi", "--", *command)
     code, answer = _inspect(tmp_path, *question)
     assert code == 0

@@ -10,7 +10,7 @@ from typing import Any, Final
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
-from tests.support.commands import ROOT, thoughtgate
+from tests.support.commands import ROOT, thoughtgate, with_state
 from tests.support.http_hub import serving_http
 from tests.support.hub import sample, write_config
 from tests.support.waiting import run_async, wait_for
@@ -71,7 +71,7 @@ def _servers(tmp_path: Path) -> dict[str, Any]:
 
 def _parameters(tmp_path: Path, servers: dict[str, Any]) -> StdioServerParameters:
     config = write_config(tmp_path / "thoughtgate.yaml", servers)
-    command = thoughtgate("serve", "--stdio", "-c", str(config))
+    command = with_state(thoughtgate("serve", "--stdio", "-c", str(config)))
     env = {
         "THOUGHTGATE_STATE_DIR": str(tmp_path / "state"),
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",

@@ -119,5 +119,7 @@ def test_log_lines_are_written_beside_the_metrics_when_the_config_wants_json(
     assert said == (["deny"] if form == "json" else [])
     assert "thoughtgate_decisions_total{" in counted
     if form == "json":
-        assert "listening on" in json.loads(proxy.stderr.splitlines()[0])["message"]
+        policy, listening, *_ = map(json.loads, proxy.stderr.splitlines())
+        assert policy["message"].startswith("policy ")
+        assert "listening on" in listening["message"]
         assert all(json.loads(line)["component"] for line in proxy.stderr.splitlines())

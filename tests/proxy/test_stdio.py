@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.commands import with_state
 from tests.support.http_gate import MODERN_META, Gate, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result, text_result
 from tests.support.log_lines import verdicts
@@ -30,7 +31,8 @@ def _call(tool: str, ident: Any = 1, **arguments: Any) -> dict[str, Any]:
 def _peer(directory: Path, config: str) -> StdioPeer:
     path = directory / "thoughtgate.yaml"
     path.write_text(config, "utf-8")
-    return StdioPeer(proxy_command("-c", str(path), "--stdio"), env=environment(directory))
+    command = with_state(proxy_command("-c", str(path), "--stdio"))
+    return StdioPeer(command, env=environment(directory))
 
 
 def _script(received: Received) -> Reply:
@@ -84,6 +86,7 @@ def test_questions_come_from_a_file_and_answers_go_to_one(tmp_path: Path) -> Non
     (tmp_path / "questions").write_text(json.dumps(_call("echo")) + "\n", "utf-8")
     with HttpUpstream(_script) as upstream:
         command = proxy_command("--stdio", "--upstream", upstream.url)
+        command += ["--state-dir", str(tmp_path / "state")]
         with (
             (tmp_path / "questions").open("rb") as questions,
             (tmp_path / "answers").open("wb") as answers,
@@ -276,7 +279,7 @@ def test_log_lines_are_written_when_the_config_wants_json(
         }
         (tmp_path / "thoughtgate.yaml").write_text(json.dumps(config), "utf-8")
         done = subprocess.run(
-            proxy_command("-c", str(tmp_path / "thoughtgate.yaml"), "--stdio"),
+            with_state(proxy_command("-c", str(tmp_path / "thoughtgate.yaml"), "--stdio")),
             input=json.dumps(_call("echo", text="x")) + "\n",
             env=environment(tmp_path),
             capture_output=True,

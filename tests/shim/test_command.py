@@ -14,6 +14,9 @@ from tests.support.shim_peer import ALLOW_ALL, ShimPeer
 from tests.support.waiting import PATIENCE_S
 
 from thoughtgate.errors import UsageError
+from thoughtgate.gate.run_file import run_path
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.shim import command as module
 from thoughtgate.shim.command import Options, parse_options
 
 PING = frame(request(1, "ping")) + b"\n"
@@ -24,7 +27,7 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     full = {**os.environ, "THOUGHTGATE_STATE_DIR": str(tmp_path / "state"), **(env or {})}
     return subprocess.run(
-        thoughtgate("shim", *args),
+        thoughtgate("shim", "--state-dir", str(tmp_path / "state"), *args),
         input=data,
         capture_output=True,
         env=full,
@@ -41,6 +44,7 @@ def _run(
         (["--server-id", "s", "--", "a"], Options(("a",), server="s")),
         (["--server-name=s", "--", "a"], Options(("a",), server="s")),
         (["-c", "f", "--profile", "development", "--", "a"], Options(("a",), config="f", profile="development")),
+        (["--state-dir", "/s", "--", "a"], Options(("a",), state_dir="/s")),
         (["--config=f=g", "--audit", "stderr", "--", "a"], Options(("a",), config="f=g", audit="stderr")),
         (["--run", "k", "--governance-endpoint", "u", "--", "a"], Options(("a",), run="k", endpoint="u")),
         (["--", "a", "--", "b"], Options(("a", "--", "b"))),
@@ -283,3 +287,18 @@ def test_a_shim_waits_without_working(tmp_path: Path) -> None:
         before = switches()
         time.sleep(0.5)  # a lull, in which nothing may happen
         assert switches() - before < 10
+
+
+@pytest.mark.promise("agent-environment")
+def test_the_environment_does_not_choose_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "account_home", lambda: "/home/ann")
+    environ = {"HOME": "/evil", "XDG_STATE_HOME": "/evil", "THOUGHTGATE_STATE_DIR": "/evil"}
+    run = "runs/k.json"
+
+    told = module._as_told(Options(("a",), run="k"), environ)
+    assert run_path("k", told) == f"{state_directory({'HOME': '/home/ann'})}/{run}"
+    told = module._as_told(Options(("a",), run="k", state_dir="/state"), environ)
+    assert run_path("k", told) == f"/state/{run}"
+    assert module._as_told(Options(("a",), run="/state/k.json"), environ) is environ
+    with pytest.raises(UsageError, match="absolute"):
+        parse_options(["--state-dir", "state", "--", "a"])

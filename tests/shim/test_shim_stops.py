@@ -199,10 +199,11 @@ def test_the_servers_end_is_seen_by_a_shim_that_was_started_with_blocked_signals
 ) -> None:
     # What the server leaves behind holds its pipes open, so that only the signal tells of its end.
     server = "import subprocess, sys; subprocess.Popen(['sleep', '600']); sys.stdin.readline()"
-    command = shim([sys.executable, "-c", server], "--audit", str(tmp_path / "audit.jsonl"))
+    flags = ["--audit", str(tmp_path / "audit.jsonl"), "--state-dir", str(tmp_path)]
+    command = shim([sys.executable, "-c", server], *flags)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
     try:
-        peer = StdioPeer(command, env={"THOUGHTGATE_STATE_DIR": str(tmp_path)})
+        peer = StdioPeer(command)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     with peer:

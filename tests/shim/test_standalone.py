@@ -36,13 +36,13 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "c.yaml").write_text(CONFIG)
-    config = str(tmp_path / "c.yaml")
+    config, state = str(tmp_path / "c.yaml"), str(tmp_path / "state")
     authority, setup, principal, withheld = govern_locally(
-        "git", environ, config=config, profile="", audit=""
+        "git", environ, config=config, state_dir=state, profile="", audit=""
     )
     authority.finish("SUCCEEDED", 1.0)
     other, plain, _, _ = govern_locally(
-        "other", environ, config=config, profile="development", audit=""
+        "other", environ, config=config, state_dir=state, profile="development", audit=""
     )
     other.finish("SUCCEEDED", 1.0)
 

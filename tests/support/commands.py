@@ -14,14 +14,46 @@ def thoughtgate(*args: str) -> list[str]:
     return [str(Path(sys.executable).with_name("thoughtgate")), *args]
 
 
+def isolated_command(folder: Path, home: Path | None = None) -> Path:
+    """Write a ``thoughtgate`` with another home directory of the account: what ``HOME`` says, or ``home``.
+
+    Gates that an agent starts ask the password database, which a test cannot change.
+    """
+    script = folder / "thoughtgate"
+    place = "os.environ['HOME']" if home is None else repr(str(home))
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import os, sys\n"
+        "from thoughtgate.gate import state_directory\n"
+        f"state_directory.account_home = lambda: {place}\n"
+        "from thoughtgate.cli.entry import main\n"
+        "sys.exit(main())\n",
+        "utf-8",
+    )
+    script.chmod(0o755)
+    return script
+
+
 def sample_server(*flags: str) -> list[str]:
     """Return the command of the sample MCP server; see its ``--help`` for the flags."""
     return [sys.executable, "-m", "thoughtgate.testing.sample_server", *flags]
 
 
 def shim(server: list[str], *flags: str, server_id: str = "sample") -> list[str]:
-    """Return the command of a shim before a server."""
-    return [*thoughtgate("shim", "--server-id", server_id, *flags), "--", *server]
+    """Return the command of a shim before a server; its state is beside its config by default."""
+    gate = with_state(thoughtgate("shim", "--server-id", server_id, *flags))
+    return [*gate, "--", *server]
+
+
+def with_state(command: list[str]) -> list[str]:
+    """Add the state directory to a gate that an agent starts: beside its config.
+
+    Such a gate does not take its state directory from the environment.
+    """
+    if "-c" not in command or "--state-dir" in command:
+        return command
+    config = Path(command[command.index("-c") + 1])
+    return [*command, "--state-dir", str(config.absolute().parent / "state")]
 
 
 def own_children() -> set[int]:

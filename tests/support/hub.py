@@ -33,7 +33,7 @@ class Served(StdioPeer):
         self.config = config
         self.state = state
         super().__init__(
-            thoughtgate("serve", "--stdio", "-c", str(config), *flags),
+            thoughtgate("serve", "--stdio", "-c", str(config), "--state-dir", str(state), *flags),
             env={"THOUGHTGATE_STATE_DIR": str(state), **env},
         )
 

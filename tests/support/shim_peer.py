@@ -33,7 +33,7 @@ class ShimPeer(StdioPeer):
             flags = ["-c", str(settings), *flags]
         command = server or sample_server("--log", str(self.log), *options)
         super().__init__(
-            shim(list(command), *flags),
+            shim(list(command), "--state-dir", str(self.state), *flags),
             env={"THOUGHTGATE_STATE_DIR": str(self.state), **(env or {})},
             cwd=folder,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from tests.support.commands import ROOT, sample_server, shim, thoughtgate
+from tests.support.commands import ROOT, sample_server, shim, thoughtgate, with_state
 from tests.support.http_agent import HttpAgent
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S, wait_for
@@ -290,7 +290,7 @@ class ServeStage(StdioStage):
 
     def command(self) -> list[str]:
         """``serve --stdio``."""
-        return thoughtgate("serve", "--stdio", "-c", str(self.config))
+        return with_state(thoughtgate("serve", "--stdio", "-c", str(self.config)))
 
 
 class HttpStage(Stage):

@@ -42,7 +42,7 @@ def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
     assert "agent     the agent (python" in said
     assert "configured 2 servers: one, two" in said
     assert "governed  2 servers: one, two" in said
-    assert f"policy    {machine.policy}, production" in said
+    assert f"policy    {machine.policy} (THOUGHTGATE_CONFIG), production" in said
     assert "1 call, 0 refused, 0 held for approval" in said
     assert f"record    {machine.record}" in said
     assert machine.events("tool_call_end")[0]["call"]["tool_name"] == "echo"

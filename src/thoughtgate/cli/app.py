@@ -41,6 +41,7 @@ COMMANDS: Final = (
     Command("status", "status", "Show running gates, pending approvals and the latest calls."),
     Command("tui", "tui", "Manage servers, calls and approvals in a terminal interface."),
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
+    Command("trust", "trust", "Accept a policy file found in a working directory."),
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "List approval requests and answer them."),
     Command("console", "console", "Answer approval requests and watch traffic in the browser."),

@@ -92,12 +92,19 @@ def run_demo(folder: Path, environ: Mapping[str, str], decide: Decide) -> DemoRe
     environment = {
         name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)
     }
-    environment["THOUGHTGATE_STATE_DIR"] = str(folder / "state")
+    environment["THOUGHTGATE_STATE_DIR"] = str(folder.absolute() / "state")
     environment["THOUGHTGATE_AGENT_ID"] = "demo-agent"
     python = (sys.executable, "-m")
     server = [*python, "thoughtgate.testing.sample_server", "--log", str(log)]
     gate = [*PROGRAM, "shim", "--server-id", script.SERVER, "-c", str(config)]
-    gate += ["--audit", str(record), "--", *server]
+    gate += [
+        "--state-dir",
+        environment["THOUGHTGATE_STATE_DIR"],
+        "--audit",
+        str(record),
+        "--",
+        *server,
+    ]
     # The agent runs as a separate program, because the package may not import test support.
     agent = [*python, "thoughtgate.testing.scripted_agent", str(messages), "--", *gate]
     answers = _run_agent(agent, environment, decide)

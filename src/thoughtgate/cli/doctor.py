@@ -22,7 +22,7 @@ from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
 from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
-from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.gate.state_directory import account_home, ensure_directory, state_directory
 from thoughtgate.process.own_command import own_command
 from thoughtgate.version import __version__
 from thoughtgate.wrap.run import ACTIVE
@@ -75,6 +75,12 @@ def _check(config: str | None) -> Iterator[Finding]:
         yield Finding("state", ok=False, message=str(error), fix="export THOUGHTGATE_STATE_DIR=...")
         return
     yield Finding("state", ok=True, message=state)
+    own = state_directory({"HOME": account_home()})
+    if own != state:
+        message = (
+            f"gates that an agent starts use {own} unless their entry says --state-dir {state}"
+        )
+        yield Finding("state", ok=True, message=message)
     yield from _check_config(config, state)
     yield from _check_wraps(Path(state))
     yield from _check_shims()
@@ -91,9 +97,8 @@ def _check_config(config: str | None, state: str) -> Iterator[Finding]:
             fix = f"edit the file, then: thoughtgate validate-config{named}"
             yield Finding("config", ok=False, message=str(problem), fix=fix)
         return
-    path = loaded.path or "no config file; the built-in starter policy applies"
-    yield Finding("config", ok=True, message=path)
-    for warning in loaded.warnings if loaded.path else ():
+    yield Finding("config", ok=True, message=loaded.summary)
+    for warning in loaded.warnings if loaded.files else ():
         yield Finding("config", ok=True, message=f"warning: {warning}")
     for problem in missing_requirements(loaded.settings, os.environ):
         yield Finding("environment", ok=False, message=str(problem))

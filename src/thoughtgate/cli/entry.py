@@ -15,9 +15,12 @@ Usage: thoughtgate shim [OPTIONS] -- COMMAND [ARGS]...
 Options:
   --server-id ID        Name of this server in rules and in the record (also
                         --server-name). Default: the name of the command.
-  -c, --config FILE     Config file. Default: $THOUGHTGATE_CONFIG, the working
-                        directory, the user's config directory, /etc/thoughtgate;
-                        without a file, the built-in starter policy.
+  -c, --config FILE     Config file. Default: the one in the user's config
+                        directory, else the built-in starter policy. A file in
+                        the working directory can only tighten it, unless you
+                        have trusted it (thoughtgate trust).
+  --state-dir DIR       Directory of the record and the approvals, an absolute
+                        path. Default: the one in your home directory.
   --profile NAME        production or development; overrides the config.
   --audit stderr|FILE   Where to write the record. Default: a file in the state
                         directory.

@@ -1,15 +1,22 @@
 """``thoughtgate init``: write the starter policy to a file that you can edit."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument
 
+from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import command_app, examples
 from thoughtgate.cli.output import create_file
 from thoughtgate.config.locate import FILE_NAME
-from thoughtgate.errors import Conflict
+from thoughtgate.core.envelope import render_time
+from thoughtgate.errors import Conflict, ThoughtGateError
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import config_digest
+from thoughtgate.gate.policy_files.trusted_files import trust_file
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.starter import STARTER_TEXT
 
 app = command_app()
@@ -29,7 +36,8 @@ def init(
 ) -> None:
     """Write a commented starter config with the policy that applies if there is no file.
 
-    An existing file is never overwritten.
+    An existing file is never overwritten. The file is trusted as it is written; after you edit
+    a file in a working directory, run 'thoughtgate trust'.
     """
     target = path / FILE_NAME if path.is_dir() else path
     try:
@@ -44,3 +52,17 @@ def init(
     sys.stderr.write(
         f"Wrote {target}. After you edit it, run: thoughtgate validate-config -c {target}\n"
     )
+    _trust(target)
+
+
+def _trust(target: Path) -> None:
+    """Trust what was written, unless an agent had it written."""
+    try:
+        refuse_in_agent_shell("init")
+        digest = config_digest(str(target.absolute()), os.environ)
+        trust_file(state_directory(os.environ), str(target), digest, render_time(now()))
+    except ThoughtGateError as error:
+        sys.stderr.write(f"Not trusted, so in a working directory it can only tighten: {error}\n")
+        return
+    if target.absolute().parent == Path.cwd():
+        sys.stderr.write("It is trusted as it is; after you edit it, run: thoughtgate trust\n")

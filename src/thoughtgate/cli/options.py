@@ -21,7 +21,14 @@ ConfigOption = Annotated[
         "-c",
         "--config",
         metavar="FILE",
-        help="Config file. Default: $THOUGHTGATE_CONFIG, the working directory, the user's config directory, /etc/thoughtgate.",
+        help="Config file. Default: $THOUGHTGATE_CONFIG, a trusted file in the working directory, the user's config directory.",
+    ),
+]
+StateDirOption = Annotated[
+    str,
+    Option(
+        metavar="DIR",
+        help="Directory of the record and the approvals, an absolute path. Over stdio, $THOUGHTGATE_STATE_DIR is ignored.",
     ),
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
@@ -51,6 +58,37 @@ def read_config(config: str | None, *, profile: str = "") -> "Loaded":
     from thoughtgate.gate.config_files import load_configuration
 
     return load_configuration(config, os.environ, str(Path.cwd()), profile=profile or None)
+
+
+def read_gate_config(
+    config: str | None,
+    *,
+    profile: str,
+    state_dir: str,
+    by_agent: bool,
+    has_floor: bool = True,
+) -> tuple["Loaded", dict[str, str]]:
+    """Load the config of a gate; also return the environment that it goes by.
+
+    ``by_agent`` says that an agent starts the gate, so that its environment must not loosen it.
+
+    Raises:
+        ConfigError: the config is invalid, or the named file does not exist.
+        UsageError: the state directory is not an absolute path.
+    """
+    from thoughtgate.gate.config_files import load_agent_gate
+
+    if by_agent:
+        return load_agent_gate(
+            config,
+            os.environ,
+            str(Path.cwd()),
+            profile=profile or None,
+            state_dir=state_dir,
+            has_floor=has_floor,
+        )
+    environ = {**os.environ, **({"THOUGHTGATE_STATE_DIR": state_dir} if state_dir else {})}
+    return read_config(config, profile=profile), environ
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:

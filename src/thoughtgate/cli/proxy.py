@@ -1,17 +1,24 @@
 """``thoughtgate proxy``: one server behind the gate, with stdio or HTTP on either side."""
 
 import contextlib
-import os
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from typer import Exit, Option
 
-from thoughtgate.cli.options import ConfigOption, ProfileOption, command_app, examples, read_config
+from thoughtgate.cli.options import (
+    ConfigOption,
+    ProfileOption,
+    StateDirOption,
+    command_app,
+    examples,
+    read_gate_config,
+)
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
+from thoughtgate.wrap.remote_servers import is_remotes_file
 
 app = command_app()
 
@@ -20,6 +27,12 @@ _EXAMPLES = examples(
     "thoughtgate proxy -c thoughtgate.yaml --server github --stdio",
     "thoughtgate proxy --upstream http://127.0.0.1:9000/mcp --listen 127.0.0.1:8080",
 )
+
+
+class _Flags(TypedDict):
+    profile: str
+    state_dir: str
+    has_floor: bool
 
 
 @app.command(epilog=_EXAMPLES)
@@ -43,6 +56,7 @@ def proxy(
         ),
     ] = 0,
     profile: ProfileOption = "",
+    state_dir: StateDirOption = "",
     audit: Annotated[
         str, Option(metavar="stderr|stdout|FILE", help="Where to write the record.")
     ] = "",
@@ -55,13 +69,19 @@ def proxy(
     from thoughtgate.proxy.http import plan_proxy
     from thoughtgate.proxy.run import WORKER, run_proxy
 
-    environ = dict(os.environ)
-    loaded = read_config(config, profile=profile)
+    # The proxy that wrap puts behind a shim only forwards: the shim's service judges.
+    is_behind_shim = stdio and is_remotes_file(config or "", state_dir)
+    flags = _Flags(profile=profile, state_dir=state_dir, has_floor=not is_behind_shim)
+    loaded, environ = read_gate_config(config, by_agent=stdio, **flags)
+    if not (stdio or listen) and loaded.settings.listen.transport == "stdio":
+        loaded, environ = read_gate_config(config, by_agent=True, **flags)
     say = operator_messages("proxy", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
+    if not is_behind_shim and WORKER not in environ:
+        say(f"policy    {loaded.summary}")
     state = ensure_directory(state_directory(environ))
-    if not listen:
+    if not listen and not is_behind_shim:
         # Whoever names an address operates the proxy; on stdio, an agent starts it.
         loaded = keep_accepted(
             loaded,

@@ -9,9 +9,10 @@ from typer import Exit, Option
 from thoughtgate.cli.options import (
     ConfigOption,
     ProfileOption,
+    StateDirOption,
     command_app,
     examples,
-    read_config,
+    read_gate_config,
     require_choice,
 )
 from thoughtgate.cli.output import say as say_on_stderr
@@ -49,6 +50,7 @@ def serve(
         str, Option(metavar="LEVEL", help="debug, info, warning (or warn) or error.")
     ] = "",
     profile: ProfileOption = "",
+    state_dir: StateDirOption = "",
     audit: Annotated[str, Option(metavar="stderr|FILE", help="Where to write the record.")] = "",
 ) -> None:
     """Combine many MCP servers into one, with their tools named SERVER.TOOL.
@@ -58,14 +60,17 @@ def serve(
     """
     if stdio and http:
         raise UsageError("use either --stdio or --http, not both")
-    environ = dict(os.environ)
-    level = log_level or environ.get("THOUGHTGATE_LOG_LEVEL", "")
+    level = log_level or os.environ.get("THOUGHTGATE_LOG_LEVEL", "")
     if level:
         require_choice("--log-level", level, LEVELS)
-    loaded = read_config(config, profile=profile)
+    loaded, environ = read_gate_config(
+        config, profile=profile, state_dir=state_dir, by_agent=not http
+    )
     say = operator_messages("serve", loaded, say_on_stderr)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
+    if level in {"", "debug", "info"}:
+        say(f"policy    {loaded.summary}")
     from thoughtgate.hub.run import ServePlan, run_serve
 
     state = ensure_directory(state_directory(environ))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from typer import Argument, Option
 
+from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import (
     HELP_NAMES,
     ConfigOption,
@@ -18,8 +19,12 @@ from thoughtgate.cli.options import (
 )
 from thoughtgate.cli.output import write_report
 from thoughtgate.cli.server_entries import MAX_PASTED, ServerFile, known_fields, parse_pasted
+from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import ConfigError, Problem, UsageError
-from thoughtgate.gate.config_files import find_config
+from thoughtgate.gate.clock import now
+from thoughtgate.gate.config_files import config_digest, find_config
+from thoughtgate.gate.policy_files.trusted_files import is_trusted, trust_file
+from thoughtgate.gate.state_directory import state_directory
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -112,7 +117,7 @@ def add_command(
         added = [_take(file, *one, replace=replace) for one in parse_pasted(_read(source)).items()]
     else:
         added = [file.add(ident, _entry(command or [], name, url, env or []), replace=replace)]
-    file.save()
+    _save(file)
     report = {"file": str(file.path), "added": added}
     write_report(report, (f"Added {one} to {file.path}" for one in added), as_json=json_)
 
@@ -127,7 +132,7 @@ def remove_command(
     """Remove a server from the config file and from its namespaces."""
     file = _open(config)
     spaces = file.remove(ident)
-    file.save()
+    _save(file)
     report = {"file": str(file.path), "removed": ident, "namespaces": spaces}
     left = f" and from the namespaces {', '.join(spaces)}" if spaces else ""
     write_report(report, [f"Removed {ident} from {file.path}{left}"], as_json=json_)
@@ -136,9 +141,23 @@ def remove_command(
 def _open(config: str | None) -> ServerFile:
     path = find_config(config, os.environ, str(Path.cwd()))
     if path is None:
-        message = "no config file found; run 'thoughtgate init', or name a file with -c"
+        message = (
+            "no config file of yours found; run 'thoughtgate init', trust the one in this"
+            " directory with 'thoughtgate trust', or name a file with -c"
+        )
         raise ConfigError([Problem("", message)])
     return ServerFile(Path(path), os.environ)
+
+
+def _save(file: ServerFile) -> None:
+    """Write the file; a project's file that was trusted before stays trusted."""
+    state, path = state_directory(os.environ), str(file.path)
+    was_trusted = is_trusted(state, path, config_digest(path, os.environ))
+    if was_trusted:
+        refuse_in_agent_shell("servers")
+    file.save()
+    if was_trusted:
+        trust_file(state, path, config_digest(path, os.environ), render_time(now()))
 
 
 def _take(file: ServerFile, ident: str, entry: dict[str, Any], *, replace: bool) -> str:

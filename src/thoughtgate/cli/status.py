@@ -51,7 +51,7 @@ def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
     if not gates:
         console.print("No gate is running.")
     for gate in gates:
-        where = f"config {gate['config']}" if gate.get("config") else "starter policy"
+        where = gate.get("policy") or f"config {gate.get('config')}"
         chosen = f", namespace {gate['active']}" if gate.get("active") else ""
         console.print(
             Text(f"{gate['kind']} (pid {gate['pid']}) since {gate['started_at']}, {where}{chosen}"),

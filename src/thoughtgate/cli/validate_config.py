@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from typer import Exit, Option
@@ -10,7 +9,7 @@ from typer import Exit, Option
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import write_json
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
-from thoughtgate.gate.config_files import find_config
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import missing_requirements
 
 app = command_app()
@@ -43,33 +42,36 @@ def validate_config(
 
         write_json(json_schema())
         return
-    path, problems, warnings = _check(config)
+    loaded, problems = _check(config)
+    warnings: tuple[str, ...] = ()
+    if loaded is not None:
+        missing = missing_requirements(loaded.settings, os.environ, loaded.path or "")
+        warnings = (*loaded.warnings, *map(str, missing))
     for warning in warnings:
         sys.stderr.write(f"Warning: {warning}\n")
     for problem in problems:
         sys.stderr.write(f"Error: {problem}\n")
     if json_:
         report = {
-            "file": path,
+            "file": loaded.path if loaded is not None else config,
+            "sources": [source.as_json() for source in loaded.sources] if loaded else [],
             "valid": not problems,
             "problems": [problem._asdict() for problem in problems],
             "warnings": list(warnings),
         }
         write_json(report)
-    if problems:
+    if problems or loaded is None:
         raise Exit(EXIT_CONFIG)
-    sys.stderr.write("The config is valid.\n")
+    sys.stderr.write(f"The config is valid: {loaded.summary}.\n")
 
 
-def _check(config: str | None) -> tuple[str | None, tuple[Problem, ...], tuple[str, ...]]:
-    """Return the file, its problems and its warnings."""
+def _check(config: str | None) -> tuple[Loaded | None, tuple[Problem, ...]]:
+    """Return the config if it is valid, and its problems if it is not."""
     try:
-        path = find_config(config, os.environ, str(Path.cwd()))
-        if path is None:
-            message = "no config file found; name one with -c, or run 'thoughtgate init'"
-            return None, (Problem("", message),), ()
-        loaded = read_config(path)
+        loaded = read_config(config)
     except ConfigError as error:
-        return config, error.problems, ()
-    missing = missing_requirements(loaded.settings, os.environ, loaded.path or "")
-    return loaded.path, (), (*loaded.warnings, *map(str, missing))
+        return None, error.problems
+    if not loaded.files:
+        message = "no config file found; name one with -c, or run 'thoughtgate init'"
+        return None, (Problem("", message),)
+    return loaded, ()

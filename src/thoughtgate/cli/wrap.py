@@ -17,7 +17,7 @@ from thoughtgate.cli.output import counted
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
@@ -130,7 +130,8 @@ def wrap(
     _print_start(say, loaded, plan, command)
     loaded = _accepted(loaded, environ, say, profile)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    report = Wrap(plan, loaded, options, _surroundings(config, loaded, environ, say, verbose)).run()
+    around = _surroundings(loaded, environ, say, verbose=verbose)
+    report = Wrap(plan, loaded, options, around).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 
@@ -167,12 +168,12 @@ def _plan(
 
 
 def _surroundings(
-    config: str | None, loaded: Loaded, environ: dict[str, str], say: Say, verbose: bool
+    loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool
 ) -> Surroundings:
-    cwd, metrics = str(Path.cwd()), Metrics()
+    metrics = Metrics()
 
     def read_again() -> Loaded:
-        return load_configuration(config, environ, cwd, profile=loaded.policy.profile)
+        return reload_configuration(loaded, environ)
 
     def console(governance: Governance, port: int) -> tuple[App, str]:
         state = state_directory(environ)
@@ -205,7 +206,7 @@ def _print_start(say: Say, loaded: Loaded, plan: Plan, command: list[str]) -> No
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
-    say(f"policy    {loaded.path or 'built-in starter'}, {loaded.policy.profile}")
+    say(f"policy    {loaded.summary}")
 
 
 def _print_end(

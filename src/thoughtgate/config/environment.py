@@ -2,6 +2,10 @@
 
 A variable with a key overrides the file; the others are read where they are used. The
 reference page prints the same table.
+
+The environment of a gate that an agent starts (``shim``, ``proxy --stdio``, ``serve --stdio``)
+belongs to the governed side: an entry in a repository can set it. There, variables that could
+loosen the gate are ignored.
 """
 
 import copy
@@ -9,6 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import Problem
+from thoughtgate.policy.call import PRODUCTION
+
+IGNORED: Final = "ignored"
+TIGHTENS: Final = "only if it tightens"
+RECORDED: Final = "only recorded"
+USED: Final = "used"
 
 
 def _seconds(value: str) -> Any:
@@ -30,10 +40,12 @@ class Variable(NamedTuple):
     meaning: str
     read: Callable[[str], Any] = str
     """Turns the variable's text into the value of the key."""
+    in_agent_gates: str = IGNORED
+    """What a gate that an agent starts does with it."""
 
 
 VARIABLES: Final = (
-    Variable("THOUGHTGATE_PROFILE", "profile", "production", "Profile: production or development."),
+    Variable("THOUGHTGATE_PROFILE", "profile", "production", "Profile: production or development.", in_agent_gates=TIGHTENS),
     Variable("THOUGHTGATE_LISTEN", "listen.host, listen.port", "127.0.0.1:8080", "Address to listen on, HOST:PORT; sets the transport to http."),
     Variable("THOUGHTGATE_UPSTREAM", "servers.*.url", "none", "URL of the server: the only one in the file, or else the server 'upstream'."),
     Variable("THOUGHTGATE_REQUEST_TIMEOUT_SECS", "listen.request_timeout", "30", "How long a request may take, not counting approvals.", _seconds),
@@ -43,16 +55,32 @@ VARIABLES: Final = (
     Variable("THOUGHTGATE_MAX_REQUEST_BODY_BYTES", "listen.max_body", "1048576", "Largest request body.", _whole),
     Variable("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "approval.*.timeout", "300", "How long a call waits for a decision, in every workflow.", _seconds),
     Variable("THOUGHTGATE_STORE", "store", "sqlite", "Where approvals, tasks and limits are kept."),
-    Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Lowest severity that is logged."),
+    Variable("THOUGHTGATE_LOG_LEVEL", "telemetry.log_level", "info", "Lowest severity that is logged.", in_agent_gates=USED),
     Variable("THOUGHTGATE_CONFIG", "", "none", "Config file, if no flag names one."),
     Variable("THOUGHTGATE_STATE_DIR", "", "the user's state directory", "Directory for the record, the approvals and the run files; mode 0700."),
-    Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is also accepted."),
-    Variable("THOUGHTGATE_AGENT_ID", "", "unknown", "Logical agent of all events; SUB_AGENT_ID is also accepted."),
-    Variable("THOUGHTGATE_CLIENT", "", "unknown", "Client program of all events; SUB_CLIENT is also accepted."),
-    Variable("THOUGHTGATE_ENV", "", "unknown", "dev, ci or prod; SUB_ENV is also accepted."),
-    Variable("THOUGHTGATE_PRINCIPAL", "", "local", "Who started the agent; SUB_PRINCIPAL is also accepted."),
+    Variable("THOUGHTGATE_RUN_ID", "", "a new id", "Run id of all events; SUB_RUN_ID is also accepted.", in_agent_gates=RECORDED),
+    Variable("THOUGHTGATE_AGENT_ID", "", "unknown", "Logical agent of all events; SUB_AGENT_ID is also accepted.", in_agent_gates=RECORDED),
+    Variable("THOUGHTGATE_CLIENT", "", "unknown", "Client program of all events; SUB_CLIENT is also accepted.", in_agent_gates=RECORDED),
+    Variable("THOUGHTGATE_ENV", "", "unknown", "dev, ci or prod; SUB_ENV is also accepted.", in_agent_gates=RECORDED),
+    Variable("THOUGHTGATE_PRINCIPAL", "", "local", "Who started the agent; SUB_PRINCIPAL is also accepted.", in_agent_gates=RECORDED),
 )  # fmt: skip
 """Every variable, for the reference page."""
+
+
+def without_loosening(env: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the environment for a gate that an agent starts, and the variables left out of it."""
+    left_out = [
+        variable.name
+        for variable in VARIABLES
+        if env.get(variable.name) and not _is_harmless(variable, env[variable.name])
+    ]
+    return {name: value for name, value in env.items() if name not in left_out}, left_out
+
+
+def _is_harmless(variable: Variable, value: str) -> bool:
+    if variable.in_agent_gates == TIGHTENS:
+        return value == PRODUCTION
+    return variable.in_agent_gates in {RECORDED, USED}
 
 
 def apply_environment(

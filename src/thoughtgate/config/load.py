@@ -13,6 +13,7 @@ from thoughtgate.config.checks import check
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.environment import apply_environment
 from thoughtgate.config.parse import parse
+from thoughtgate.config.project_policy import restrict
 from thoughtgate.config.read_keys import read_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.config.substitution import references, substitute
@@ -34,12 +35,14 @@ def load_settings(
     read_text: Callable[[str], str],
     format_: str | None = None,
     channels: Callable[[], Collection[str]] = tuple,
+    overrides: bool = True,
 ) -> Settings:
     """Return the settings a config text describes.
 
     ``read_text`` gets the path of a Cedar file as it is written in the config, and raises
     OSError or UnicodeError when it cannot be read. ``channels`` returns the names of the channels
     that packages provide; it is only called if a workflow names a channel that is not built in.
+    Without ``overrides``, variables do not override keys; references to variables are resolved.
 
     Raises:
         ConfigError: with every problem, each with its key and, where known, its line.
@@ -50,8 +53,9 @@ def load_settings(
     report.hidden = tuple(references(data))
     data, unfilled = substitute(data, env)
     report.add(unfilled)
-    data, wrong = apply_environment(data, env)
-    report.problems += wrong
+    if overrides:
+        data, wrong = apply_environment(data, env)
+        report.problems += wrong
     settings, unread = read_settings(data)
     report.add(unread)
     report.add(check(data, channels))
@@ -59,6 +63,38 @@ def load_settings(
     if report.problems or settings is None:
         raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))
     return replace(settings, cedar=cedar)
+
+
+def load_project_settings(text: str, *, file: str) -> tuple[Settings, tuple[str, ...]]:
+    """Return what counts of a project's config that is not trusted, and the keys that do not.
+
+    References to variables are taken literally: a value that the project chooses must not carry
+    the user's secrets. No file that the config names is read.
+
+    Raises:
+        ConfigError: with every problem of the part that counts.
+    """
+    document = parse(text, file=file)
+    report = _Report(document, file)
+    data, ignored = restrict(_named_servers(document, report))
+    settings, unread = read_settings(data)
+    report.add(unread)
+    report.add(check(data))
+    if report.problems or settings is None:
+        raise ConfigError(sorted(report.problems, key=lambda problem: problem.line))
+    return settings, ignored
+
+
+def cedar_files(text: str, *, file: str, env: Mapping[str, str]) -> list[str]:
+    """Return the Cedar files that a config names, as they are written; it may be invalid otherwise.
+
+    Raises:
+        ConfigError: the text cannot be parsed.
+    """
+    section = parse(text, file=file).data.get("cedar")
+    paths = section.get("policies") if isinstance(section, dict) else None
+    filled, _ = substitute(paths if isinstance(paths, list) else [], env)
+    return [path for path in filled if isinstance(path, str) and path]
 
 
 class _Report:

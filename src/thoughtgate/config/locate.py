@@ -1,4 +1,4 @@
-"""Where to look for a config file; the caller opens it."""
+"""Where to look for config files; the caller opens them."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -15,23 +15,26 @@ FILE_NAMES: Final = (
 """File names to look for in a directory, in this order."""
 
 SYSTEM_DIRECTORY: Final = "/etc/thoughtgate"
+"""The directory of the organisation's policy. No variable changes it: agents set variables."""
 
 
-class Candidate(NamedTuple):
-    """A place where a config file may be."""
+class Named(NamedTuple):
+    """A config file that somebody named; it must exist."""
 
     path: str
-    required_by: str
-    """The flag or variable that names the file, which must then exist; empty for a default location."""
+    by: str
+    """The flag or variable that names it."""
 
 
-def candidate_paths(
-    flag: str | None, env: Mapping[str, str], cwd: str, config_dir: str
-) -> list[Candidate]:
-    """Return the locations to check, in order; a named file is the only one."""
+def named_file(flag: str | None, env: Mapping[str, str], cwd: str) -> Named | None:
+    """Return the file that the flag or else the variable names."""
     if flag:
-        return [Candidate(str(PurePath(cwd, flag)), "-c")]
+        return Named(str(PurePath(cwd, flag)), "-c")
     if named := env.get("THOUGHTGATE_CONFIG"):
-        return [Candidate(str(PurePath(cwd, named)), "THOUGHTGATE_CONFIG")]
-    directories = (cwd, str(PurePath(config_dir, "thoughtgate")), SYSTEM_DIRECTORY)
-    return [Candidate(str(PurePath(one, name)), "") for one in directories for name in FILE_NAMES]
+        return Named(str(PurePath(cwd, named)), "THOUGHTGATE_CONFIG")
+    return None
+
+
+def candidates(directory: str) -> list[str]:
+    """Return the paths at which a directory may hold a config file, in order."""
+    return [str(PurePath(directory, name)) for name in FILE_NAMES]

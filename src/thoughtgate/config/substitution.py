@@ -32,6 +32,14 @@ def references(data: Any, path: Path = ()) -> Iterator[Path]:
             yield from references(one, (*path, at))
 
 
+def variable_names(data: Any) -> set[str]:
+    """Return the names of all variables that the data refers to."""
+    if isinstance(data, str):
+        return {match[1] for match in _REFERENCE.finditer(data) if match[1]}
+    members = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return {name for member in members for name in variable_names(member)}
+
+
 def _walk(value: Any, env: Mapping[str, str], path: Path, problems: list[tuple[Path, str]]) -> Any:
     if isinstance(value, str) and "${" in value:
         return _fill(value, env, path, problems)

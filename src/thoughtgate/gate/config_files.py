@@ -1,24 +1,37 @@
-"""Finds and reads the config file: the only part of loading that touches the disk."""
+"""Finds and loads the config files: the user's, a project's and the organisation's."""
 
-import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.config.build import build_policy
-from thoughtgate.config.document import MAX_BYTES, Document
-from thoughtgate.config.load import load_settings
-from thoughtgate.config.locate import candidate_paths
+from thoughtgate.config.document import Document
+from thoughtgate.config.load import cedar_files, load_project_settings, load_settings
 from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
+from thoughtgate.gate.policy_files.agent_started import agent_started
+from thoughtgate.gate.policy_files.checked_files import PolicyFiles, absolute_path
+from thoughtgate.gate.policy_files.sources import (
+    ORGANISATION,
+    PROJECT,
+    STARTER,
+    USER,
+    Places,
+    PolicySource,
+    describe_sources,
+    find_places,
+)
+from thoughtgate.gate.policy_files.trusted_files import is_trusted, list_trusted
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
-from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.layers import with_layers
+from thoughtgate.policy.policy import Layer, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
 from thoughtgate.stores.policies import PolicyFile
@@ -32,6 +45,7 @@ _NO_CONFIG: Final = (
 )
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
+PROFILE_VARIABLE: Final = "THOUGHTGATE_PROFILE"
 
 _REDACTOR: Final = Redactor()
 
@@ -46,8 +60,17 @@ _SECRET_ENDINGS: Final = (
 )
 """Suffixes of the names of variables that hold secrets."""
 
-_MOUNTED: Final = "..data/"
-"""Kubernetes mounts a ConfigMap as symlinks into this directory; no other symlink is followed."""
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a config was looked for; a reload looks there again."""
+
+    flag: str | None
+    cwd: str
+    config_home: str = ""
+    """The directory of the user's config files, if the environment does not decide it."""
+    has_floor: bool = True
+    """Whether the organisation's policy is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +80,28 @@ class Loaded:
     settings: Settings
     policy: Policy
     path: str | None
-    """The file that it was read from; None for the built-in starter policy and for ``load_text``."""
+    """The file that the settings come from; None for the built-in starter policy and for
+    ``load_text``. Further files may tighten the policy: see ``sources``."""
     warnings: tuple[str, ...] = ()
     """Messages for the operator, one line each."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of every file that it was read from, by its absolute path."""
     proposed: "Loaded | None" = None
     """What the files say now, if that waits for a person and this config is the one before."""
+    sources: tuple[PolicySource, ...] = ()
+    """Every policy in force; the first is the one that the settings come from."""
+    origin: Origin | None = None
+    """Where it was looked for; None for ``load_text``."""
+
+    @property
+    def summary(self) -> str:
+        """One line that says which policies are in force and why."""
+        return f"{describe_sources(self.sources) or TEXT_FILE}, {self.policy.profile}"
+
+    @property
+    def files(self) -> list[str]:
+        """Every file that was read."""
+        return [name for source in self.sources for name in source.files]
 
     @property
     def own_file(self) -> PolicyFile:
@@ -77,48 +115,133 @@ class Loaded:
 
 
 def load_configuration(
-    flag: str | None, environ: Mapping[str, str], cwd: str, *, profile: str | None = None
+    flag: str | None,
+    environ: Mapping[str, str],
+    cwd: str,
+    *,
+    profile: str | None = None,
+    config_home: str = "",
+    has_floor: bool = True,
+    kept: Mapping[str, str] | None = None,
 ) -> Loaded:
-    """Find, read and check the config file; without one, use the starter policy.
+    """Find, read and check the config files; without one, use the starter policy.
 
-    ``profile`` is the one on the command line and takes precedence.
+    ``profile`` is the one on the command line and takes precedence; ``config_home`` replaces the
+    directory of the user's config files that the environment names. Without ``has_floor``, the
+    organisation's policy is not asked, because another gate in front of this one asks it. A text in
+    ``kept`` is used instead of what the file of that absolute path says now.
 
     Raises:
         UsageError: there is no such profile.
-        ConfigError: the named file is missing, or a file is unreadable or invalid.
+        ConfigError: the named file is missing, or a file is unreadable, invalid, or can be written
+            by others.
     """
     _check_profile(profile)
-    path = find_config(flag, environ, cwd)
-    if path is None:
-        loaded = _load(STARTER_TEXT, STARTER_FILE, environ, cwd, profile)
-        return replace(loaded, warnings=(_NO_CONFIG,))
-    text, warnings = _read_config(path)
-    loaded = _load(text, path, environ, str(Path(path).parent), profile)
+    places = find_places(flag, environ, cwd, config_home)
+    if not has_floor:
+        places = places._replace(organisation="")
+    loader = _Loader(environ, cwd, profile, kept)
+    main = loader.choose(places)
+    if places.organisation and main.role != ORGANISATION:
+        loader.read_floor(places.organisation)
+    loaded = loader.load_main(main)
+    layers, sources = [], [loader.completed(main, loaded.settings)]
+    if places.project and main.role != PROJECT:
+        layer, source = loader.project_layer(places.project, loaded.settings)
+        layers.append(layer)
+        sources.append(source)
+    if loader.floor is not None:
+        layers.append(_floor_layer(loader.floor))
+        found = PolicySource(ORGANISATION, places.organisation)
+        sources.append(loader.completed(found, loader.floor))
+    policy = with_layers(loaded.policy, *layers)
     return replace(
         loaded,
-        path=path,
-        warnings=tuple(warnings),
-        texts={absolute_path(path): text, **loaded.texts},
+        settings=replace(loaded.settings, profile=policy.profile),
+        policy=policy,
+        warnings=(*loaded.warnings, *(_ignored_keys(one) for one in sources if one.ignored)),
+        sources=tuple(sources),
+        origin=Origin(flag, cwd, config_home, has_floor),
+        texts=loader.texts,
     )
 
 
 def load_kept(
-    path: str, texts: Mapping[str, str], environ: Mapping[str, str], *, profile: str | None = None
+    loaded: Loaded,
+    texts: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    profile: str | None = None,
 ) -> Loaded:
-    """Load a config from texts that were kept, as if its files still held them.
+    """Load a config from where another one was found, with texts that were kept of its files.
 
     Raises:
-        ConfigError: the texts are no valid config, or one is missing.
+        ConfigError: the texts are no valid config.
     """
+    origin = loaded.origin or Origin(loaded.path, str(Path.cwd()))
+    return load_configuration(
+        origin.flag,
+        environ,
+        origin.cwd,
+        profile=profile,
+        config_home=origin.config_home,
+        has_floor=origin.has_floor,
+        kept=texts,
+    )
 
-    def read(name: Path) -> str:
-        if absolute_path(name) not in texts:
-            raise FileNotFoundError(errno.ENOENT, "its text was not kept", str(name))
-        return texts[absolute_path(name)]
 
-    text = read(Path(path))
-    loaded = _load(text, path, environ, str(Path(path).parent), profile, read=read)
-    return replace(loaded, path=path, texts=texts)
+def load_agent_gate(
+    flag: str | None,
+    environ: Mapping[str, str],
+    cwd: str,
+    *,
+    profile: str | None = None,
+    state_dir: str = "",
+    has_floor: bool = True,
+) -> tuple[Loaded, dict[str, str]]:
+    """Load the config of a gate that an agent starts; also return the environment it goes by.
+
+    Raises:
+        UsageError: there is no such profile, or the state directory is not an absolute path.
+        ConfigError: as for ``load_configuration``.
+        StoreError: the account has no home directory.
+    """
+    around = agent_started(environ, config=flag or "", state_dir=state_dir)
+    loaded = load_configuration(
+        flag,
+        around.environ,
+        cwd,
+        profile=profile,
+        config_home=around.config_home,
+        has_floor=has_floor,
+    )
+    warnings = (*around.warnings, *loaded.warnings)
+    if profile == DEVELOPMENT == loaded.policy.profile:
+        warnings = (*warnings, "--profile development: calls are reported, and none is refused")
+    return replace(loaded, warnings=warnings), around.environ
+
+
+def reload_configuration(loaded: Loaded, environ: Mapping[str, str]) -> Loaded:
+    """Load a config again from where it was found, with the same profile.
+
+    Raises:
+        ConfigError: a file is gone, unreadable or invalid, or can be written by others.
+    """
+    origin = loaded.origin or Origin(loaded.path, str(Path.cwd()))
+    again = load_configuration(
+        origin.flag,
+        environ,
+        origin.cwd,
+        profile=loaded.policy.profile,
+        config_home=origin.config_home,
+        has_floor=origin.has_floor,
+    )
+    present = {source.path for source in again.sources}
+    # Removing a file must not remove its rules from a gate that runs.
+    gone = [source.path for source in loaded.sources if source.path not in present | {""}]
+    if gone:
+        raise ConfigError([Problem("", "is gone; restart to run without it", one) for one in gone])
+    return again
 
 
 def load_text(
@@ -131,7 +254,7 @@ def load_text(
         ConfigError: the text is invalid.
     """
     _check_profile(profile)
-    return _load(text, TEXT_FILE, environ, directory, profile)
+    return _Loader(environ, directory, profile).load(text, TEXT_FILE, directory)
 
 
 def _check_profile(profile: str | None) -> None:
@@ -139,51 +262,170 @@ def _check_profile(profile: str | None) -> None:
         raise UsageError(f"--profile {profile!r}: it is production or development")
 
 
-def _load(
-    text: str,
-    file: str,
-    environ: Mapping[str, str],
-    directory: str,
-    profile: str | None,
-    *,
-    read: Callable[[Path], str] | None = None,
-) -> Loaded:
-    settings = load_settings(
-        text,
-        file=file,
-        env=environ,
-        read_text=lambda name: (read or _read)(Path(directory, name)),
-        channels=installed_channels,
+class _Loader:
+    """Reads the config files of one load; each file is read once."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        cwd: str,
+        profile: str | None = None,
+        kept: Mapping[str, str] | None = None,
+    ) -> None:
+        self.floor: Settings | None = None
+        """The organisation's policy, if it is not the only one."""
+        self._environ = environ
+        self._cwd = cwd
+        self._profile = profile
+        self._files = PolicyFiles(kept)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of every file that was read, by its absolute path."""
+        return self._files.texts
+
+    def choose(self, places: Places) -> PolicySource:
+        """Return the policy that the settings come from."""
+        if places.named is not None:
+            return PolicySource(USER, places.named.path, named_by=places.named.by)
+        if places.project:
+            state = state_directory(self._environ)
+            # Nothing that an unknown file names is read.
+            if os.path.realpath(places.project) in list_trusted(state):
+                digest = _digest(places.project, self._files, self._environ)
+                if digest and is_trusted(state, places.project, digest):
+                    return PolicySource(PROJECT, places.project)
+        for role, path in ((USER, places.user), (ORGANISATION, places.organisation)):
+            if path:
+                return PolicySource(role, path)
+        return PolicySource(STARTER)
+
+    def completed(self, source: PolicySource, settings: Settings) -> PolicySource:
+        """Add to a source what is known once it is loaded: its files and their digest."""
+        if source.role == STARTER:
+            return source
+        named = [one.file for one in settings.cedar]
+        around = Path(source.path).parent
+        return replace(
+            source,
+            digest=self._files.digest(source.path, named),
+            files=(source.path, *(str(around / one) for one in named)),
+        )
+
+    def load_main(self, main: PolicySource) -> Loaded:
+        """Load the policy that the settings come from, with what the organisation adds to them."""
+        if main.role == STARTER:
+            loaded = self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
+            return replace(loaded, warnings=(_NO_CONFIG,))
+        if main.role == ORGANISATION and PRODUCTION not in {
+            self._profile,
+            self._environ.get(PROFILE_VARIABLE),
+        }:
+            # Nothing loosens the organisation's policy, not even when it is the only one.
+            self._environ, self._profile = {**self._environ, PROFILE_VARIABLE: ""}, None
+        text = self._files.config(main.path)
+        loaded = self.load(text, main.path, str(Path(main.path).parent))
+        return replace(loaded, path=main.path, warnings=_readable_secrets(main.path, text))
+
+    def load(self, text: str, file: str, directory: str) -> Loaded:
+        """Check a config whose files are relative to a directory."""
+        settings = self._settings(text, file, directory)
+        if settings.store != "sqlite":
+            # With SQLite instead, each replica would have its own limits and approvals.
+            message = "a store that several gates share is not there yet; use sqlite"
+            raise ConfigError([Problem("store", message, "" if file == TEXT_FILE else file)])
+        if self._profile:
+            settings = replace(settings, profile=self._profile)
+        secrets = secret_values(settings, self._environ)
+        if self.floor is not None:
+            secrets += secret_values(self.floor, self._environ)
+        policy = build_policy(settings, starter=file == STARTER_FILE, secrets=secrets)
+        if self.floor is not None:
+            settings = _with_floor(settings, self.floor)
+        return Loaded(settings, policy, None)
+
+    def read_floor(self, path: str) -> None:
+        """Read the organisation's policy; no variable overrides what it says."""
+        text = self._files.config(path)
+        self.floor = self._settings(text, path, str(Path(path).parent), overrides=False)
+
+    def project_layer(self, path: str, settings: Settings) -> tuple[Layer, PolicySource]:
+        """Return what counts of a project's policy that the user has not trusted."""
+        project, ignored = load_project_settings(self._files.config(path), file=path)
+        workflows = {name: name for name in project.approval if name in settings.approval}
+        digest = self._files.digest(path, [])
+        source = PolicySource(PROJECT, path, digest, trusted=False, ignored=ignored, files=(path,))
+        return Layer(PROJECT, build_policy(project), workflows), source
+
+    def _settings(
+        self, text: str, file: str, directory: str, *, overrides: bool = True
+    ) -> Settings:
+        return load_settings(
+            text,
+            file=file,
+            env=self._environ,
+            read_text=lambda name: self._files.text(str(Path(directory, name))),
+            channels=installed_channels,
+            overrides=overrides,
+        )
+
+
+def config_digest(path: str, environ: Mapping[str, str]) -> str:
+    """Return the digest of a config file and of the files that it names, as trust covers them.
+
+    Empty if a file that it names cannot be read.
+
+    Raises:
+        ConfigError: the config cannot be read or parsed, or others can write one of the files.
+    """
+    return _digest(path, PolicyFiles(), environ)
+
+
+def _digest(path: str, files: PolicyFiles, environ: Mapping[str, str]) -> str:
+    named = cedar_files(files.config(path), file=path, env=environ)
+    try:
+        return files.digest(path, named)
+    except (OSError, ValueError):
+        return ""
+
+
+def _with_floor(settings: Settings, floor: Settings) -> Settings:
+    """Add the organisation's workflows, and what it demands of the record."""
+    workflows = {
+        _floor_name(name): replace(one, name=_floor_name(name))
+        for name, one in floor.approval.items()
+    }
+    audit = replace(
+        settings.audit,
+        on_failure="refuse" if floor.audit.on_failure == "refuse" else settings.audit.on_failure,
+        sign_key_env=floor.audit.sign_key_env or settings.audit.sign_key_env,
     )
-    if settings.store != "sqlite":
-        # With SQLite instead, each replica would have its own limits and approvals.
-        message = "a store that several gates share is not there yet; use sqlite"
-        raise ConfigError([Problem("store", message, "" if file == TEXT_FILE else file)])
-    if profile:
-        settings = replace(settings, profile=profile)
-    secrets = secret_values(settings, environ)
-    policy = build_policy(settings, starter=file == STARTER_FILE, secrets=secrets)
-    around = absolute_path(directory)
-    texts = {str(Path(around, source.file)): source.text for source in settings.cedar}
-    return Loaded(settings, policy, None, texts=texts)
+    return replace(settings, approval={**settings.approval, **workflows}, audit=audit)
+
+
+def _floor_layer(floor: Settings) -> Layer:
+    workflows = {name: _floor_name(name) for name in floor.approval}
+    return Layer(ORGANISATION, build_policy(floor), workflows, prevails=True)
+
+
+def _floor_name(workflow: str) -> str:
+    return f"{ORGANISATION}/{workflow}"
+
+
+def _ignored_keys(source: PolicySource) -> str:
+    return (
+        f"{source.path} is not trusted, so it can only tighten the policy; ignored:"
+        f" {', '.join(source.ignored)} (to use the whole file, run: thoughtgate trust)"
+    )
 
 
 def find_config(flag: str | None, environ: Mapping[str, str], cwd: str) -> str | None:
-    """Return the config file to use, or None if there is none.
+    """Return the file that the settings come from, or None if there is none.
 
     Raises:
-        ConfigError: a flag or variable names a file that does not exist.
+        ConfigError: a flag or variable names a file that does not exist, or a file cannot be used.
     """
-    for candidate in candidate_paths(flag, environ, cwd, _config_directory(environ)):
-        if os.path.lexists(candidate.path):
-            return candidate.path
-        if candidate.required_by:
-            named = (
-                "" if candidate.required_by == "-c" else f"named by {candidate.required_by}, but "
-            )
-            message = f"{named}there is no such file; 'thoughtgate init' writes one"
-            raise ConfigError([Problem("", message, candidate.path)])
-    return None
+    return _Loader(environ, cwd).choose(find_places(flag, environ, cwd)).path or None
 
 
 def load_document(path: str | None) -> Document:
@@ -194,12 +436,7 @@ def load_document(path: str | None) -> Document:
     """
     if path is None:
         return parse(STARTER_TEXT, file=STARTER_FILE)
-    return parse(_read_config(path)[0], file=path)
-
-
-def absolute_path(path: str | Path) -> str:
-    """Return a path that names the same file in every directory; symlinks stay as they are."""
-    return os.path.normpath(Path(path).absolute())
+    return parse(PolicyFiles().config(path), file=path)
 
 
 def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
@@ -220,37 +457,11 @@ def _handed_over(server: ServerSettings) -> Iterator[str]:
             yield from {value, *value.split()[-1:]}
 
 
-def _config_directory(environ: Mapping[str, str]) -> str:
-    if configured := environ.get("XDG_CONFIG_HOME"):
-        return configured
-    return str(Path(environ.get("HOME") or Path.home()) / ".config")
-
-
-def _read_config(path: str) -> tuple[str, list[str]]:
-    """Read the file; return its text and warnings about it."""
-    try:
-        status = Path(path).lstat()
-        if stat.S_ISLNK(status.st_mode):
-            if not str(Path(path).readlink()).startswith(_MOUNTED):
-                raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
-            status = Path(path).stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigError([Problem("", "is not a regular file", path)])
-        text = _read(Path(path))
-    except OSError as error:
-        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", path)]) from None
-    except UnicodeError:
-        raise ConfigError([Problem("", "is not UTF-8 text", path)]) from None
-    warnings = []
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        warnings.append(f"{path} can be written by others; mend it with: chmod go-w {path}")
-    if status.st_mode & (stat.S_IRGRP | stat.S_IROTH) and _holds_secret(
-        parse(text, file=path).data
-    ):
-        warnings.append(
-            f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}"
-        )
-    return text, warnings
+def _readable_secrets(path: str, text: str) -> tuple[str, ...]:
+    mode = Path(path).stat().st_mode
+    if not mode & (stat.S_IRGRP | stat.S_IROTH) or not _holds_secret(parse(text, file=path).data):
+        return ()
+    return (f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}",)
 
 
 def _holds_secret(value: Any, name: str = "") -> bool:
@@ -262,14 +473,3 @@ def _holds_secret(value: Any, name: str = "") -> bool:
     if not isinstance(value, str) or "${" in value:
         return False
     return bool(value) and _REDACTOR.mask_value({name: value}) != {name: value}
-
-
-def _read(path: Path) -> str:
-    # A pipe could block, and a truncated policy must not be taken for a complete one.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", str(path))
-    return data.decode("utf-8-sig")

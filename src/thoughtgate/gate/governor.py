@@ -157,6 +157,8 @@ class Governor:
         context, so its span must begin before the event is on the record."""
         self.trace: Callable[[str], str] | None = None
         """Returns the trace context for a forwarded call; None if calls are not traced."""
+        self.policies: list[dict[str, str]] = []
+        """The policies in force at the start, as the record names them."""
         self._look_at = 0.0
         self._server = ""
 
@@ -173,6 +175,8 @@ class Governor:
         """
         self._started_at = at
         self._server = server
+        if self.policies:
+            facts["policies"] = self.policies
         self._put(run_started(at, self.policy, server=server, **facts))
         # Announced before the first write, so that whoever verifies the record can tell a run
         # that goes on from one that was killed.

@@ -81,12 +81,15 @@ def open_governor(
         announcer=GateAnnouncer(
             state,
             config=loaded.path,
+            policy=loaded.summary,
+            policies=[source.as_json() for source in loaded.sources],
             profile=policy.profile,
             record=announced_record(loaded, state, audit),
         ),
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.
     writer.refuses = governor.refuses_unrecorded
+    governor.policies = [source.as_recorded() for source in loaded.sources]
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
     governor.policy_questions = approvals.policy_questions()

@@ -24,7 +24,7 @@ from thoughtgate.gate.approvals.policy_questions import (
     PolicyQuestion,
 )
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.policy.layers import with_proposed
@@ -355,14 +355,12 @@ def watch_config(
 
     ``product`` is what the product adds: see ``Reloader``.
     """
-    path = loaded.path
 
     def load() -> Loaded:
-        directory = str(Path(path).parent) if path is not None else str(Path.cwd())
-        return load_configuration(path, environ, directory, profile=loaded.policy.profile)
+        return reload_configuration(loaded, environ)
 
     reloader = Reloader(governor, loaded, load, say, environ=environ, **product)
-    if path is not None:
+    if loaded.files:
         governor.watch = reloader.look
     return reloader
 

@@ -34,8 +34,14 @@ def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
     )
 
 
-def principal_of(run: Run) -> str:
-    """Return the principal of a run whose callers do not identify themselves."""
+def principal_of(run: Run, *, by_agent: bool = False) -> str:
+    """Return the principal of a run whose callers do not identify themselves.
+
+    ``by_agent`` says that an agent started the gate: its environment is recorded, but must not
+    choose the principal that policies, limits and remembered approvals go by.
+    """
+    if by_agent:
+        return LOCAL
     if run.principal:
         return run.principal
     return run.agent_id if run.agent_id != UNKNOWN else LOCAL

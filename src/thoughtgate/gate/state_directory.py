@@ -21,11 +21,24 @@ def state_directory(environ: Mapping[str, str]) -> str:
     told = environ.get("THOUGHTGATE_STATE_DIR")
     if told:
         return os.path.abspath(told)
-    home = os.path.expanduser("~")
+    home = environ.get("HOME") or os.path.expanduser("~")
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Application Support", "thoughtgate")
     base = environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
     return os.path.join(base, "thoughtgate")
+
+
+def account_home() -> str:
+    """Return the home directory of this account, whatever the environment says."""
+    import pwd  # most shims are told everything on the command line and never need it
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        raise StoreError(
+            f"user id {os.geteuid()} has no entry in the password database; "
+            "name the state directory with --state-dir and the config with -c"
+        ) from None
 
 
 def ensure_directory(path: str) -> str:

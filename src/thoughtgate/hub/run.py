@@ -179,11 +179,11 @@ async def _serve(
         applied=APPLIED_SETTINGS,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
-    watching = spawn(_watch(reloader)) if loaded.path else None
+    watching = spawn(_watch(reloader)) if loaded.files else None
     control = await _open_control(plan.state, hub)
     # Replaces the governor's announcement; the governor removes it when the record is closed.
     announce(plan.state, "serve", **_facts(plan, hub, governor))
-    principal = principal_of(governor.run)
+    principal = principal_of(governor.run, by_agent=plan.http is None)
     backend = HubBackend(hub)
     try:
         if plan.http is None:
@@ -282,6 +282,8 @@ def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:
     return {
         "run_id": governor.run.run_id,
         "config": plan.loaded.path,
+        "policy": plan.loaded.summary,
+        "policies": [source.as_json() for source in plan.loaded.sources],
         "profile": plan.loaded.policy.profile,
         "record": announced_record(plan.loaded, plan.state, plan.audit),
         "namespace": None if isinstance(selection, NoSelection) else selection.name,

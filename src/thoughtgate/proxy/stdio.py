@@ -87,7 +87,7 @@ def _setup(plan: ProxyPlan) -> SessionSettings:
 
 def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
-    principal = principal_of(governor.run)
+    principal = principal_of(governor.run, by_agent=True)
     authority = LocalAuthority(governor)
     command = plan.surroundings().command(plan.server, plan.settings)
     argv = [command.command, *command.args]
@@ -142,7 +142,9 @@ async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
         run_detached=lambda _driver, frame: server.send(frame),
         on_list=tools.learn,
     )
-    driver = SessionDriver(engine, _setup(plan), principal_of(governor.run), transport=STDIO)
+    driver = SessionDriver(
+        engine, _setup(plan), principal_of(governor.run, by_agent=True), transport=STDIO
+    )
     driver.agent = agent
     carrier = HttpCarrier(open_pool(plan.server, plan.environ), tools.of)
     server = HttpServer(carrier, driver, agent)

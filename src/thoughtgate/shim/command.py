@@ -13,7 +13,7 @@ from typing import NamedTuple
 from thoughtgate.errors import EXIT_FAILURE, ConfigError, ThoughtGateError, UsageError
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.poll_loop import PollLoop, complain
-from thoughtgate.gate.state_directory import server_environment
+from thoughtgate.gate.state_directory import account_home, server_environment
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 
 
@@ -23,6 +23,7 @@ class Options(NamedTuple):
     command: tuple[str, ...]
     server: str = ""
     config: str = ""
+    state_dir: str = ""
     profile: str = ""
     audit: str = ""
     run: str = ""
@@ -36,6 +37,7 @@ _FLAGS = {
     "--server-name": "server",
     "-c": "config",
     "--config": "config",
+    "--state-dir": "state_dir",
     "--profile": "profile",
     "--audit": "audit",
     "--run": "run",
@@ -73,9 +75,15 @@ def parse_options(arguments: list[str]) -> Options:
     command = tuple(rest[1 + int(skip) :])
     if not command:
         raise UsageError("there is no server to run: thoughtgate shim [OPTIONS] -- COMMAND...")
+    _check_values(found)
+    return Options(command, help=False, **found)
+
+
+def _check_values(found: dict[str, str]) -> None:
     if found.get("profile", PRODUCTION) not in {PRODUCTION, DEVELOPMENT}:
         raise UsageError("--profile is production or development")
-    return Options(command, help=False, **found)
+    if not os.path.isabs(found.get("state_dir", "/")):
+        raise UsageError("--state-dir must be an absolute path")
 
 
 def run_shim(arguments: list[str], usage: str) -> int:
@@ -119,13 +127,30 @@ def _run(options: Options) -> int:
         from thoughtgate.shim.service_authority import connect
 
         authority, setup, withheld, own = connect(
-            server, options.run, options.endpoint, environ, options.entry
+            server, options.run, options.endpoint, _as_told(options, environ), options.entry
         )
     else:
         from thoughtgate.shim.standalone import govern_locally
 
         authority, setup, principal, withheld = govern_locally(
-            server, environ, config=options.config, profile=options.profile, audit=options.audit
+            server,
+            environ,
+            config=options.config,
+            state_dir=options.state_dir,
+            profile=options.profile,
+            audit=options.audit,
         )
     environment = server_environment(environ, withheld) | own
     return PollLoop(options.command, setup, authority, environment, principal).run()
+
+
+def _as_told(options: Options, environ: dict[str, str]) -> dict[str, str]:
+    """Return the environment with the state directory of the command line or of the account.
+
+    Whoever writes the agent's entry chooses the environment, and must not choose the service.
+    """
+    if os.path.isabs(options.run) or not options.run:
+        return environ
+    own = {name: value for name, value in environ.items() if name != "XDG_STATE_HOME"}
+    home = environ.get("HOME", "") if options.state_dir else account_home()
+    return {**own, "HOME": home, "THOUGHTGATE_STATE_DIR": options.state_dir}

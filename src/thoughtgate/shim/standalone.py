@@ -10,7 +10,7 @@ from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, SessionSettings
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.config_files import load_configuration
+from thoughtgate.gate.config_files import load_agent_gate
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import operator_log, operator_messages
@@ -23,21 +23,34 @@ from thoughtgate.process.memory import settle_memory
 
 
 def govern_locally(
-    server: str, environ: dict[str, str], *, config: str, profile: str, audit: str
+    server: str,
+    environ: dict[str, str],
+    *,
+    config: str,
+    state_dir: str,
+    profile: str,
+    audit: str,
 ) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
     """Load the config and start the run; also return the principal and the variables to withhold.
 
-    ``config``, ``profile`` and ``audit`` are the shim's options; empty for the defaults.
+    All but ``server`` and ``environ`` are options of the shim; empty for the defaults.
 
     Raises:
         ConfigError: the config is invalid; nothing was started.
-        UsageError: the record would go to stdout.
+        UsageError: the record would go to stdout, or the state directory is not an absolute path.
         RecordError: the record cannot be written.
     """
-    loaded = load_configuration(config or None, environ, str(Path.cwd()), profile=profile or None)
+    loaded, environ = load_agent_gate(
+        config or None,
+        environ,
+        str(Path.cwd()),
+        profile=profile or None,
+        state_dir=state_dir,
+    )
     say = operator_messages("shim", loaded, level="warn")
     for warning in loaded.warnings:
         say(f"warning: {warning}")
+    say(f"policy    {loaded.summary}")
     state = ensure_directory(state_directory(environ))
     loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     refuse_stdout(record_place(loaded, state, audit), audit)
@@ -55,6 +68,6 @@ def govern_locally(
         timeout_s=(listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
         max_held=settings.holds.connection,
     )
-    principal = principal_of(governor.run)
+    principal = principal_of(governor.run, by_agent=True)
     settle_memory()
     return LocalAuthority(governor), setup, principal, secret_names(settings)

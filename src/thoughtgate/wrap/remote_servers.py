@@ -28,6 +28,11 @@ def remotes_path(key: str, environ: Mapping[str, str]) -> Path:
     return Path(state_directory(environ), DIRECTORY, f"{key}.json")
 
 
+def is_remotes_file(path: str, state: str) -> bool:
+    """Tell whether a config is such a file in a state directory."""
+    return bool(path and state) and Path(path).parent == Path(state, DIRECTORY)
+
+
 class Remotes:
     """The remote entries of a plan that a proxy can reach, each with a name for the proxy's config."""
 

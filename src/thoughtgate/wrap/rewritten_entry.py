@@ -14,6 +14,7 @@ from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.entry_environment import ENTRY_OPTION
 from thoughtgate.agents.rewrite import Rewrite, rewrite
 from thoughtgate.gate.run_file import run_path
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.process.own_command import own_command
 from thoughtgate.wrap.remote_servers import Remotes, remotes_path
 from thoughtgate.wrap.server_variables import ServerVariables
@@ -52,6 +53,7 @@ def make_rewrite(
             return None
         place = str(remotes_path(key, environ))
         carry = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
+        carry += ["--state-dir", state_directory(environ)]
         return own[0], [*own[1:], *shim(entry), *own, *carry]
 
     return rewrite(plan, own, shim, proxy)

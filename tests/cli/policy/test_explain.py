@@ -35,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def policy(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_warm("policy", *args, cwd=cwd)
+    """Run a command with the config in a folder, if there is one."""
+    config = ["-c", "thoughtgate.yaml"] if (cwd / "thoughtgate.yaml").exists() else []
+    return run_warm("policy", *args, *config, cwd=cwd)
 
 
 def explained(cwd: Path, *args: str) -> dict[str, Any]:

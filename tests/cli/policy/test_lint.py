@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def policy(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "thoughtgate", "policy", *args]
+    command = [sys.executable, "-m", "thoughtgate", "policy", *args, "-c", "thoughtgate.yaml"]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
 
 

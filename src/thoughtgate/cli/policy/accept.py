@@ -64,7 +64,7 @@ def _difference(kept: AcceptedPolicy | None, loaded: Loaded) -> dict[str, Any]:
     if kept is None or kept.file.digest == loaded.own_file.digest:
         return {}
     try:
-        old = load_accepted(kept, loaded.path or "", os.environ)
+        old = load_accepted(kept, loaded, os.environ)
     except ConfigError as error:
         return {"cannot_be_told": [str(problem) for problem in error.problems]}
     return dict(find_change(old, loaded, os.environ, time.time()).shown)

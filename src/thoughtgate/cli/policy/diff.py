@@ -16,6 +16,7 @@ from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_con
 from thoughtgate.cli.output import printable, write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.policy_files.policy_change import difference_mask
 from thoughtgate.policy.redaction import Redactor
 
@@ -47,13 +48,8 @@ def diff_command(
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
-    mask = difference_mask(before, after, os.environ)
-    changes = [
-        change._replace(before=_masked(change.before, mask), after=_masked(change.after, mask))
-        for change in compare_settings(before.settings, after.settings)
-    ]
-    changes += compare(before.policy, after.policy, observed, time.time())
-    write_report([change._asdict() for change in changes], _lines(changes), as_json=json_)
+    changes = changes_between(before, after, observed)
+    write_report([change._asdict() for change in changes], change_lines(changes), as_json=json_)
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
         sys.stderr.write(
@@ -61,6 +57,18 @@ def diff_command(
         )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
         raise Exit(1)
+
+
+def changes_between(
+    before: Loaded, after: Loaded, observed: Iterable[CallTarget] = ()
+) -> list[PolicyChange]:
+    """Return what changes from one config to the other, with secrets masked."""
+    mask = difference_mask(before, after, os.environ)
+    changes = [
+        change._replace(before=_masked(change.before, mask), after=_masked(change.after, mask))
+        for change in compare_settings(before.settings, after.settings)
+    ]
+    return [*changes, *compare(before.policy, after.policy, observed, time.time())]
 
 
 def _masked(value: Any, mask: Redactor) -> Any:
@@ -71,7 +79,8 @@ def _masked(value: Any, mask: Redactor) -> Any:
     return mask.mask_value(value)
 
 
-def _lines(changes: list[PolicyChange]) -> Iterable[str]:
+def change_lines(changes: list[PolicyChange]) -> Iterable[str]:
+    """Yield the lines that describe changes, loosening ones first."""
     if not changes:
         yield "No changes: both configs make the same decisions and have the same settings."
     for effect in (LOOSENS, UNTOLD, CHANGES, TIGHTENS):

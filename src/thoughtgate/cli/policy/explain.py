@@ -110,9 +110,8 @@ def _action(verdict: Verdict | None) -> str:
 def _lines(
     call: Call, loaded: Loaded, steps: Iterable[Step], verdict: Verdict, limits: list[str]
 ) -> Iterable[str]:
-    where = loaded.path or "built-in starter policy"
     yield f"call        {call.kind} {call.name} of server {call.server}"
-    yield f"policy      {where} (version {loaded.policy.version}, {loaded.policy.profile})"
+    yield f"policy      {loaded.summary} (version {loaded.policy.version})"
     for step in steps:
         yield f"{step.gate:<10}  {_action(step.verdict):<8}  {step.looked_at}"
     yield f"verdict     {_sentence(verdict)}"
@@ -140,6 +139,7 @@ def _as_json(
         "call": {name: getattr(call, name) for name in ("server", "kind", "name", "arguments")},
         "policy": {
             "file": loaded.path,
+            "sources": [source.as_json() for source in loaded.sources],
             "version": loaded.policy.version,
             "profile": loaded.policy.profile,
         },

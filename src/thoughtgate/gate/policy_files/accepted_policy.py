@@ -14,6 +14,7 @@ from thoughtgate.config.settings import Settings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, load_kept
+from thoughtgate.gate.policy_files.sources import PROJECT
 from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.stores.database import open_database
@@ -42,7 +43,8 @@ def keep_accepted(
         ConfigError: the files changed, and the accepted texts cannot be loaded any more.
         StoreError: the state directory cannot be used.
     """
-    if loaded.path is None:
+    if loaded.path is None or any(one.role == PROJECT for one in loaded.sources[:1]):
+        # Trust in a project's file covers its bytes: it is an acceptance of its own.
         return loaded
     file = loaded.own_file
     with closing(open_database(Path(state))) as database:
@@ -52,7 +54,7 @@ def keep_accepted(
             policies.accept_first(file, FIRST_USE, now())
         if kept is None or kept.file.digest == file.digest:
             return loaded
-        old = load_accepted(kept, loaded.path, environ, profile=profile)
+        old = load_accepted(kept, loaded, environ, profile=profile)
         if not _must_compare(old, loaded, is_started_by_agent):
             return loaded
         # Imported here: most starts see no change, and a shim must stay small.
@@ -81,19 +83,23 @@ def _must_compare(
 
 
 def load_accepted(
-    kept: AcceptedPolicy, path: str, environ: Mapping[str, str], *, profile: str | None = None
+    kept: AcceptedPolicy,
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    *,
+    profile: str | None = None,
 ) -> Loaded:
-    """Load the accepted config of a file from its texts.
+    """Load the config that was accepted before another one, from its texts.
 
     Raises:
         ConfigError: the texts are no valid config any more.
     """
     try:
-        return load_kept(path, kept.file.texts, environ, profile=profile)
+        return load_kept(loaded, kept.file.texts, environ, profile=profile)
     except ConfigError as error:
         why = "; ".join(problem.message for problem in error.problems)
         message = (
             "changed since it was last accepted, and the accepted version cannot be loaded any"
-            f" more ({why}); accept the file with: thoughtgate policy accept {path}"
+            f" more ({why}); accept the file with: thoughtgate policy accept {loaded.path}"
         )
-        raise ConfigError([Problem("", message, path)]) from error
+        raise ConfigError([Problem("", message, kept.file.path)]) from error

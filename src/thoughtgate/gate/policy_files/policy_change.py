@@ -15,7 +15,8 @@ from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD
 from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.config.parse import parse
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.config_files import Loaded, absolute_path, secret_values
+from thoughtgate.gate.config_files import Loaded, secret_values
+from thoughtgate.gate.policy_files.checked_files import absolute_path
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.policies import digest_of_texts

@@ -1,0 +1,69 @@
+"""The environment of a gate that an agent starts: ``shim``, ``proxy --stdio``, ``serve --stdio``.
+
+Whoever writes an entry of an agent's config chooses that environment, so it must not decide which
+policy applies or where approvals and the record are kept. Those come from the command line, or
+from the account's home directory in the password database.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from thoughtgate.config.environment import without_loosening
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.state_directory import account_home, state_directory
+
+STATE_VARIABLE = "THOUGHTGATE_STATE_DIR"
+
+
+class AgentStarted(NamedTuple):
+    """What such a gate goes by."""
+
+    environ: dict[str, str]
+    """The environment without variables that could loosen the gate, and with the state directory.
+    ``HOME`` stays as it is, because servers inherit it."""
+    config_home: str
+    """The directory of the user's config files; empty if the command line names the file."""
+    warnings: tuple[str, ...]
+    """Names the variables that were ignored."""
+
+
+def agent_started(
+    environ: Mapping[str, str], *, config: str = "", state_dir: str = ""
+) -> AgentStarted:
+    """Return what a gate that an agent starts goes by; the options are those of its command line.
+
+    Raises:
+        UsageError: the state directory is not an absolute path.
+        StoreError: a directory is not on the command line, and the account has no home.
+    """
+    if state_dir and not Path(state_dir).is_absolute():
+        raise UsageError(f"--state-dir must be an absolute path (got {state_dir!r})")
+    trusted, ignored = without_loosening(environ)
+    state = state_dir or state_directory({"HOME": account_home()})
+    home = "" if config else str(Path(account_home(), ".config"))
+    if STATE_VARIABLE in ignored and state_directory(environ) == state:
+        ignored.remove(STATE_VARIABLE)
+    if not state_dir and STATE_VARIABLE not in ignored and state_directory(environ) != state:
+        ignored.append("XDG_STATE_HOME" if environ.get("XDG_STATE_HOME") else "HOME")
+    if home and config_directory(environ) != home:
+        ignored.append("XDG_CONFIG_HOME" if environ.get("XDG_CONFIG_HOME") else "HOME")
+    trusted[STATE_VARIABLE] = state
+    return AgentStarted(trusted, home, _warnings(dict.fromkeys(ignored)))
+
+
+def config_directory(environ: Mapping[str, str]) -> str:
+    """Return the directory of the user's config files, as the environment has it."""
+    if configured := environ.get("XDG_CONFIG_HOME"):
+        return configured
+    return str(Path(environ.get("HOME") or Path.home()) / ".config")
+
+
+def _warnings(ignored: Mapping[str, None]) -> tuple[str, ...]:
+    if not ignored:
+        return ()
+    words = (
+        f"ignored {', '.join(ignored)}: an agent starts this gate, so its environment cannot choose"
+        " the policy or the state directory; use -c, --profile and --state-dir instead"
+    )
+    return (words,)

@@ -1,0 +1,145 @@
+"""Reads policy files, and refuses those that somebody else could have written."""
+
+import errno
+import grp
+import os
+import pwd
+import shlex
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from thoughtgate.config.document import MAX_BYTES
+from thoughtgate.errors import ConfigError, Problem
+
+_MOUNTED: Final = "..data/"
+"""Kubernetes mounts a ConfigMap as symlinks into this directory; no other symlink is followed."""
+
+
+class PolicyFiles:
+    """Files that were read and checked; each is read once, so what was checked is what is used."""
+
+    def __init__(self, kept: Mapping[str, str] | None = None) -> None:
+        """Use the texts that were kept, by absolute path, instead of reading these files."""
+        self._contents: dict[str, bytes] = {}
+        self._kept = kept or {}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of every file that was read, by its absolute path."""
+        return {absolute_path(name): self.text(name) for name in self._contents}
+
+    def config(self, path: str) -> str:
+        """Return the text of a config file.
+
+        Raises:
+            ConfigError: it cannot be read, or others can write it.
+        """
+        try:
+            status = Path(path).lstat()
+            if stat.S_ISLNK(status.st_mode):
+                if not str(Path(path).readlink()).startswith(_MOUNTED):
+                    raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
+                status = Path(path).stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise ConfigError([Problem("", "is not a regular file", path)])
+            return self.text(path)
+        except OSError as error:
+            raise ConfigError([Problem("", f"cannot be read: {error.strerror}", path)]) from None
+        except UnicodeError:
+            raise ConfigError([Problem("", "is not UTF-8 text", path)]) from None
+
+    def text(self, path: str) -> str:
+        """Return the text of a policy file.
+
+        Raises:
+            OSError: it cannot be read.
+            UnicodeError: it is not text.
+            ConfigError: others can write it.
+        """
+        if path not in self._contents:
+            text = self._kept.get(absolute_path(path))
+            self._contents[path] = _read(path) if text is None else text.encode()
+        return self._contents[path].decode("utf-8-sig")
+
+    def digest(self, path: str, others: list[str]) -> str:
+        """Return a digest over the bytes of a config file and of the policy files that it names.
+
+        Raises:
+            OSError: one cannot be read.
+            UnicodeError: one is not text.
+            ConfigError: others can write one.
+        """
+        directory = Path(path).parent
+        total = sha256()
+        for name in (path, *(str(directory / other) for other in others)):
+            self.text(name)
+            total.update(sha256(self._contents[name]).digest())
+        return total.hexdigest()
+
+
+def absolute_path(path: str) -> str:
+    """Return a path that names the same file in every directory; symlinks stay as they are."""
+    return os.path.normpath(Path(path).absolute())
+
+
+def _read(path: str) -> bytes:
+    # A pipe could block, and a truncated policy must not be taken for a complete one.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        # The file that is open is checked, because the path may lead to another one by now.
+        is_read_only = bool(os.fstatvfs(file.fileno()).f_flag & os.ST_RDONLY)
+        if wrong := _fault(path, status, is_read_only=is_read_only):
+            raise ConfigError([Problem("", wrong, path)])
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", path)
+    return data
+
+
+def _fault(path: str, status: os.stat_result, *, is_read_only: bool) -> str:
+    """Return what lets somebody else change a policy file, and how to mend it; empty if nothing."""
+    folder = str(Path(os.path.realpath(path)).parent)
+    around = Path(folder).stat()
+    for owner, words, place in (
+        (status.st_uid, "belongs", path),
+        (around.st_uid, "its directory belongs", folder),
+    ):
+        if owner not in {os.geteuid(), 0}:
+            return (
+                f"{words} to {_user_name(owner)}, not to you or root;"
+                f" mend it with: chown {_user_name(os.geteuid())} {shlex.quote(place)}"
+            )
+    if is_read_only:
+        # Volumes of Kubernetes have open modes, but nobody can write through a read-only mount.
+        return ""
+    mode = status.st_mode
+    is_shared = mode & stat.S_IWGRP and not _is_private_group(status.st_gid, status.st_uid)
+    if mode & stat.S_IWOTH or is_shared:
+        whom = "everybody" if mode & stat.S_IWOTH else "its group"
+        return f"can be written by {whom}; mend it with: chmod go-w {shlex.quote(path)}"
+    if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
+        mend = f"chmod o-w {shlex.quote(folder)}"
+        return f"its directory can be written by everybody; mend it with: {mend}"
+    return ""
+
+
+def _is_private_group(group: int, owner: int) -> bool:
+    """Tell whether a group has no member but the owner, the user and root; if unknown, it has."""
+    try:
+        named = set(grp.getgrgid(group).gr_mem)
+    except KeyError:
+        return False
+    named |= {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
+    return named <= {_user_name(uid) for uid in (owner, os.geteuid(), 0)}
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
