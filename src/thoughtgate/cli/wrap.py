@@ -62,6 +62,16 @@ _OwnConfig = Annotated[
     ),
 ]
 
+_GovernancePort = Annotated[
+    int,
+    Option(
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Port of the governance service; 0 for any free port.",
+    ),
+]
+
 
 @app.command(
     epilog=_EXAMPLES,
@@ -82,15 +92,7 @@ def wrap(
     ] = None,
     config: _OwnConfig = None,
     profile: ProfileOption = "",
-    governance_port: Annotated[
-        int,
-        Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Port of the governance service; 0 for any free port.",
-        ),
-    ] = 0,
+    governance_port: _GovernancePort = 0,
     restore: Annotated[
         bool,
         Option("--restore/--no-restore", help="Restore the agent's config when the agent exits."),
@@ -125,8 +127,8 @@ def wrap(
     if dry_run:
         _show(plan, environ, remote=remote)
         return
-    _refuse_nesting(environ)
     say = operator_messages("wrap", loaded, say_on_stderr)
+    _refuse_nesting(environ)
     _print_start(say, loaded, plan, command)
     loaded = _accepted(loaded, environ, say, profile)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
