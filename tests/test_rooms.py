@@ -179,10 +179,12 @@ thoughtgate.core.commands
 thoughtgate.core.elicitation
 thoughtgate.core.events
 thoughtgate.core.record_events
+thoughtgate.core.server_requests
 thoughtgate.core.session
 thoughtgate.core.session_replies
 thoughtgate.core.task
 thoughtgate.core.task_calls
+thoughtgate.core.tool_listing
 thoughtgate.errors
 thoughtgate.gate
 thoughtgate.gate.authority

@@ -65,7 +65,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/policy.py",
-        'verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")',
+        'verdict = Verdict(default, "default", kind, "no rule matches", "default")',
         'verdict = Verdict(FORWARD, "default", kind, "no rule matches", "default")',
         _POLICY,
     ),

@@ -12,6 +12,7 @@ from thoughtgate.analysis.replay import RecordedCall, ReplayOutcome, recorded_ca
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.judge import CallRequest, Decision, Judge
 from thoughtgate.core.record_events import CANCELLED, ERROR, NOWHERE, OK, Record, call_ended
+from thoughtgate.core.tool_listing import DONE
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, POLICY, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
@@ -64,7 +65,16 @@ class Gate:
     ) -> str:
         named = tuple(Named(kind, name, arguments) for name in names)
         question = CallRequest(
-            server, session, "agent", method, named, 50, "mcp_stdio", self.at, promised=promised
+            server,
+            session,
+            "agent",
+            method,
+            named,
+            50,
+            "mcp_stdio",
+            self.at,
+            promised=promised,
+            listed=DONE,
         )
         ruling = self.judge.judge(question)
         self.write(*ruling.records)

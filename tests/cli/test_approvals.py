@@ -21,7 +21,8 @@ from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval
 from thoughtgate.gate.approvals.queue import ApprovalQueue
-from thoughtgate.gate.running_gates import announce
+from thoughtgate.gate.running_gates import announce, describe_governed
+from thoughtgate.process.ancestry import read_process
 from thoughtgate.stores.approvals import ApprovalStore
 
 
@@ -253,7 +254,7 @@ def test_a_shell_inside_a_governed_agent_cannot_answer(
 def test_a_shell_that_took_the_mark_off_cannot_answer_either(
     desk: ApprovalQueue, tmp_path: Path
 ) -> None:
-    presence = announce(str(tmp_path), "wrap")
+    presence = announce(str(tmp_path), "wrap", **describe_governed(read_process(os.getpid())))
     assert presence is not None
     assert "another terminal" in failure(run_below(tmp_path, "approve", "a1"))
     presence.withdraw()

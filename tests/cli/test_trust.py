@@ -131,5 +131,5 @@ def test_a_person_is_asked_on_a_terminal(environ: dict[str, str], answer: str, c
 def test_an_agent_cannot_trust_a_file(environ: dict[str, str]) -> None:
     done = trust({**environ, "THOUGHTGATE_ACTIVE": "1"}, "--yes")
     assert done.returncode == 2
-    assert "started by a governed agent" in done.stderr
+    assert "a governed agent started this process" in done.stderr
     assert in_force(environ)[0] == ("user", True)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.commands import AGENT
 from tests.support.frames import call
 from tests.support.hub import Served, sample, serving
 from tests.support.waiting import run_async
@@ -66,7 +67,7 @@ def test_servers_are_shown_started_stopped_and_their_logs_read(tmp_path: Path) -
 
 
 def test_calls_are_followed_and_approvals_answered(tmp_path: Path) -> None:
-    with serving(tmp_path, {"one": sample()}, rules=RULES) as hub:
+    with serving(tmp_path, {"one": sample()}, agent=AGENT, rules=RULES) as hub:
         hub.open()
         hub.text(1, "one.echo", {"text": "x"})
         hub.send(call(2, "one.transfer", {"amount": 2}))

@@ -1,10 +1,14 @@
 """``thoughtgate wrap``: its arguments, its words, its exit codes."""
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.support.log_lines import verdicts
 from tests.support.wraps import Machine, entry
+
+from thoughtgate.gate.running_gates import announce, describe_governed
+from thoughtgate.process.ancestry import read_process
 
 
 @pytest.fixture
@@ -137,3 +141,16 @@ def test_a_dry_run_writes_no_secret_into_a_command_line(machine: Machine) -> Non
     assert any('"proxy"' in line for line in added)
     assert not any("hush" in line for line in added)
     assert not machine.state.exists()
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_an_agent_that_wraps_another_gets_no_link_to_a_console(machine: Machine) -> None:
+    machine.write_sample()
+    assert "/login/" in machine.wrap_once().stderr
+    governed = describe_governed(read_process(os.getpid()))
+    presence = announce(str(machine.state), "shim", **governed)
+    assert presence is not None
+    done = machine.wrap_once()
+    presence.withdraw()
+    assert done.returncode == 0, done.stderr
+    assert "/login/" not in done.stderr

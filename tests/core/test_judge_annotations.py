@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from thoughtgate.core.judge import MAX_KNOWN_TOOLS, CallRequest, Judge
+from thoughtgate.core.record_events import SERVER_TO_AGENT, message_seen
+from thoughtgate.core.tool_listing import DONE, FAILED, LIST_FIRST
 from thoughtgate.policy.call import DENY, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
-from thoughtgate.wire.methods import Named
+from thoughtgate.wire.message import NOTIFICATION
+from thoughtgate.wire.methods import TOOLS_CHANGED, Named
 
 _CAREFUL = Policy(
     default=FORWARD,
@@ -28,7 +31,6 @@ def _question(name: str) -> CallRequest:
 @pytest.mark.requirement("POL-007")
 def test_what_the_server_says_of_a_tool_can_tighten_the_verdict() -> None:
     judge = Judge(_CAREFUL, "run")
-    assert judge.judge(_question("wipe")).verdict.action == FORWARD
     entries = (
         {"name": "wipe", "annotations": {"destructiveHint": True}},
         {"name": "odd", "annotations": 5},
@@ -39,6 +41,39 @@ def test_what_the_server_says_of_a_tool_can_tighten_the_verdict() -> None:
     assert ruling.verdict.action == DENY
     assert ruling.verdict.rule == "careful"
     assert judge.judge(_question("odd")).verdict.action == FORWARD
+
+
+@pytest.mark.promise("annotations")
+def test_a_tool_that_no_list_has_shown_is_listed_first() -> None:
+    judge = Judge(_CAREFUL, "run")
+    assert judge.judge(_question("wipe")) == (LIST_FIRST, "", ())
+    judge.screen("srv", "1", "tools/list", ({"name": "other"},), 1.0)
+    assert judge.judge(_question("wipe")).verdict == LIST_FIRST
+    assert judge.judge(_question("other")).verdict.action == FORWARD
+
+
+@pytest.mark.promise("annotations")
+@pytest.mark.parametrize("listed", [DONE, FAILED])
+def test_unknown_annotations_are_never_to_the_callers_advantage(listed: str) -> None:
+    judge = Judge(_CAREFUL, "run")
+    assert judge.judge(_question("wipe")._replace(listed=listed)).verdict.rule == "careful"
+    later = judge.judge(_question("wipe")).verdict
+    assert later == LIST_FIRST if listed == FAILED else later.rule == "careful"
+
+
+def test_a_changed_list_is_fetched_again() -> None:
+    judge = Judge(_CAREFUL, "run")
+    judge.screen("srv", "1", "tools/list", ({"name": "t"},), 1.0)
+    judge.judge(_question("t")._replace(listed=DONE))
+    judge.note(message_seen(1.0, "srv", "1", SERVER_TO_AGENT, NOTIFICATION, TOOLS_CHANGED, 9))
+    assert judge.judge(_question("t")).verdict == LIST_FIRST
+
+
+def test_nothing_is_listed_for_a_policy_without_annotations() -> None:
+    judge = Judge(Policy(default=FORWARD), "run")
+    assert judge.judge(_question("t")).verdict.action == FORWARD
+    judge.replace_policy(_CAREFUL)
+    assert judge.judge(_question("t")).verdict == LIST_FIRST
 
 
 def test_a_flood_of_tools_is_not_remembered_without_end() -> None:

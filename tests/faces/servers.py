@@ -29,6 +29,7 @@ TOOLS: Final = (
     "echo", "extra", "denied", "hidden_tool", "unmatched", "limited", "budgeted", "repeated",
     "breaking", "asked", "asked_briefly", "asked_lenient", "masked", "cedar_yes", "cedar_no",
     "cedar_error", "cedar_asks", "cedar_edited", "yaml_edited", "measured", "regional",
+    "destructive",
 )  # fmt: skip
 RESOURCES: Final = ("face:///open", "face:///closed", "face:///hidden")
 PROMPTS: Final = ("greet", "shut", "hidden_prompt")
@@ -296,7 +297,8 @@ def _tool(name: str) -> Body:
     schema: Body = {"type": "object", "properties": {}}
     if name == "regional":
         schema["properties"] = {"region": {"type": "string", "x-mcp-header": "Region"}}
-    return {"name": name, "description": f"The tool {name}", "inputSchema": schema}
+    tool = {"name": name, "description": f"The tool {name}", "inputSchema": schema}
+    return {**tool, "annotations": {"destructiveHint": True}} if name == "destructive" else tool
 
 
 def _resources() -> list[Body]:

@@ -12,6 +12,7 @@ from tests.support.frames import call, notification, request
 from tests.support.hub import Served, modern, sample, serving
 from tests.support.hub_parts import connect, governed, load
 from tests.support.waiting import run_async, wait_for
+from tests.support.warm_command import run_warm
 
 from thoughtgate.core.commands import ToAgent
 from thoughtgate.core.session_replies import SessionSettings
@@ -51,17 +52,9 @@ def approvals(hub: Served) -> list[dict[str, Any]]:
 
 
 def answer(hub: Served, *words: str) -> None:
-    subprocess.run(
-        thoughtgate("approvals", *words),
-        env={
-            "THOUGHTGATE_STATE_DIR": str(hub.state),
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(hub.state),
-        },
-        capture_output=True,
-        timeout=20,
-        check=True,
-    )
+    """Answer in another terminal: this process plays the agent."""
+    env = {"THOUGHTGATE_STATE_DIR": str(hub.state), "HOME": str(hub.state)}
+    run_warm("approvals", *words, env=env).check_returncode()
 
 
 def test_rules_judge_the_server_and_the_original_name(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.commands import sample_server, shim, thoughtgate
+from tests.support.commands import sample_server, shim
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
+from tests.support.warm_command import run_warm
 
 CONFIG = """
 schema: 1
@@ -63,14 +64,8 @@ class Desk:
         self.agent.send({"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params})
 
     def person(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            thoughtgate("approvals", *args),
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        """Run the command in another terminal: this process plays the agent."""
+        return run_warm("approvals", *args, env={**os.environ, **self.environment})
 
     def listed(self, *flags: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.person("list", "--json", *flags).stdout)

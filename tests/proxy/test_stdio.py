@@ -46,6 +46,13 @@ def _script(received: Received) -> Reply:
         return reply
     if "id" not in message or "method" not in message:
         return Reply(202)
+    return _answer(received)
+
+
+def _answer(received: Received) -> Reply:
+    message = received.message
+    if message["method"] == "tools/list":
+        return result(received, {"tools": [{"name": "echo"}]})
     if received.tool == "stream":
         progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
         done = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}

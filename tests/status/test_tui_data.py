@@ -11,7 +11,7 @@ from thoughtgate.status.tui_data import ServerKey, TuiSource
 def test_what_an_agent_runs_cannot_answer_approvals(tmp_path: Path) -> None:
     inside = TuiSource({"THOUGHTGATE_STATE_DIR": str(tmp_path), "THOUGHTGATE_ACTIVE": "1"})
 
-    with pytest.raises(UsageError, match="cannot answer"):
+    with pytest.raises(UsageError, match="cannot approve its own calls"):
         inside.decide("abc", approve=True)
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.support.waiting import ending, read_line, wait_for
 
-from thoughtgate.stores.process_owner import is_alive, name_of, own_name
+from thoughtgate.stores.process_owner import is_alive, name_of, other_namespace, own_name
 
 _SAY = "import sys; from thoughtgate.stores.process_owner import own_name; print(own_name(), flush=True); sys.stdin.read()"
 
@@ -64,3 +64,12 @@ def test_another_process_can_be_named_while_it_lives() -> None:
         assert name != own_name()
         process.kill()
     assert not is_alive(name)
+
+
+def test_a_namespace_of_this_machine_is_named_if_it_is_not_ours() -> None:
+    assert other_namespace(own_name()) == ""
+    assert other_namespace("nothing") == ""
+    inner = changed(own_name(), 3, "pid:[1]")
+    assert other_namespace(inner) == "pid:[1]"
+    assert other_namespace(changed(inner, 1, "another machine")) == ""
+    assert other_namespace(changed(inner, 2, "another boot")) == ""

@@ -56,6 +56,12 @@ def with_state(command: list[str]) -> list[str]:
     return [*command, "--state-dir", str(config.absolute().parent / "state")]
 
 
+AGENT = ("sh", "-c", 'cat | "$@" | cat', "agent")
+"""An agent between a test and a gate, so that the test can be a person outside the agent.
+
+It starts the command that follows on pipes of its own."""
+
+
 def own_children() -> set[int]:
     """Return the processes that this one has started and not waited for, ended ones included."""
     found = set()

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,18 @@ def write_config(path: Path, servers: dict[str, Any], **more: Any) -> Path:
 class Served(StdioPeer):
     """A client of a running ``serve --stdio``."""
 
-    def __init__(self, config: Path, state: Path, *flags: str, **env: str) -> None:
+    def __init__(
+        self, config: Path, state: Path, *flags: str, agent: Sequence[str] = (), **env: str
+    ) -> None:
         self.config = config
         self.state = state
         super().__init__(
-            thoughtgate("serve", "--stdio", "-c", str(config), "--state-dir", str(state), *flags),
+            [
+                *agent,
+                *thoughtgate(
+                    "serve", "--stdio", "-c", str(config), "--state-dir", str(state), *flags
+                ),
+            ],
             env={"THOUGHTGATE_STATE_DIR": str(state), **env},
         )
 
@@ -87,10 +94,16 @@ def modern(ident: int | str, method: str, params: dict[str, Any] | None = None, 
 
 
 @contextmanager
-def serving(tmp_path: Path, servers: dict[str, Any], *flags: str, **more: Any) -> Iterator[Served]:
+def serving(
+    tmp_path: Path,
+    servers: dict[str, Any],
+    *flags: str,
+    agent: Sequence[str] = (),
+    **more: Any,
+) -> Iterator[Served]:
     """Run ``serve`` with a config that allows everything, and be sure nothing is left of it."""
     config = write_config(tmp_path / "thoughtgate.yaml", servers, **more)
-    with Served(config, tmp_path / "state", *flags) as peer:
+    with Served(config, tmp_path / "state", *flags, agent=agent) as peer:
         yield peer
         peer.close_stdin()
         peer.wait()

@@ -7,6 +7,7 @@ started in the usual way. Tests of how the command itself starts do not use this
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import importlib
 import json
@@ -17,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Mapping
@@ -146,6 +148,10 @@ def _main() -> None:
             importlib.import_module(module.name)
     if os.fork() == 0:
         os.setsid()
+        # Commands run in another terminal than the tests, as a person's do: not below the agent
+        # that a test plays, and with a terminal of their own.
+        _, terminal = os.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
         _serve(requests)
 
 

@@ -113,3 +113,17 @@ def test_a_gate_goes_on_when_its_console_cannot(
     with console_in_thread(loaded, {}, str(tmp_path / "state"), said.append):
         wait_for(lambda: said)
     assert said[0].startswith("the console could not start: ")
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_an_agent_that_starts_a_gate_gets_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    loaded = load_configuration(str(config(tmp_path)), {}, str(tmp_path))
+    said: list[str] = []
+    environ = {"THOUGHTGATE_ACTIVE": "1"}
+    before = threading.active_count()
+    with console_in_thread(loaded, environ, str(tmp_path / "state"), said.append):
+        assert threading.active_count() == before
+    assert said == []

@@ -232,7 +232,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     # It is unknown which reviewers approve more readily.
     (_untold, "approval.", "channel slack webhook options webhook.url webhook.secret_env"),
     (_untold, "approval.slack.", "channel token_env api_url approve_reaction deny_reaction"),
-    (_untold, "", "listen.auth.principal_claim default_namespace"),
+    (_untold, "", "listen.auth.principal_claim default_namespace server_requests"),
     (_guard, "listen.", "auth auth.token_env auth.jwks_url auth.issuer auth.audience"),
     (_guard, "audit.", "sign_key_env"),
     (_looser(True), "", "servers.enabled console.enabled manager_tools"),

@@ -1,20 +1,89 @@
-"""Refusing commands that approve calls in a shell that a governed agent started."""
+"""Which commands run in a shell that a governed agent started, and which only a person may run.
 
+Commands that answer approval requests, accept changes or edit the config are for people. A
+command that is not in the table is refused as well, so a forgotten line cannot free an agent.
+"""
+
+import functools
 import os
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
-from thoughtgate.errors import UsageError
+from thoughtgate.gate.approvals.started_by_agent import require_person
 from thoughtgate.gate.state_directory import state_directory
-from thoughtgate.status.started_by_agent import is_inside_agent
+
+PERSON: Final = "person"
+ANYBODY: Final = "anybody"
+
+WHO_MAY_RUN: Final = {
+    "approvals approve": PERSON,
+    "approvals deny": PERSON,
+    "approvals grants add": PERSON,
+    "approvals grants list": ANYBODY,
+    "approvals grants revoke": ANYBODY,  # the next call needs approval again
+    "approvals list": ANYBODY,
+    "approvals show": ANYBODY,
+    "approvals watch": PERSON,
+    "audit export": ANYBODY,
+    "audit query": ANYBODY,
+    "audit show": ANYBODY,
+    "audit stats": ANYBODY,
+    "audit tail": ANYBODY,
+    "audit verify": ANYBODY,
+    "console": PERSON,  # it prints a link that signs in whoever opens it
+    "demo": ANYBODY,  # it has a state directory of its own
+    "doctor": ANYBODY,
+    "init": PERSON,
+    "policy accept": PERSON,
+    "policy diff": ANYBODY,
+    "policy explain": ANYBODY,
+    "policy learn": ANYBODY,
+    "policy lint": ANYBODY,
+    "policy replay": ANYBODY,
+    "policy test": ANYBODY,
+    "proxy": ANYBODY,
+    "serve": ANYBODY,
+    "servers add": PERSON,
+    "servers list": ANYBODY,
+    "servers remove": PERSON,
+    "shim": ANYBODY,
+    "status": ANYBODY,
+    "trust": PERSON,
+    "tui": ANYBODY,  # it refuses decisions by itself
+    "unwrap": PERSON,
+    "validate-config": ANYBODY,
+    "wrap": ANYBODY,
+}
+"""Command -> who may run it in a shell that a governed agent started."""
+
+UNATTENDED: Final = {"unwrap": "key"}
+"""Command -> the option with which the gate itself runs it.
+
+With it, ``unwrap`` restores only what a wrap that was killed left behind."""
 
 
-def refuse_in_agent_shell(command: str) -> None:
-    """Refuse to run a command from a shell that a governed agent started.
+def guard_commands(program: Any, name: str) -> None:
+    """Make every command of a typer program check first who runs it."""
+    for path, command in walk_commands(program, name):
+        if WHO_MAY_RUN.get(path) != ANYBODY:
+            command.callback = _guarded(path, command.callback)
 
-    Raises:
-        UsageError: an agent started this shell; it must not approve its own calls.
-    """
-    if is_inside_agent(os.environ, state_directory(os.environ)):
-        raise UsageError(
-            "this shell was started by a governed agent, which cannot approve its own calls; "
-            f"run 'thoughtgate {command}' in another terminal"
-        )
+
+def walk_commands(program: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command of a program that does something, with its full name."""
+    below = getattr(program, "commands", None)
+    if below is None:
+        yield name, program
+        return
+    for child in below:
+        yield from walk_commands(below[child], f"{name} {child}")
+
+
+def _guarded(path: str, callback: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(callback)
+    def run(**parameters: Any) -> Any:
+        if not parameters.get(UNATTENDED.get(path, "")):
+            require_person(path, os.environ, state_directory(os.environ))
+        return callback(**parameters)
+
+    return run

@@ -104,8 +104,11 @@ def _run_command(command: Command, arguments: list[str]) -> int:
         return EXIT_FAILURE
     from typer.main import get_command  # takes 80 ms, which --version does not need
 
+    from thoughtgate.cli.agent_shell import guard_commands
+
     module = importlib.import_module(f"thoughtgate.cli.{command.module}")
     program = get_command(module.app)
+    guard_commands(program, command.name)
     # If stdout carries MCP, the help text must go to stderr.
     needs_stderr = "--stdio" in arguments and _asks_help(arguments)
     with contextlib.redirect_stdout(sys.stderr if needs_stderr else sys.stdout):

@@ -11,7 +11,6 @@ from typing import Annotated, TypeVar
 from typer import Argument, Option
 
 from thoughtgate.channels.terminal import identity, render_grants, render_question, render_table
-from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
 from thoughtgate.cli.output import write_report
 from thoughtgate.config.durations import parse_duration
@@ -102,7 +101,6 @@ def approve(
     json_: JsonOption = False,
 ) -> None:
     """Approve a call. It runs once, with exactly these arguments."""
-    refuse_in_agent_shell("approvals")
     wanted = _remember(remember, scope)
     # An approval for this call alone leaves no grant behind.
     kept = wanted if wanted.lifetime != ONCE else None
@@ -112,7 +110,6 @@ def approve(
 @app.command(epilog=examples('thoughtgate approvals deny k3f9ab --reason "not on a Friday"'))
 def deny(ident: IdArgument, *, reason: ReasonOption = "", json_: JsonOption = False) -> None:
     """Deny a call. The agent learns that a person denied it, but not the reason."""
-    refuse_in_agent_shell("approvals")
     _decide(ident, approve_=False, reason=reason, remember=None, json_=json_)
 
 
@@ -124,7 +121,6 @@ def watch(*, json_: JsonOption = False) -> None:
     """
     with _store() as store:
         if not json_ and sys.stdin.isatty() and sys.stdout.isatty():
-            refuse_in_agent_shell("approvals")
             sys.stderr.write("Waiting for approval requests. Press Ctrl-C to stop.\n")
             Asker(store, sys.stdin.fileno(), sys.stdout.fileno()).run(lambda: False)
             return
@@ -162,7 +158,6 @@ def add_grant(
 
     With --remember once, the next such call runs without asking.
     """
-    refuse_in_agent_shell("approvals")
     with _store() as store:
         found = _found(store.get(ident))
         grant = _found(

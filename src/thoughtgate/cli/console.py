@@ -11,7 +11,6 @@ from typing import Annotated
 
 from typer import Option
 
-from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import (
     ConfigOption,
     JsonOption,
@@ -51,7 +50,6 @@ def console(
     console is reachable only from this machine.
     """
     environ = dict(os.environ)
-    refuse_in_agent_shell("console")
     loaded = read_config(config)
     state = ensure_directory(state_directory(environ))
     chosen = port or loaded.settings.console.port

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 
 from typer import Argument, Option
 
-from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import (
     HELP_NAMES,
     ConfigOption,
@@ -153,8 +152,6 @@ def _save(file: ServerFile) -> None:
     """Write the file; a project's file that was trusted before stays trusted."""
     state, path = state_directory(os.environ), str(file.path)
     was_trusted = is_trusted(state, path, config_digest(path, os.environ))
-    if was_trusted:
-        refuse_in_agent_shell("servers")
     file.save()
     if was_trusted:
         trust_file(state, path, config_digest(path, os.environ), render_time(now()))

@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple
 from typer import Argument, Exit, Option
 
 from thoughtgate.analysis.rule_changes import PolicyChange
-from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import printable, write_report
 from thoughtgate.cli.policy.diff import change_lines, changes_between
@@ -70,7 +69,6 @@ def trust(
         lines = (printable(f"{one['path']}  {one['status']}, {one['at']}") for one in found)
         write_report(found, lines, as_json=json_)
         return
-    refuse_in_agent_shell("trust")
     if remove is not None:
         if not distrust_file(state, str(remove)):
             raise UsageError(f"{remove} is not trusted; see: thoughtgate trust --list")

@@ -17,6 +17,7 @@ from thoughtgate.cli.output import counted
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
 from thoughtgate.errors import UsageError
+from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
@@ -104,8 +105,7 @@ def wrap(
         bool,
         Option(
             "--strict",
-            help="Refuse to start if any server would not be governed, and fail if one never starts "
-            "through the gate.",
+            help="Fail if a server would not be governed, or never starts through the gate.",
         ),
     ] = False,
     remote: Annotated[
@@ -172,13 +172,14 @@ def _plan(
 def _surroundings(
     loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool
 ) -> Surroundings:
-    metrics = Metrics()
+    metrics, state = Metrics(), state_directory(environ)
+    # Its sign-in link is for a person, not for an agent that starts another one.
+    has_console = loaded.settings.console.enabled and not is_inside_agent(environ, state)
 
     def read_again() -> Loaded:
         return reload_configuration(loaded, environ)
 
     def console(governance: Governance, port: int) -> tuple[App, str]:
-        state = state_directory(environ)
         mounted = MountedConsole(loaded, environ, state, governance.governor, port)
         return mounted, mounted.new_link()
 
@@ -186,7 +187,7 @@ def _surroundings(
         environ,
         say,
         read_again,
-        console=console if loaded.settings.console.enabled else None,
+        console=console if has_console else None,
         observe=both(
             json_log("wrap", loaded) or (_report_refusal if verbose else None), metrics.observe
         ),

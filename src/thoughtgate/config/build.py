@@ -35,6 +35,7 @@ def build_policy(
         version=policy_version(settings),
         profile=settings.profile,
         default=settings.default,
+        server_requests=settings.server_requests,
         visibility=Visibility({key: _exposure(one) for key, one in settings.servers.items()}),
         rules=RuleSet(_rule(one) for one in settings.rules),
         cedar=CedarEngine(settings.cedar) if settings.cedar else None,
@@ -50,6 +51,7 @@ def policy_version(settings: Settings) -> str:
     judged_by = {
         "profile": settings.profile,
         "default": settings.default,
+        "server_requests": settings.server_requests,
         "servers": {
             key: [asdict(one.expose), one.enabled] for key, one in settings.servers.items()
         },

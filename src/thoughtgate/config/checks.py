@@ -14,6 +14,7 @@ from thoughtgate.config.complaints import EMPTY
 from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
+from thoughtgate.policy.call import KINDS
 from thoughtgate.policy.globs import is_glob
 
 Found: TypeAlias = Iterator[tuple[Path, str]]
@@ -33,7 +34,6 @@ MIN_WINDOW_S: Final = 0.001
 _MAY_BE_NULL: Final = ("when", "annotations")
 """Conditions may compare with null."""
 
-_NAMED: Final = ("tool", "resource", "prompt")
 _LIMITS: Final = ("rate", "budget", "duplicate", "breaker")
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -209,7 +209,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _selector(path: Path, entry: dict[str, Any], data: dict[str, Any]) -> Found:
-    named = [key for key in _NAMED if entry.get(key) is not None]
+    named = [key for key in KINDS if entry.get(key) is not None]
     if len(named) > 1:
         yield path, f"has both {' and '.join(named)}; write one entry for each"
     kind = entry.get("kind")
@@ -236,8 +236,9 @@ def _unique_ids(section: str, entries: list[tuple[int, dict[str, Any]]]) -> Foun
 def _rules(data: dict[str, Any]) -> Found:
     entries = _maps(data, "rules")
     yield from _unique_ids("rules", entries)
-    if data.get("default") == "policy" and not data.get("cedar"):
-        yield ("default",), "policy asks Cedar, but there are no policies under cedar"
+    for key in ("default", "server_requests"):
+        if data.get(key) == "policy" and not data.get("cedar"):
+            yield (key,), "policy asks Cedar, but there are no policies under cedar"
     for at, rule in entries:
         path: Path = ("rules", at)
         action, approval = rule.get("action"), rule.get("approval")

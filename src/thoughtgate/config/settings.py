@@ -41,7 +41,7 @@ from thoughtgate.config.key_types import (
     not_empty,
     one_of,
 )
-from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.call import FORWARD, KINDS, PRODUCTION
 from thoughtgate.policy.cedar_text import CedarSource
 
 MIB: Final = 1024 * 1024
@@ -190,7 +190,13 @@ class SelectedSettings(Section):
     """Prompt names; globs, one or a list."""
     server = FileKey(Globs, default=None)
     """Server ids; globs, one or a list."""
-    kind = FileKey(Annotated[str, one_of("tool", "resource", "prompt")], default=None)
+    sampling = FileKey(Globs, default=None)
+    """Requests of a server for a completion by the agent's model: ``createMessage`` or ``*``."""
+    elicitation = FileKey(Globs, default=None)
+    """Requests of a server for input from the user, by mode: ``form``, ``url`` or ``*``."""
+    roots = FileKey(Globs, default=None)
+    """Requests of a server for the agent's roots: ``list`` or ``*``."""
+    kind = FileKey(Annotated[str, one_of(*KINDS)], default=None)
     """Applies to everything of this kind when no name is given."""
     words = FileKey(Words, default=None)
     """Words, one of which must occur in the name: ``delete`` matches ``delete_file`` and ``fileDelete``."""
@@ -198,7 +204,7 @@ class SelectedSettings(Section):
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
         """Combine the keys that select calls into a selector."""
-        named = {kind: keys.pop(kind, ()) for kind in ("tool", "resource", "prompt")}
+        named = {kind: keys.pop(kind, ()) for kind in KINDS}
         kind = keys.pop("kind", "")
         kinds = tuple(one for one, names in named.items() if names)
         selector = SelectorSettings(
@@ -540,6 +546,8 @@ class Settings(Section):
     """``production`` enforces the policy, ``development`` only reports what it would do."""
     default: Action
     """What happens to a call that no rule matches."""
+    server_requests: Action = field(default=FORWARD, kw_only=True)
+    """What happens to a server's request to the agent (sampling, elicitation, roots) that no rule matches."""
     servers: Mapping[str, ServerSettings] = field(default_factory=dict)
     """Servers by id; the key may also be written ``mcpServers``."""
     rules: tuple[RuleSettings, ...] = ()

@@ -26,6 +26,8 @@ class ToServer(NamedTuple):
     """The id of the request in the frame; None if the frame has no answer to wait for."""
     message: Message | None = None
     """The parsed frame; None for an unreadable frame, which the development profile forwards."""
+    detached: bool = False
+    """Whether the frame is the gate's own and belongs to no caller."""
 
 
 class ToAgent(NamedTuple):
@@ -58,6 +60,9 @@ class JudgeCall(NamedTuple):
     bytes_in: int
     modern: bool
     at: float
+    listed: str = ""
+    """Whether the gate has fetched the server's tools for this call: empty for not yet, or ``done``
+    or ``failed``."""
 
 
 class ScreenList(NamedTuple):

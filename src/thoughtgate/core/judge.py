@@ -18,18 +18,30 @@ from thoughtgate.core.record_events import (
     CALL_END,
     CALL_START,
     MAX_NAME,
+    MESSAGE,
+    SERVER_TO_AGENT,
     TOOLS_LIST,
     Record,
 )
 from thoughtgate.core.run_summary import policy_reference
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Call, Verdict
+from thoughtgate.core.tool_listing import DONE, LIST_FIRST
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    FORWARD,
+    PRODUCTION,
+    SERVER_KINDS,
+    TOOL,
+    Call,
+    Verdict,
+)
 from thoughtgate.policy.evaluation import evaluate, hidden_names
 from thoughtgate.policy.limits import THROTTLES, LimitState
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
 from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.methods import LISTINGS, Named
+from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
 from thoughtgate.wire.revisions import META, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
@@ -87,6 +99,8 @@ class CallRequest(NamedTuple):
     promised: bool = False
     """Whether its caller was told that a person decides: then it is held even if the rules forward
     it."""
+    listed: str = ""
+    """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
 
 
 class Ruling(NamedTuple):
@@ -131,6 +145,9 @@ class OpenCall(NamedTuple):
     """For a held call: the id of its approval request."""
 
 
+_LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
+
+
 class Judge:
     """Judges the calls of one run."""
 
@@ -145,6 +162,9 @@ class Judge:
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
         """The arguments judged last and their canonical text, for both the hash and the preview."""
         self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
+        self._complete: set[str] = set()
+        """Servers whose tools are all known."""
+        self._needs_lists = policy.looks_at_annotations()
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
         """Cached decision objects for the record: few rules decide most calls. Record events share
@@ -155,6 +175,7 @@ class Judge:
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
         self.policy = policy
+        self._needs_lists = policy.looks_at_annotations()
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         before, self._limits = self._limits, LimitState(policy.limits)
         self._limits.continue_from(before)
@@ -165,6 +186,8 @@ class Judge:
 
     def judge(self, question: CallRequest) -> Ruling:
         """Judge a request. If it names several things, all of them must be allowed."""
+        if self._needs_lists and self._must_list(question):
+            return _LIST_FIRST
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
         named = question.named
@@ -225,6 +248,9 @@ class Judge:
     def note(self, record: Record) -> Record:
         """Complete an event that a session reports; the end of a call also updates the limits."""
         if record.type != CALL_END:
+            if record.type == MESSAGE and record.body["message"]["method"] == TOOLS_CHANGED:
+                self._annotations.pop(record.server, None)
+                self._complete.discard(record.server)
             return record
         call = record.body["call"]
         held = self._open.pop(call["call_id"], None)
@@ -289,7 +315,7 @@ class Judge:
         call, verdict = objection
         if verdict.action == APPROVE and len(calls) > 1:
             # The reviewer must see, and approve, everything that the request names.
-            every = Named(call.kind, call.name, {"all": [one.name for one in calls]})
+            every = Named(call.kind, call.name, {"all": [_in_full(one) for one in calls]})
             return self._call(question, every), verdict
         return objection
 
@@ -341,7 +367,8 @@ class Judge:
             text = digest = ""
         self._rendered = (named.arguments, text)
         known = self._annotations.get(question.server)
-        said = known.get(named.name) if known is not None and named.kind == "tool" else None
+        is_tool = named.kind == TOOL
+        said = known.get(named.name) if known is not None and is_tool else None
         return unchecked(
             Call,
             (
@@ -358,6 +385,7 @@ class Judge:
                 question.claims,
                 "",
                 None,
+                said is not None or not is_tool,
             ),
         )
 
@@ -365,8 +393,20 @@ class Judge:
         known = self._annotations.setdefault(server, {})
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
-            if type(name) is str and type(said) is dict and len(known) < MAX_KNOWN_TOOLS:
-                known[name] = said
+            if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
+                known[name] = said if type(said) is dict else {}
+
+    def _must_list(self, question: CallRequest) -> bool:
+        """Tell whether a tool's annotations can decide about it and are not known yet."""
+        server = question.server
+        if question.listed:
+            if question.listed == DONE:
+                self._complete.add(server)
+            return False
+        known = self._annotations.get(server, _NOTHING)
+        return server not in self._complete and any(
+            named.kind == TOOL and named.name not in known for named in question.named
+        )
 
     def _short(self, call_id: str, call: Call) -> dict[str, Any]:
         return {
@@ -396,6 +436,8 @@ class Judge:
             said["traceparent"] = trace
         if "task" in params:
             said["task"] = True
+        if call.kind in SERVER_KINDS:
+            said["direction"] = SERVER_TO_AGENT
         body = {"call": said}
         return unchecked(Record, (CALL_START, question.at, call.server, call.session, body))
 
@@ -484,6 +526,11 @@ class Judge:
         if vote.reason:
             said["reason"] = self.policy.redactor.mask_text(vote.reason)
         return said
+
+
+def _in_full(call: Call) -> Any:
+    """Return one of several things that a request names, as the reviewer sees it."""
+    return {"name": call.name, "arguments": call.arguments} if call.arguments else call.name
 
 
 def _asking_nobody(verdict: Verdict) -> Verdict:

@@ -10,7 +10,6 @@ from thoughtgate.core.answers import outcome_of, says_error, without_hidden
 from thoughtgate.core.commands import (
     ANSWER,
     NOTICE,
-    PROMPT,
     AskPeople,
     AskTask,
     Command,
@@ -23,6 +22,7 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.elicitation import METHOD, Elicitations
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
+from thoughtgate.core.server_requests import MEMBER, InputRequests, ServerRequests, is_server_key
 from thoughtgate.core.session_replies import (
     ASKED_IN_AGENT,
     CALLER_GONE,
@@ -42,7 +42,8 @@ from thoughtgate.core.session_replies import (
 )
 from thoughtgate.core.task import names_our_task, wants_task
 from thoughtgate.core.task_calls import TaskCalls
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.core.tool_listing import FAILED, ToolListings
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, LIST, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
@@ -65,12 +66,20 @@ class Session:
         self._open = OpenRequests()
         self._offered: dict[RequestId, OfferedList] = {}
         """Lists from the server that wait to be screened."""
-        self._served: dict[RequestId, str] = {}
-        """Server requests that the agent has not answered yet, with their method."""
+        self._served = ServerRequests(self._replies)
+        self._inputs = InputRequests(self._replies)
+        self._listings = ToolListings(self._waiting)
         self._taken: tuple[dict[RequestId, Any], ...]
         """The tables with the ids that the agent must not use again yet."""
-        self._taken = (self._waiting, self._open, self._open.late, self._offered, self._abandoned)
-        self._passing = (*self._taken[:-1], self._served, self._open.tokens)
+        self._taken = (
+            self._waiting,
+            self._open,
+            self._open.late,
+            self._offered,
+            self._listings,
+            self._abandoned,
+        )
+        self._passing = (*self._taken[:-1], self._served, self._open.tokens, self._inputs)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
         self.prompts = Elicitations()
@@ -154,7 +163,9 @@ class Session:
         if named:
             self._waiting[ident] = asked
             size = len(message.raw)
-            return [unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at))]
+            return [
+                unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at, ""))
+            ]
         seen = self._replies.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
@@ -200,11 +211,10 @@ class Session:
         answered = self.prompts.take(message, at)
         if answered is not None:
             return [self._replies.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
-        method = self._served.pop(message.id, None) if message.id is not None else None
-        if method is None:
+        recorded = self._served.answered(message, at)
+        if recorded is None:
             return self._replies.unasked(message, at, AGENT_TO_SERVER)
-        seen = self._replies.seen(message, at, AGENT_TO_SERVER, method)
-        return [seen, ToServer(message.raw, None, message)]
+        return [*recorded, ToServer(message.raw, None, message)]
 
     # Frames from the server.
 
@@ -217,31 +227,44 @@ class Session:
         if isinstance(message, Fault):
             return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
-            return self._server_asked(message, at)
+            return self._served.ask(message, at)
         if message.shape == NOTIFICATION:
-            if message.method == methods.PROGRESS:
-                self._open.note_progress(message, at)
-            seen = self._replies.seen(message, at, SERVER_TO_AGENT)
-            return [seen, ToAgent(message.raw, None, NOTICE)]
+            return self._server_notified(message, at)
         return self._server_answered(message, at)
 
-    def _server_asked(self, message: Message, at: float) -> list[Command]:
-        ident = message.id
-        assert ident is not None
-        fault = self._not_free(ident, (self._served,))
-        if fault is not None:
-            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
-        self._served[ident] = message.method
-        seen = self._replies.seen(message, at, SERVER_TO_AGENT)
-        return [seen, ToAgent(message.raw, None, PROMPT)]
+    def _server_notified(self, message: Message, at: float) -> list[Command]:
+        ended: list[Command] = []
+        is_known = True
+        if message.method == methods.PROGRESS:
+            self._open.note_progress(message, at)
+        elif message.method == methods.CANCELLED:
+            ended, is_known = self._served.cancelled(message.body.get("params"), at)
+        seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
+        return [*seen, ToAgent(message.raw, None, NOTICE)] if is_known else seen
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
+        if ident is not None and ident in self._listings:
+            return self._listings.answered(ident, message, at)
         asked = self._open.close(ident) if ident is not None else None
         if asked is None or ident is None:
             if ident is not None:
                 self._open.late.pop(ident, None)
             return self._replies.unasked(message, at, SERVER_TO_AGENT)
+        result = message.body.get("result")
+        if type(result) is dict and MEMBER in result:
+            named = methods.named_in_result(result)
+            if isinstance(named, str):
+                return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
+            if named:
+                self._waiting[ident] = asked._replace(message=message)
+                return self._inputs.judge(self._served.new_key(), message, named, at)
+        return self._deliver(ident, asked, message, at)
+
+    def _deliver(
+        self, ident: RequestId, asked: PendingRequest, message: Message, at: float
+    ) -> list[Command]:
+        """Give the agent an answer of the server, screened or masked where that is needed."""
         result = message.body.get("result")
         listing = methods.LISTINGS.get(asked.method)
         if listing is not None and type(result) is dict:
@@ -302,13 +325,20 @@ class Session:
     # Replies to commands of the session.
 
     def _call_judged(self, event: events.CallJudged) -> list[Command]:
+        if is_server_key(event.key):
+            return self._server_judged(event)
         tasked = self._tasked.take(event.call_id) if self._tasked.is_used else None
         if tasked is not None:
             return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
             return self._judged_too_late(event)
+        return self._agent_judged(asked, event)
+
+    def _agent_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         key, verdict, call_id, at = event
+        if verdict.action == LIST:
+            return self._listings.begin(key, at)
         if verdict.action == APPROVE and not asked.held_since:
             return self._hold(event, asked._replace(call_id=call_id, redact=verdict.redact))
         del self._waiting[key]
@@ -318,9 +348,23 @@ class Session:
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
             self._open.add(key, sent(asked, at, call_id, verdict.redact))
-            return [*closed, unchecked(ToServer, (message.raw, key, message))]
+            return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
         return [*closed, *self._replies.denied(key, asked, verdict, at)]
+
+    def _server_judged(self, event: events.CallJudged) -> list[Command]:
+        """Handle the verdict on a request of the server, or on those in one of its results."""
+        if event.key not in self._inputs:
+            return self._served.judged(event)
+        ident = self._inputs[event.key].ident
+        asked = self._waiting.get(ident)
+        decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
+        if decided is None or asked is None:
+            return commands
+        del self._waiting[ident]
+        if event.verdict.action == FORWARD and asked.message is not None:
+            return [*commands, *self._deliver(ident, asked, asked.message, event.at)]
+        return [*commands, *self._replies.denied(ident, asked, event.verdict, event.at)]
 
     def _judged_too_late(self, event: events.CallJudged) -> list[Command]:
         """Record that a call was not made because its caller left before the verdict."""
@@ -398,6 +442,8 @@ class Session:
         return [ToServer(message.raw, ident, message)]
 
     def _list_screened(self, event: events.ListScreened) -> list[Command]:
+        if event.key in self._listings:
+            return self._listings.screened(event.key, event.at)
         offered = self._offered.pop(event.key, None)
         if offered is None:
             return []
@@ -406,6 +452,8 @@ class Session:
 
     def _not_sent(self, event: events.NotSent) -> list[Command]:
         key, kind, at, reason, text = event
+        if key in self._listings:
+            return self._listings.finish(key, FAILED, at)
         if (asked := self._open.close(key)) is None:
             return []
         why = {"reason": reason} if reason else None
@@ -416,7 +464,7 @@ class Session:
     def _agent_left(self, event: events.AgentGone) -> list[Command]:
         """Withdraw held calls; forwarded requests stay open, as the agent may read the answers."""
         self._agent_gone = True
-        commands: list[Command] = []
+        commands = self._served.withdraw_waiting(CALLER_GONE, event.at)
         for key, asked in list(self._waiting.items()):
             if asked.held_since or not asked.name:
                 commands += self._give_up(key, asked, CALLER_GONE, event.at)
@@ -428,7 +476,8 @@ class Session:
     def _gate_stopping(self, event: events.GateStopping) -> list[Command]:
         """Deny every held call, because no decision can reach it after the stop."""
         verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
-        commands: list[Command] = []
+        commands = self._served.withdraw_waiting(STOPPING, event.at)
+        commands += self._inputs.withdraw_all(STOPPING, event.at)
         for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
             del self._waiting[key]
             self._held -= 1
@@ -453,7 +502,8 @@ class Session:
     def _server_left(self, event: events.ServerGone) -> list[Command]:
         """Answer every open request with an error; nothing stays open."""
         self._server_gone = event
-        commands: list[Command] = []
+        commands = self._served.end_all(event.reason, event.at)
+        commands += self._inputs.withdraw_all(event.reason, event.at)
         for key, asked in self._waiting.items():
             if asked.held_since:
                 commands.append(Withdraw(key, asked.call_id, event.reason))
@@ -496,6 +546,8 @@ class Session:
                 commands += self._replies.timed_out(key, asked, event.at)
         if self._open.late:
             self._open.forget_late(event.at)
+        if self._listings:
+            commands += self._listings.end_late(event.at)
         if self._held:
             commands += tell_progress(self._waiting, event.at)
         return commands

@@ -186,6 +186,11 @@ def to_server_frame(data: bytes, key: RequestId | None = None) -> ToServer:
     return ToServer(data, key, message if isinstance(message, Message) else None)
 
 
+def reply_to_server(data: bytes) -> ToServer:
+    """Return the gate's own response to a request of the server; no caller waits for anything."""
+    return to_server_frame(data)._replace(detached=True)
+
+
 def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
     """Return the reply to a request with the body from the task table."""
     reply = render({"jsonrpc": "2.0", "id": key, **body})
@@ -269,7 +274,7 @@ class SessionReplies:
                 details={"check": fault.check},
             )
             commands.append(
-                ToAgent(reply, None, ANSWER, fault.kind) if to_server else to_server_frame(reply)
+                ToAgent(reply, None, ANSWER, fault.kind) if to_server else reply_to_server(reply)
             )
         return commands
 

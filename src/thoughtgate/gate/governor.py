@@ -191,6 +191,11 @@ class Governor:
         if self.watch is not None:
             self.watch(at)
 
+    def announce(self, **facts: Any) -> None:
+        """Add facts to the announcement of this gate, for ``status`` and other commands."""
+        if self._announcer is not None:
+            self._announcer.add(**facts)
+
     def finish(self, status: str, at: float, reason: str = "") -> None:
         """Record the end of the run, which is always its last event, and close the record."""
         with contextlib.suppress(StoreError):

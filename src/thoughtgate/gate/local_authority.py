@@ -70,7 +70,7 @@ class LocalAuthority:
         """Return the request in the form that the judge takes."""
         setup = driver.session.setup
         # `unchecked` skips the constructor: this runs for every call.
-        _, method, named, params, size, _, at = command
+        _, method, named, params, size, _, at, listed = command
         return unchecked(
             CallRequest,
             (
@@ -86,6 +86,7 @@ class LocalAuthority:
                 driver.trace,
                 driver.claims,
                 bool(driver.resumes),
+                listed,
             ),
         )
 

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from thoughtgate.channels.channel import Channel
 from thoughtgate.core.envelope import Envelope, Run
@@ -46,8 +47,11 @@ def open_governor(
     tasks: Keeper | None = None,
     channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
+    governed: Mapping[str, Any] | None = None,
 ) -> Governor:
     """Open the record and return a governor for a new run.
+
+    ``governed`` describes the agent, if it is known which process it is (``describe_governed``).
 
     Raises:
         ConfigError: the variable of the record's signing key or of a channel's secret is not
@@ -85,6 +89,7 @@ def open_governor(
             policies=[source.as_json() for source in loaded.sources],
             profile=policy.profile,
             record=announced_record(loaded, state, audit),
+            **(governed or {}),
         ),
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.

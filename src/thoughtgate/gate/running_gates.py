@@ -13,10 +13,17 @@ from typing import Any, Final
 from thoughtgate.core.envelope import render_time
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.state_directory import write_private_file
+from thoughtgate.process.ancestry import Process, cgroup_of
 from thoughtgate.stores.process_owner import is_alive, own_name
 
 DIRECTORY: Final = "gates"
 MAX_BYTES: Final = 65536
+
+GOVERNED: Final = "governed"
+"""The fact that describes the process whose calls the gate judges, if the gate knows it."""
+
+ADOPTS: Final = "adopts"
+"""Whether descendants of that process remain its descendants after their parent has exited."""
 
 
 class Presence:
@@ -48,18 +55,38 @@ def announce(state: str, kind: str, **facts: Any) -> Presence | None:
         return None
 
 
+def describe_governed(process: Process | None, *, adopts: bool = False) -> dict[str, Any]:
+    """Return the facts about the process that a gate governs, for its announcement."""
+    if process is None:
+        return {}
+    told = {
+        "pid": process.pid,
+        "started": process.started,
+        "terminal": process.terminal,
+        "cgroup": cgroup_of(process.pid),
+        ADOPTS: adopts,
+    }
+    return {GOVERNED: told}
+
+
 class GateAnnouncer:
     """Announces a gate for the duration of its run."""
 
     def __init__(self, state: str, **facts: Any) -> None:
         self._state = state
         self._facts = facts
+        self._kind = ""
         self._presence: Presence | None = None
 
     def begin(self, kind: str, server: str) -> None:
         """Announce the run; ``kind`` is the command."""
-        about = {"server": server} if server else {}
-        self._presence = announce(self._state, kind, **self._facts, **about)
+        self._kind = kind
+        self.add(**({"server": server} if server else {}))
+
+    def add(self, **facts: Any) -> None:
+        """Add facts to the announcement."""
+        self._facts |= facts
+        self._presence = announce(self._state, self._kind, **self._facts)
 
     def end(self) -> None:
         """Remove the announcement."""

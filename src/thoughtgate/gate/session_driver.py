@@ -33,6 +33,7 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.record_events import Record
+from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.gate.clock import now
@@ -134,6 +135,7 @@ class SessionDriver:
         "__weakref__",
         "_authority",
         "_engine",
+        "_server_sinks",
         "agent",
         "callers",
         "claims",
@@ -173,6 +175,8 @@ class SessionDriver:
         """The principal's claims from authentication, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
+        self._server_sinks: dict[RequestId, Sink] = {}
+        """Where held requests of the server arrived, by key."""
         self.agent: Caller | None = None
         """Receives frames that belong to no caller; set only where one agent has the connection to
         itself, as over stdio."""
@@ -227,6 +231,9 @@ class SessionDriver:
         Frames go to ``sink`` if there is one, otherwise to the caller of their request.
         """
         frames = 0
+        if sink is None and self._server_sinks and type(event) is CallJudged:
+            # A server's request continues on the stream that it arrived on.
+            sink = self._server_sinks.pop(event.key, None)
         for command in self.session.receive(event):
             frames += _CARRIERS[type(command)](self, command, sink)
         return frames
@@ -257,7 +264,7 @@ class SessionDriver:
 
     def _to_server(self, frame: ToServer, sink: Sink | None) -> int:
         target = sink if sink is not None else self._caller(frame.key)
-        if target is not None:
+        if target is not None and not frame.detached:
             self.outbox.send(self, target, frame)
         elif frame.key is not None:
             # Such as the call of a task, whose caller has its reply and polls for the result.
@@ -277,6 +284,9 @@ class SessionDriver:
             # The caller was told before the restart that a person decides; see `resume`.
             self._authority.resume(self, command)
             return 0
+        if command.listed:
+            # The list came to the gate, so the call answers through its own caller.
+            sink = None
         judged = self._authority.judge(self, command)
         # None: the governance service was asked, and its verdict arrives as a later event.
         return 0 if judged is None else self.feed(judged, sink)
@@ -297,7 +307,12 @@ class SessionDriver:
         frames = 0
         events = self._authority.ask(self, command)
         is_decided = bool(events) and type(events[0]) is CallJudged
-        caller = None if is_decided else self._caller(command.key)
+        if is_server_key(command.key):
+            if sink is not None and not is_decided:
+                self._server_sinks[command.key] = sink
+            caller = None
+        else:
+            caller = None if is_decided else self._caller(command.key)
         if caller is not None:
             caller.held(command.key)
         for event in events:
@@ -323,7 +338,8 @@ class SessionDriver:
         del sink
         self._authority.withdraw(self, command, now())
         self.outbox.schedule()
-        caller = self._caller(command.key)
+        self._server_sinks.pop(command.key, None)
+        caller = None if is_server_key(command.key) else self._caller(command.key)
         if caller is not None:
             caller.withdrawn()
         return 0

@@ -15,7 +15,6 @@ from typing import Any, Final
 from thoughtgate.config.settings import Settings
 from thoughtgate.core import task_codec
 from thoughtgate.core.catalogue import NOTHING, Offer
-from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record_events import (
     NOWHERE,
@@ -36,6 +35,7 @@ from thoughtgate.hub.client import HIDDEN, Carried, Client, ServerSession
 from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import AT_ONCE, HubLists
 from thoughtgate.hub.manager_tools import OFFER, ManagerTools
+from thoughtgate.hub.namespace import NoSelection, Selection, select_namespace
 from thoughtgate.hub.notifications import HubNotices
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import LIST_OF, HubRoutes, Target

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from thoughtgate.core.catalogue import Offer, exposed_entry, name_warnings
-from thoughtgate.core.list_pages import Page, page_of
 from thoughtgate.core.negotiation import NAME
 from thoughtgate.core.routing import compose
 from thoughtgate.core.task_codec import advertise_tool
@@ -18,6 +17,7 @@ from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import HubEngine
+from thoughtgate.hub.list_pages import Page, page_of
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.upstream.supervisor import LISTED_BY
 from thoughtgate.wire.message import Json

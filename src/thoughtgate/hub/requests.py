@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.commands import ANSWER, ToAgent
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.negotiation import (
     GONE_IN_MODERN,
     LOG_LEVELS,
@@ -32,6 +31,7 @@ from thoughtgate.hub.client import Client
 from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.manager_tools import ENTRIES
+from thoughtgate.hub.namespace import NoSelection
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens

@@ -16,7 +16,6 @@ from typing import Any, Final
 import uvloop
 
 from thoughtgate.config.settings import ListenSettings
-from thoughtgate.core.namespace import NoSelection, select_namespace
 from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.front.http_front import HttpFront, check_address
@@ -29,22 +28,19 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
-from thoughtgate.gate.open_governor import (
-    announced_record,
-    open_governor,
-    open_tasks,
-    record_place,
-)
+from thoughtgate.gate.open_governor import open_governor, open_tasks, record_place
 from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.running_gates import DIRECTORY, announce
+from thoughtgate.gate.running_gates import DIRECTORY, describe_governed
 from thoughtgate.gate.tracing import both
 from thoughtgate.hub.backend import HubBackend
 from thoughtgate.hub.control import operations
 from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.hub.log import open_log
+from thoughtgate.hub.namespace import NoSelection, select_namespace
 from thoughtgate.hub.servers import named
 from thoughtgate.hub.single_servers import SingleServers
+from thoughtgate.process.ancestry import find_agent
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
 from thoughtgate.stores.tasks import TaskStore
@@ -133,6 +129,7 @@ def run_serve(plan: ServePlan) -> int:
             tasks=_open_tasks(plan),
             channels=(prompt,) if prompt is not None else (),
             observe=both(log.record, meter.observe if meter is not None else None),
+            governed=describe_governed(find_agent()) if plan.http is None else None,
         )
         governor.start(now(), command="serve")
         settle_memory()
@@ -181,8 +178,7 @@ async def _serve(
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
     watching = spawn(_watch(reloader)) if loaded.files else None
     control = await _open_control(plan.state, hub)
-    # Replaces the governor's announcement; the governor removes it when the record is closed.
-    announce(plan.state, "serve", **_facts(plan, hub, governor))
+    governor.announce(**_facts(plan, hub, governor))
     principal = principal_of(governor.run, by_agent=plan.http is None)
     backend = HubBackend(hub)
     try:
@@ -281,11 +277,6 @@ def _facts(plan: ServePlan, hub: Hub, governor: Governor) -> dict[str, Any]:
     selection = hub.selection
     return {
         "run_id": governor.run.run_id,
-        "config": plan.loaded.path,
-        "policy": plan.loaded.summary,
-        "policies": [source.as_json() for source in plan.loaded.sources],
-        "profile": plan.loaded.policy.profile,
-        "record": announced_record(plan.loaded, plan.state, plan.audit),
         "namespace": None if isinstance(selection, NoSelection) else selection.name,
         "transport": "stdio" if plan.http is None else "http",
     }

@@ -9,7 +9,6 @@ import asyncio
 from dataclasses import dataclass
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.namespace import NoSelection
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.front.endpoint import Endpoint
 from thoughtgate.front.http_front import HttpFront
@@ -17,6 +16,7 @@ from thoughtgate.front.request_head import SERVER_PATH
 from thoughtgate.front.transparent import TransparentBackend
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.hub import Hub
+from thoughtgate.hub.namespace import NoSelection
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.connect import http_sessions

@@ -10,10 +10,22 @@ DENY: Final = "deny"
 APPROVE: Final = "approve"
 POLICY: Final = "policy"
 """Evaluate the Cedar policies. Only an action of rules, never of a verdict."""
+LIST: Final = "list"
+"""Fetch the server's list of tools and ask again. Only from the judge, never in a policy."""
 
 TOOL: Final = "tool"
 RESOURCE: Final = "resource"
 PROMPT: Final = "prompt"
+
+SAMPLING: Final = "sampling"
+ELICITATION: Final = "elicitation"
+ROOTS: Final = "roots"
+
+SERVER_KINDS: Final = frozenset({SAMPLING, ELICITATION, ROOTS})
+"""Kinds of requests that a server makes to the agent."""
+
+KINDS: Final = (TOOL, RESOURCE, PROMPT, SAMPLING, ELICITATION, ROOTS)
+"""All kinds, as rules name them."""
 
 PRODUCTION: Final = "production"
 DEVELOPMENT: Final = "development"
@@ -29,7 +41,7 @@ class Call(NamedTuple):
     server: str
     """The id of the server: its key in the config, or the shim's option."""
     kind: str
-    """``tool``, ``resource`` or ``prompt``."""
+    """``tool``, ``resource`` or ``prompt``, or one of ``SERVER_KINDS``."""
     name: str
     """The tool's or prompt's original name, or the resource's URI."""
     arguments: dict[str, Any]
@@ -52,6 +64,8 @@ class Call(NamedTuple):
     """The URI as the caller wrote it, if ``name`` is another reading of it."""
     readings: "ArgumentReadings | None" = None
     """The folded keys of the arguments, if the call is evaluated several times."""
+    is_listed: bool = True
+    """Whether the tool's annotations are known; if not, a condition on them is undetermined."""
 
 
 class Verdict(NamedTuple):

@@ -21,7 +21,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from thoughtgate.errors import ConfigError
-from thoughtgate.policy.call import MAX_KEPT, PROMPT, RESOURCE, TOOL, Call
+from thoughtgate.policy.call import (
+    ELICITATION,
+    MAX_KEPT,
+    PROMPT,
+    RESOURCE,
+    ROOTS,
+    SAMPLING,
+    TOOL,
+    Call,
+)
 from thoughtgate.policy.cedar_needs import ARGUMENTS, ContextNeeds, context_needs
 from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
 
@@ -34,8 +43,22 @@ MAX_ENTITIES: Final = 1024
 MAX_REASON: Final = 300
 """Maximum characters of a Cedar error message in the record."""
 
-_ACTIONS: Final = {TOOL: "call_tool", RESOURCE: "read_resource", PROMPT: "get_prompt"}
-_TYPES: Final = {TOOL: "Tool", RESOURCE: "Resource", PROMPT: "Prompt"}
+_ACTIONS: Final = {
+    TOOL: "call_tool",
+    RESOURCE: "read_resource",
+    PROMPT: "get_prompt",
+    SAMPLING: "sample",
+    ELICITATION: "elicit",
+    ROOTS: "list_roots",
+}
+_TYPES: Final = {
+    TOOL: "Tool",
+    RESOURCE: "Resource",
+    PROMPT: "Prompt",
+    SAMPLING: "Sampling",
+    ELICITATION: "Elicitation",
+    ROOTS: "Roots",
+}
 
 _LONG: Final = range(-(2**63), 2**63)
 _DECIMAL_SCALE: Final = 10_000
@@ -187,6 +210,13 @@ def _context(call: Call, now: float, needs: ContextNeeds) -> dict[str, Any]:
     return context
 
 
+def _annotations(call: Call) -> dict[str, Any]:
+    if not call.is_listed:
+        # Fail closed: a policy must not take unknown annotations for absent ones.
+        raise ValueError("the annotations of the tool are not known")
+    return _record(call.annotations or {})
+
+
 def _time(now: float) -> dict[str, int]:
     seconds = int(now)
     return {
@@ -224,7 +254,7 @@ def _number(value: float) -> Any:
 
 
 _MEMBERS: Final[dict[str, Callable[[Call, float], Any]]] = {
-    "annotations": lambda call, _: _record(call.annotations or {}),
+    "annotations": lambda call, _: _annotations(call),
     "claims": lambda call, _: _record(call.claims or {}),
     "server": lambda call, _: call.server,
     "tool": lambda call, _: call.name,

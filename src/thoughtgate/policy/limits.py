@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.policy.call import DENY, MAX_KEPT, RESOURCE, Call, Verdict
+from thoughtgate.policy.call import DENY, MAX_KEPT, RESOURCE, SERVER_KINDS, Call, Verdict
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.wire.readings import uri_readings
 
@@ -154,7 +154,7 @@ class LimitState:
             readings = uri_readings(call.name) if call.kind == RESOURCE else ()
             keys = [key, *((call.server, call.kind, name) for name in readings or ())]
             known = tuple(
-                limit for limit in self.limits if any(limit.selector.covers(*one) for one in keys)
+                limit for limit in self.limits if any(_counts(limit, *one) for one in keys)
             )
             if len(self._covering) >= MAX_KEYS:
                 self._covering.clear()
@@ -257,6 +257,16 @@ def _count_failure(circuit: _Circuit, breaker: Breaker, now: float) -> None:
     if len(circuit.failures) >= breaker.failures:
         circuit.failures = []
         circuit.open_until = now + breaker.cooldown_s
+
+
+def _counts(limit: Limit, server: str, kind: str, name: str) -> bool:
+    """Tell whether a limit counts a call; a server's requests only if the limit names their kind.
+
+    Otherwise a server could use up the agent's budget.
+    """
+    if kind in SERVER_KINDS and kind not in limit.selector.kinds:
+        return False
+    return limit.selector.covers(server, kind, name)
 
 
 def _key(limit: Limit, call: Call, usual: str) -> str:

@@ -15,6 +15,7 @@ from thoughtgate.policy.call import (
     FORWARD,
     POLICY,
     PRODUCTION,
+    SERVER_KINDS,
     Call,
     Verdict,
     strictness,
@@ -40,6 +41,8 @@ class Policy:
     """``production`` enforces, ``development`` only reports."""
     default: str = DENY
     """The action for a call that no rule matches."""
+    server_requests: str = FORWARD
+    """The action for a server's request to the agent that no rule matches."""
     visibility: Visibility = field(default_factory=Visibility)
     """The data of the first gate."""
     rules: RuleSet = field(default_factory=RuleSet)
@@ -56,6 +59,14 @@ class Policy:
     """Whether no config file was found and the built-in starter policy applies."""
     layers: tuple["Layer", ...] = ()
     """Further policies that are asked about every call; the strictest verdict counts."""
+
+    def looks_at_annotations(self) -> bool:
+        """Tell whether a verdict can depend on the annotations of a tool."""
+        return (
+            any(rule.annotations for rule in self.rules.rules)
+            or (self.cedar is not None and self.cedar.looks_at("annotations"))
+            or any(layer.policy.looks_at_annotations() for layer in self.layers)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,8 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
+    if call.kind in SERVER_KINDS:
+        return None
     if policy.visibility.allows(call.server, call.name, spelled=call.spelled):
         return None
     return Verdict(DENY, "visibility", "not_exposed", f"{call.kind} is not exposed")
@@ -88,20 +101,21 @@ def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Apply the first rule that matches, or the default; leave ``policy`` rules to Cedar."""
     first, *others = policy.rules.matches(call)
-    verdict = _by_rule(policy, first)
+    verdict = _by_rule(call, policy, first)
     if not others:
         return verdict
     # Which rule matches depends on the server's reading of the arguments.
-    verdicts = [verdict, *(_by_rule(policy, rule) for rule in others)]
+    verdicts = [verdict, *(_by_rule(call, policy, rule) for rule in others)]
     decided = [one or cedar_gate(call, policy, now) for one in verdicts]
     return max((one for one in decided if one is not None), key=strictness)
 
 
-def _by_rule(policy: Policy, rule: Rule | None) -> Verdict | None:
+def _by_rule(call: Call, policy: Policy, rule: Rule | None) -> Verdict | None:
     """Return the verdict of a rule, or of the default; None if Cedar decides."""
     if rule is None:
-        kind = "governance_denied" if policy.default == DENY else ""
-        verdict = Verdict(policy.default, "default", kind, "no rule matches", "default")
+        default = policy.server_requests if call.kind in SERVER_KINDS else policy.default
+        kind = "governance_denied" if default == DENY else ""
+        verdict = Verdict(default, "default", kind, "no rule matches", "default")
         workflow = ""
     else:
         verdict, workflow = rule.verdict, rule.workflow

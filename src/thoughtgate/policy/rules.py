@@ -56,7 +56,9 @@ class Rule:
             return True
         outcomes = (
             judge_conditions(self.conditions, call.arguments, readings),
-            judge_conditions(self.annotations, call.annotations or {}, readings),
+            judge_conditions(self.annotations, call.annotations or {}, readings)
+            if call.is_listed or not self.annotations
+            else None,
         )
         if False in outcomes:
             return False

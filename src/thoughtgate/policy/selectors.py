@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from thoughtgate.policy.call import SERVER_KINDS
 from thoughtgate.policy.globs import Glob, any_matches
 from thoughtgate.policy.words import split_words
 
@@ -11,7 +12,7 @@ class Selector:
     """Selects calls by their target; an empty field accepts any value."""
 
     kinds: frozenset[str] = frozenset()
-    """``tool``, ``resource``, ``prompt``."""
+    """``tool``, ``resource``, ``prompt``, or the kinds of a server's requests."""
     names: tuple[Glob, ...] = ()
     """Patterns of the tool, resource or prompt."""
     servers: tuple[Glob, ...] = ()
@@ -22,8 +23,12 @@ class Selector:
     def covers(self, server: str, kind: str, name: str) -> bool:
         """Tell whether this tool, resource or prompt is selected."""
         return (
-            (not self.kinds or kind in self.kinds)
+            (kind in self.kinds if self.kinds else self._is_for_any(kind))
             and (not self.servers or any_matches(self.servers, server))
             and (not self.names or any_matches(self.names, name))
             and (not self.words or not self.words.isdisjoint(split_words(name)))
         )
+
+    def _is_for_any(self, kind: str) -> bool:
+        # Names and words of a rule without a kind are those of tools, resources and prompts.
+        return kind not in SERVER_KINDS or not (self.names or self.words)

@@ -57,17 +57,6 @@ def descendants_of(pid: int) -> list[Descendant]:
     return found
 
 
-def ancestors() -> list[int]:
-    """Return the ids of this process's ancestors, its parent first."""
-    found: list[int] = []
-    parent = os.getppid()
-    while parent > 1 and parent not in found:
-        found.append(parent)
-        facts = _facts(parent)
-        parent = int(facts[_PPID]) if facts is not None else 0
-    return found
-
-
 def end_processes(descendants: list[Descendant], grace_s: float) -> None:
     """Terminate processes, wait for ``grace_s``, and kill those that remain."""
     for one in descendants:

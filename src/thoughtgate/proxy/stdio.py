@@ -22,9 +22,11 @@ from thoughtgate.gate.outbox import Sink
 from thoughtgate.gate.poll_loop import PollLoop
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.running_gates import describe_governed
 from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.process.ancestry import find_agent
 from thoughtgate.proxy.http import ProxyPlan, run_on_loop
 from thoughtgate.transports.stdio import protect_stdout
 from thoughtgate.upstream.client import not_sent
@@ -68,6 +70,7 @@ def _open(plan: ProxyPlan) -> Governor:
         plan.state,
         audit=plan.audit,
         observe=operator_log("proxy", plan.loaded),
+        governed=describe_governed(find_agent()),
     )
     say = operator_messages("proxy", plan.loaded, level="warn")
     watch_config(governor, plan.loaded, plan.environ, say)

@@ -24,7 +24,7 @@ from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.task_messages import as_told, task_command
 from thoughtgate.gate.task_runner import Told
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, LIST, Verdict
 from thoughtgate.service.shim_session import (
     MAX_OPEN_CALLS,
     ShimSession,
@@ -34,7 +34,14 @@ from thoughtgate.service.shim_session import (
     string_of,
     wrong,
 )
-from thoughtgate.wire.methods import LISTINGS, named_by
+from thoughtgate.wire.methods import (
+    INPUT_REQUIRED,
+    LISTINGS,
+    Named,
+    named_by,
+    named_by_server,
+    named_in_result,
+)
 
 SETTLE_EVERY_S: Final = 0.1
 """Poll interval for decisions while calls are held."""
@@ -313,7 +320,7 @@ class Governance:
     def _judge(
         self, session: ShimSession, method: str, params: dict[str, Any], body: dict[str, Any]
     ) -> dict[str, Any]:
-        named = named_by(method, params)
+        named = _named(method, params, by_server=body.get("requested_by") == "server")
         if isinstance(named, str):
             raise PeerError("invalid_params", named)
         if not named:
@@ -332,8 +339,11 @@ class Governance:
             "mcp_stdio",
             at,
             params,
+            listed=string_of(body, "listed") if "listed" in body else "",
         )
         verdict, call_id, _ = self.governor.rule(question)
+        if verdict.action == LIST:
+            return {"decision": "list_tools", "shutdown": False}
         if verdict.action == APPROVE:
             settled = self.governor.ask(call_id, verdict.workflow, at, owner=session.owner)
             if settled is None:
@@ -414,3 +424,12 @@ class Governance:
 
 _UNRECORDED: Final = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
 _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}
+
+
+def _named(method: str, params: dict[str, Any], *, by_server: bool) -> list[Named] | str:
+    """Return what a request names; a shim also has the requests of its server judged."""
+    if not by_server:
+        return named_by(method, params)
+    if method == INPUT_REQUIRED:
+        return named_in_result(params)
+    return named_by_server(method, params)

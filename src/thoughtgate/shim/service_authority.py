@@ -22,7 +22,9 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, SessionSettings
+from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.errors import KINDS
 from thoughtgate.gate.authority import prompts
 from thoughtgate.gate.clock import monotonic, now
@@ -136,6 +138,9 @@ class ServiceAuthority:
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Request a verdict; it arrives as an event."""
         del driver
+        more = {"listed": command.listed} if command.listed else {}
+        if is_server_key(command.key):
+            more["requested_by"] = "server"
         self._evaluate(
             command,
             lambda reply: self._judged(command, reply),
@@ -143,6 +148,7 @@ class ServiceAuthority:
             params=command.params,
             message_type="request",
             bytes_in=command.bytes_in,
+            **more,
         )
         return None
 
@@ -335,6 +341,8 @@ class ServiceAuthority:
         if not self._recording:
             # The reply to the last events may be older than this.
             self._recording = _is_recorded(reply)
+        if decision == "list_tools":
+            return LIST_FIRST
         if decision == "forward":
             if outcome := _text(reply, "outcome"):
                 gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))

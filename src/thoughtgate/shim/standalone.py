@@ -17,8 +17,10 @@ from thoughtgate.gate.operator_log import operator_log, operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
+from thoughtgate.gate.running_gates import describe_governed
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.process.ancestry import find_agent
 from thoughtgate.process.memory import settle_memory
 
 
@@ -55,7 +57,14 @@ def govern_locally(
     loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     refuse_stdout(record_place(loaded, state, audit), audit)
     observe = operator_log("shim", loaded)
-    governor = open_governor(loaded, environ, state, audit=audit, observe=observe)
+    governor = open_governor(
+        loaded,
+        environ,
+        state,
+        audit=audit,
+        observe=observe,
+        governed=describe_governed(find_agent()),
+    )
     watch_config(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
     session = "1"

@@ -9,11 +9,11 @@ from thoughtgate.channels.terminal import identity
 from thoughtgate.core.approval import Refusal
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.gate.approvals.started_by_agent import require_person
 from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.overview import control_path, gather_status
-from thoughtgate.status.started_by_agent import is_inside_agent
 
 CALLS_SHOWN: Final = 100
 
@@ -57,8 +57,7 @@ class TuiSource:
         Raises:
             UsageError: this process may not vote, or it is too late.
         """
-        if is_inside_agent(self._environ, self._state):
-            raise UsageError("an agent's own commands cannot answer approvals")
+        require_person("tui", self._environ, self._state)
         with closing(ApprovalActions(open_store(self._state), identity())) as actions:
             counted = actions.decide(approval, approve=approve, reason=reason)
         if isinstance(counted, Refusal):

@@ -51,6 +51,15 @@ def is_alive(owner: str) -> bool:
     return now is not None and started in {now, "-"}
 
 
+def other_namespace(owner: str) -> str:
+    """Return an owner's process namespace if it runs on this machine but not in our namespace."""
+    parts = owner.split("|")
+    here = _host()
+    if len(parts) != 6 or tuple(parts[1:3]) != here[:2] or parts[3] == here.namespace:  # noqa: PLR2004 - prefix, host, pid, start
+        return ""
+    return parts[3]
+
+
 @lru_cache(maxsize=1)
 def _host() -> _Host:
     machine = _text("/etc/machine-id") or os.uname().nodename

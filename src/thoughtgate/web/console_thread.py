@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from thoughtgate.errors import ThoughtGateError
+from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
 from thoughtgate.gate.config_files import Loaded
 
 STOP_WITHIN_S: Final = 3.0
@@ -27,8 +28,12 @@ def console_in_thread(
     *,
     record: str = "",
 ) -> Iterator[None]:
-    """Run a console until the context ends, if the config enables it and stderr is a terminal."""
-    if not loaded.settings.console.enabled or not sys.stderr.isatty():
+    """Run a console until the context ends, if the config enables it and a person can see it.
+
+    An agent that starts a gate in a terminal of its own does not get a sign-in link.
+    """
+    wanted = loaded.settings.console.enabled and sys.stderr.isatty()
+    if not wanted or is_inside_agent(environ, state):
         yield
         return
     stop = threading.Event()

@@ -62,6 +62,7 @@ PASSED: Final = frozenset(
 
 LISTEN: Final = "subscriptions/listen"
 CANCELLED: Final = "notifications/cancelled"
+TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 PROGRESS: Final = "notifications/progress"
 COMPLETE: Final = "completion/complete"
 
@@ -80,6 +81,21 @@ _REFS: Final = {"ref/prompt": Gated("prompt", "name"), "ref/resource": Gated("re
 """The types of a completion's reference, and the member with its name."""
 
 _FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
+
+SERVER_REQUESTS: Final[dict[str, tuple[str, str]]] = {
+    "sampling/createMessage": ("sampling", "createMessage"),
+    "elicitation/create": ("elicitation", "form"),
+    "roots/list": ("roots", "list"),
+}
+"""Requests of a server to the agent that need a verdict: their kind, and the name for rules.
+
+The name of an elicitation is its mode, ``form`` if it has none.
+"""
+
+_FOLDED_SERVER_REQUESTS: Final = frozenset(method.casefold() for method in SERVER_REQUESTS)
+
+INPUT_REQUIRED: Final = "input_required"
+"""Stands for the method of the input requests in a result; they have several methods."""
 
 TASKS_LIST: Final = "tasks/list"
 
@@ -177,3 +193,47 @@ def _wrong_name(place: str, name: Any) -> str:
     if (not name.isascii() or not name.isprintable() or " " in name) and _NOT_IN_NAMES.search(name):
         return f"{place} must not have control characters or white space at its ends"
     return ""
+
+
+def named_by_server(method: str, params: Json) -> list[Named] | str:
+    """Return what the gates must judge in a request of a server to the agent, or what is wrong.
+
+    The arguments are the params, so that conditions can test the prompt's text or its URL.
+    """
+    known = SERVER_REQUESTS.get(method)
+    if known is None:
+        if method.strip().casefold() in _FOLDED_SERVER_REQUESTS:
+            return "the method's name differs from a gated one only by case or white space"
+        return []
+    said = {} if params is None else params
+    if type(said) is not dict:
+        return "params must be an object"
+    kind, name = known
+    if kind == "elicitation":
+        name = said.get("mode", name)
+        if type(name) is not str or not name:
+            return "params.mode must be a non-empty string"
+    arguments = {member: value for member, value in said.items() if member != "_meta"}
+    return [Named(kind, name, arguments)]
+
+
+def named_in_result(result: dict[str, Json]) -> list[Named] | str:
+    """Return what the gates must judge in a result that asks the agent for input, or what is wrong.
+
+    Since MCP 2026-07-28 a server's requests to the agent are members of a result.
+    """
+    requests = result.get("inputRequests")
+    if requests is None:
+        return []
+    if type(requests) is not dict:
+        return "inputRequests must be an object"
+    found: list[Named] = []
+    for request in requests.values():
+        method = request.get("method") if type(request) is dict else None
+        if type(method) is not str:
+            return "an input request needs a method"
+        named = named_by_server(method, request.get("params"))
+        if isinstance(named, str):
+            return named
+        found += named
+    return found

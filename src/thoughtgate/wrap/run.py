@@ -13,7 +13,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -35,10 +35,12 @@ from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.open_governor import open_governor
 from thoughtgate.gate.reload import Reloader
 from thoughtgate.gate.run_file import RunFile, remove_run_file, run_path, write_run_file
-from thoughtgate.gate.running_gates import DIRECTORY
+from thoughtgate.gate.running_gates import DIRECTORY, describe_governed
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
+from thoughtgate.process.ancestry import read_process
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
+from thoughtgate.process.orphans import adopt_orphans, reap_orphans
 from thoughtgate.process.own_command import own_command
 from thoughtgate.service.http_api import GovernanceHandler
 from thoughtgate.service.service import Governance
@@ -58,6 +60,9 @@ INTERRUPT_S: Final = 2.0
 
 BACKGROUND_S: Final = 10.0
 """If the launcher of a graphical agent exits within this time, the agent runs on without it."""
+
+REAP_EVERY_S: Final = 0.25
+"""How long a process that the agent left behind may remain as a zombie."""
 
 WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "zed"})
 
@@ -164,7 +169,11 @@ class Wrap:
         status, code = "FAILED", 2
         with open_listener(self._options.port) as listener, configs:
             environ, observe = self._around.environ, self._around.observe
-            governor = open_governor(self._loaded, environ, self._state, observe=observe)
+            # The agent's descendants include those that it detaches from itself: wrap adopts them.
+            governed = describe_governed(read_process(os.getpid()), adopts=adopt_orphans())
+            governor = open_governor(
+                self._loaded, environ, self._state, observe=observe, governed=governed
+            )
             governor.start(now(), command="wrap", agent=self._plan.agent.type)
             try:
                 async with self._governance(governor, listener) as governance:
@@ -283,6 +292,7 @@ class Wrap:
             self._options.command, environ, lambda: guardian.watch(os.getpid(), group=False)
         )
         ended, stopping = spawn(agent.wait()), spawn(self._stop.wait())
+        reaping = spawn(_reap_orphans({agent.pid, guardian.pid}))
         try:
             await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if agent.is_alive:
@@ -296,6 +306,7 @@ class Wrap:
             await finish(ended, stopping)
         guardian.forget(agent.pid, group=False)
         await self._wait_for_window(code, monotonic() - started)
+        await finish(reaping)
         return code
 
     async def _wait_for_window(self, code: int, lasted_s: float) -> None:
@@ -346,6 +357,13 @@ class Wrap:
         """Reload the config on SIGHUP. A terminal that hangs up also signals the agent."""
         if self._watch is not None:
             self._watch.reload(now())
+
+
+async def _reap_orphans(own: Container[int]) -> None:
+    """Collect the exit codes of processes that the agent left behind."""
+    while True:
+        reap_orphans(own)
+        await asyncio.sleep(REAP_EVERY_S)
 
 
 def named(servers: Sequence[str]) -> str:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 from typer import Argument, Option, confirm
 
 from thoughtgate.channels.terminal import identity
-from thoughtgate.cli.agent_shell import refuse_in_agent_shell
 from thoughtgate.cli.options import JsonOption, examples, read_config
 from thoughtgate.cli.output import printable, write_report
 from thoughtgate.core.approval import PENDING, POLICY_KIND
@@ -41,7 +40,6 @@ def accept_command(
 
     Gates that run take it at once, and gates that agents start do not ask about it any more.
     """
-    refuse_in_agent_shell("policy accept")
     loaded = read_config(file)
     if loaded.path is None:
         raise UsageError("there is no config file to accept; 'thoughtgate init' writes one")

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.core.list_pages import PAGE_BYTES, page_of
+from thoughtgate.hub.list_pages import PAGE_BYTES, page_of
 
 
 @given(sizes=st.lists(st.integers(0, PAGE_BYTES * 2), max_size=40))

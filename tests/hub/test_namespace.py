@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.core.namespace import NoSelection, Selection, select_namespace
+from thoughtgate.hub.namespace import NoSelection, Selection, select_namespace
 
 SPACES = {"work": ("files", "git"), "home": ("files",)}
 ALL = ("files", "git", "web")

@@ -1,0 +1,124 @@
+"""The gate's own request for a server's tools, for calls whose verdict depends on annotations.
+
+A call that is made before any list must be judged like one after it. The calls wait until the
+list is complete; if it cannot be had, they are judged with unknown annotations.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from thoughtgate.core.commands import Command, JudgeCall, ScreenList
+from thoughtgate.core.session_replies import PendingRequest, to_server_frame
+from thoughtgate.policy.call import LIST, Verdict
+from thoughtgate.wire.message import Json, Message, RequestId
+from thoughtgate.wire.methods import named_by
+from thoughtgate.wire.replies import render
+from thoughtgate.wire.revisions import META
+
+METHOD: Final = "tools/list"
+
+MAX_PAGES: Final = 100
+"""Pages of one list; a server that has more is treated like one that does not answer."""
+
+WAIT_S: Final = 10.0
+"""How long the server may take for a page."""
+
+DONE: Final = "done"
+FAILED: Final = "failed"
+
+LIST_FIRST: Final = Verdict(LIST, "internal")
+"""The judge's reply to a call that it cannot judge before it knows the server's tools."""
+
+_PREFIX: Final = "thoughtgate/tools/"
+
+
+class _Listing:
+    """One list that is being fetched, page by page."""
+
+    __slots__ = ("at", "cursor", "meta", "pages", "waiting")
+
+    def __init__(self, meta: Json) -> None:
+        self.meta = _without_token(meta)
+        self.at = 0.0
+        self.cursor: str | None = None
+        self.pages = 0
+        self.waiting: list[RequestId] = []
+        """The calls that wait for the list."""
+
+
+class ToolListings(dict[RequestId, _Listing]):
+    """The list that a session is fetching, by the id of the request; at most one."""
+
+    __slots__ = ("_calls", "_count")
+
+    def __init__(self, calls: Mapping[RequestId, PendingRequest]) -> None:
+        """Have calls judged again from the table of those without a verdict."""
+        super().__init__()
+        self._calls = calls
+        self._count = 0
+
+    def begin(self, key: RequestId, at: float) -> list[Command]:
+        """Fetch the tools before a call is judged; calls that arrive meanwhile share the list."""
+        asked = self._calls[key]
+        for listing in self.values():
+            listing.waiting.append(key)
+            return []
+        assert asked.message is not None
+        self._count += 1
+        ident = f"{_PREFIX}{self._count}"
+        listing = self[ident] = _Listing((asked.message.body.get("params") or {}).get(META))
+        listing.waiting.append(key)
+        return self._request_page(ident, listing, at)
+
+    def answered(self, ident: RequestId, message: Message, at: float) -> list[Command]:
+        """Have a page screened, which also tells the judge about its tools."""
+        listing, result = self[ident], message.body.get("result")
+        tools = result.get("tools") if type(result) is dict else None
+        if type(result) is not dict or type(tools) is not list or listing.pages >= MAX_PAGES:
+            return self.finish(ident, FAILED, at)
+        cursor = result.get("nextCursor")
+        listing.cursor = cursor if type(cursor) is str and cursor else None
+        offered = tuple(entry for entry in tools if type(entry) is dict)
+        return [ScreenList(ident, METHOD, offered, at)]
+
+    def screened(self, ident: RequestId, at: float) -> list[Command]:
+        """Request the next page; after the last one, have the calls judged that waited."""
+        listing = self[ident]
+        if listing.cursor is not None:
+            return self._request_page(ident, listing, at)
+        return self.finish(ident, DONE, at)
+
+    def finish(self, ident: RequestId, outcome: str, at: float) -> list[Command]:
+        """Have the calls judged that waited for the list."""
+        waiting = self.pop(ident).waiting
+        return [self._judge(key, at, outcome) for key in waiting if key in self._calls]
+
+    def end_late(self, at: float) -> list[Command]:
+        """Give up a list for which the server takes too long."""
+        late = [ident for ident, listing in self.items() if at - listing.at > WAIT_S]
+        return [command for ident in late for command in self.finish(ident, FAILED, at)]
+
+    def _request_page(self, ident: RequestId, listing: _Listing, at: float) -> list[Command]:
+        listing.at = at
+        listing.pages += 1
+        params: dict[str, Any] = {META: listing.meta} if listing.meta else {}
+        if listing.cursor is not None:
+            params["cursor"] = listing.cursor
+        body = {"jsonrpc": "2.0", "id": ident, "method": METHOD, "params": params}
+        return [to_server_frame(render(body), ident)._replace(detached=True)]
+
+    def _judge(self, key: RequestId, at: float, listed: str) -> JudgeCall:
+        asked = self._calls[key]
+        assert asked.message is not None
+        params = asked.message.body.get("params") or {}
+        named = named_by(asked.method, params)
+        assert not isinstance(named, str)
+        size = len(asked.message.raw)
+        return JudgeCall(key, asked.method, tuple(named), params, size, asked.modern, at, listed)
+
+
+def _without_token(meta: Json) -> dict[str, Json]:
+    """Return the metadata of the agent's request without what belongs to that request alone."""
+    if type(meta) is not dict:
+        return {}
+    return {name: value for name, value in meta.items() if name != "progressToken"}
