@@ -86,6 +86,11 @@ class PolicyStore:
             _accept(connection, file, by, now)
             return True
 
+    def forget(self, path: str) -> None:
+        """Forget what was accepted for a config file."""
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM policies WHERE path = ?", (path,))
+
     def offer(self, file: PolicyFile, now: float) -> None:
         """Keep the texts of a policy that waits for a person, in place of others that waited."""
         with self._database.write() as connection:

@@ -154,3 +154,21 @@ def test_a_running_gate_takes_what_was_accepted_and_its_question_is_closed(desk:
     assert closed.status == WITHDRAWN
     assert policy_questions(desk.state) == []
     governor.finish("SUCCEEDED", now())
+
+
+def test_the_built_in_policy_is_accepted_in_place_of_a_file_that_is_gone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = desk.path.parent / "config" / "thoughtgate"
+    home.mkdir(parents=True)
+    monkeypatch.chdir(desk.path.parent)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.parent))
+    (home / "thoughtgate.yaml").write_text(DENY, "utf-8")
+    command(capsys, "policy", "accept", "--yes")
+    (home / "thoughtgate.yaml").unlink()
+
+    done = command(capsys, "policy", "accept", "--yes")
+
+    assert "built-in policy" in done.out
+    with closing(open_store(str(desk.state))) as store:
+        assert store.policies().accepted(str(home / "thoughtgate.yaml")) is None

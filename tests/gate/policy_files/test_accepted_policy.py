@@ -78,6 +78,28 @@ def test_a_loosened_file_waits_and_the_accepted_one_stays(start: Start) -> None:
     assert "thoughtgate policy accept" in start.said[0]
 
 
+@pytest.mark.promise("no-loosening-restart")
+@pytest.mark.parametrize("instead", ["", "thoughtgate.yaml"])
+def test_an_accepted_file_cannot_be_removed_or_replaced(tmp_path: Path, instead: str) -> None:
+    home = tmp_path / "config" / "thoughtgate"
+    home.mkdir(parents=True)
+    mine = home / "thoughtgate.yml"
+    mine.write_text(DENY, "utf-8")
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+
+    def begin() -> Loaded:
+        loaded = load_configuration(None, environ, str(tmp_path))
+        return keep_accepted(loaded, environ, str(tmp_path / "state"), lambda _: None)
+
+    begin()
+    mine.unlink()
+    if instead:
+        (home / instead).write_text(FORWARD, "utf-8")
+
+    with pytest.raises(ConfigError, match="thoughtgate policy accept"):
+        begin()
+
+
 def test_a_tightened_file_is_accepted_and_later_compared_with(start: Start) -> None:
     start.load(FORWARD)
 

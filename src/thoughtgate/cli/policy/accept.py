@@ -16,7 +16,7 @@ from thoughtgate.core.approval import PENDING, POLICY_KIND
 from thoughtgate.errors import ConfigError, UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.config_files import Loaded
-from thoughtgate.gate.policy_files.accepted_policy import load_accepted
+from thoughtgate.gate.policy_files.accepted_policy import load_accepted, replaced_files
 from thoughtgate.gate.policy_files.policy_change import EFFECTS, find_change
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
@@ -26,6 +26,8 @@ ACCEPT_EXAMPLES: Final = examples(
     "thoughtgate policy accept",
     "thoughtgate policy accept thoughtgate.yaml --yes",
 )
+
+_STARTER: Final = "Accepted: the built-in policy is used from now on."
 
 
 def accept_command(
@@ -41,9 +43,18 @@ def accept_command(
     Gates that run take it at once, and gates that agents start do not ask about it any more.
     """
     loaded = read_config(file)
-    if loaded.path is None:
-        raise UsageError("there is no config file to accept; 'thoughtgate init' writes one")
     with closing(open_store(state_directory(os.environ))) as store:
+        others = replaced_files(loaded, os.environ, store.policies())
+        if loaded.path is None and not others:
+            raise UsageError("there is no config file to accept; 'thoughtgate init' writes one")
+        if others:
+            sys.stderr.write(f"No longer used: {printable(', '.join(others))}\n")
+            _require_consent(yes=yes)
+        for path in others:
+            store.policies().forget(path)
+        if loaded.path is None:
+            write_report({"path": None, "accepted": True}, [_STARTER], as_json=json_)
+            return
         kept = store.policies().accepted(loaded.own_file.path)
         is_same = kept is not None and kept.file.digest == loaded.own_file.digest
         shown = _difference(kept, loaded)

@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from thoughtgate.config.locate import candidates
 from thoughtgate.config.settings import Settings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, load_kept
+from thoughtgate.gate.policy_files.agent_started import config_directory
 from thoughtgate.gate.policy_files.sources import PROJECT
 from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY
 from thoughtgate.policy.call import DEVELOPMENT
@@ -40,15 +42,24 @@ def keep_accepted(
     starts the gate; what the accepted config says of it counts as well as what the files say.
 
     Raises:
-        ConfigError: the files changed, and the accepted texts cannot be loaded any more.
+        ConfigError: the files changed, and the accepted texts cannot be loaded any more; or the
+            accepted file is gone, or another one is used instead of it.
         StoreError: the state directory cannot be used.
     """
-    if loaded.path is None or any(one.role == PROJECT for one in loaded.sources[:1]):
+    if any(one.role == PROJECT for one in loaded.sources[:1]):
         # Trust in a project's file covers its bytes: it is an acceptance of its own.
         return loaded
-    file = loaded.own_file
     with closing(open_database(Path(state))) as database:
         policies = PolicyStore(database)
+        for path in replaced_files(loaded, environ, policies):
+            message = (
+                f"is gone, or {loaded.path or 'the built-in policy'} is used instead of it, but it"
+                " is the policy that was accepted; restore it, or run: thoughtgate policy accept"
+            )
+            raise ConfigError([Problem("", message, path)])
+        if loaded.path is None:
+            return loaded
+        file = loaded.own_file
         kept = policies.accepted(file.path)
         if kept is None and is_started_by_agent(loaded.settings):
             policies.accept_first(file, FIRST_USE, now())
@@ -71,6 +82,16 @@ def keep_accepted(
         f" (accept it with: thoughtgate policy accept {loaded.path})"
     )
     return replace(old, warnings=loaded.warnings, proposed=loaded)
+
+
+def replaced_files(loaded: Loaded, environ: Mapping[str, str], policies: PolicyStore) -> list[str]:
+    """Return accepted files of the user's config directory that are not the ones in use."""
+    origin = loaded.origin
+    if origin is None or any(one.named_by for one in loaded.sources):
+        return []
+    home = Path(origin.config_home or config_directory(environ), "thoughtgate")
+    others = [path for path in candidates(str(home)) if path != loaded.own_file.path]
+    return [path for path in others if policies.accepted(path) is not None]
 
 
 def _must_compare(
