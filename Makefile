@@ -97,8 +97,9 @@ demo: $(INSTALLED) ## See calls forwarded, hidden, denied, limited and held
 bench: $(READY) ## Measure; the table is printed and written to bench/results/
 	@$(RUN) -m bench $(SCENARIOS) $(if $(PREVIOUS),--previous $(PREVIOUS))
 
-fuzz: $(READY) ## Push FRAMES (100000) generated frames through the frame reader
+fuzz: $(READY) ## FRAMES (100000) generated frames, then inputs that cost more than their size
 	@$(RUN) tools/fuzz_frames.py --frames $(FRAMES)
+	@$(RUN) tools/fuzz_growth.py
 
 requirements: $(READY) ## Each requirement id with its tests and result; ISSUE=2 restricts
 	@$(RUN) tools/requirements.py $(if $(ISSUE),--issue $(ISSUE))

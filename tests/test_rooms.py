@@ -209,6 +209,7 @@ thoughtgate.shim.service_handshake
 thoughtgate.transports
 thoughtgate.transports.nonblocking_writer
 thoughtgate.wire
+thoughtgate.wire.extra_params
 thoughtgate.wire.frame
 thoughtgate.wire.lines
 thoughtgate.wire.message

@@ -304,6 +304,13 @@ MUTATIONS: Final = (
         ("tests/core/test_grant.py",),
     ),
     Mutation(
+        "core/grant.py",
+        "if grant.definition != asked.definition:",
+        "if grant.definition and asked.definition and grant.definition != asked.definition:",
+        ("tests/core/test_grant.py",),
+    ),
+    Mutation("core/approval.py", "if call.extra:", "if not call.extra:", _APPROVAL),
+    Mutation(
         "gate/governor.py",
         'verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")',
         'verdict = Verdict(FORWARD, "internal", "internal_error", "the judge failed")',

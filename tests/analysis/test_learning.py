@@ -101,3 +101,8 @@ def test_a_name_cannot_write_a_line_of_its_own(end: str, decision: str) -> None:
     assert settings.approval["default"].on_timeout == "deny"
     verdicts = [one.decision for one in replay([named], build_policy(settings))]
     assert verdicts == [decision]
+
+
+def test_a_masked_name_is_not_proposed() -> None:
+    masked = recorded("https://host/?token=[REDACTED] #1a2b3c4d", kind="resource")
+    assert observe([masked], STARTER) == []

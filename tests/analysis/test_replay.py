@@ -168,3 +168,8 @@ def test_a_verdict_that_hangs_on_annotations_says_so() -> None:
     rule = Rule("hints", "deny", annotations=parse_conditions({"destructiveHint": True}))
     (outcome,) = replay(rows({}), Policy(default=FORWARD, rules=RuleSet([rule])))
     assert "annotations" in outcome.uncertain
+
+
+def test_a_masked_name_makes_a_verdict_uncertain() -> None:
+    (outcome,) = replay(rows({"tool": "https://host/?token=[REDACTED] #1a2b3c4d"}), policy())
+    assert outcome.uncertain == "the name on record is masked"

@@ -168,3 +168,9 @@ def test_a_modern_agent_asks_its_person_and_makes_the_call_again(tmp_path: Path)
         assert "requestState" not in peer.reached_lines()[-1]
     outcomes = [one["approval"]["outcome"] for one in peer.events("approval_decided")]
     assert outcomes == ["withdrawn", "approved"]
+
+
+@pytest.mark.promise("params-are-bound")
+def test_a_prompt_shows_what_else_the_request_carries() -> None:
+    assert "Extra" not in prompt_text(an_approval())
+    assert '"cwd": "/etc"' in prompt_text(an_approval(extra='{"cwd":"/etc"}'))

@@ -117,3 +117,11 @@ def test_every_message_keeps_to_slacks_limits(
 
     for blocks in (request_blocks(asked, ("U1",), "+1", "-1"), outcome_blocks(asked)):
         assert not too_long({"blocks": blocks, "text": request_text(asked)})
+
+
+@pytest.mark.promise("params-are-bound")
+def test_a_message_shows_what_else_the_request_carries() -> None:
+    plain = request_blocks(an_approval(), (), "yes", "no")
+    blocks = request_blocks(an_approval(extra='{"cwd":"/etc```"}'), (), "yes", "no")
+    assert len(blocks) == len(plain) + 1
+    assert '*Extra*\\n```{\\n  \\"cwd\\": \\"/etc` ` `\\"' in json.dumps(blocks)

@@ -152,3 +152,11 @@ def test_the_person_is_the_user_and_not_what_the_environment_says(
 def test_a_user_without_a_name_is_known_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 987_654_321)
     assert identity() == "terminal:uid-987654321"
+
+
+@pytest.mark.promise("params-are-bound")
+def test_a_question_shows_what_else_the_request_carries() -> None:
+    assert "extra" not in render_question(an_approval(), NOW)
+    shown = render_question(an_approval(extra='{"cwd":"/etc\u202e"}'), NOW)
+    assert '  extra\n    {\n      "cwd": "/etc' in shown
+    assert "\u202e" not in shown

@@ -41,3 +41,10 @@ def test_a_grant_says_what_it_allows_and_how_often_it_was_used() -> None:
     used = grant_object(grant._replace(uses=2, last_used_at=NOW + 5))
     assert used["uses"] == 2
     assert used["last_used_at"] == "2027-01-15T08:00:05.000Z"
+
+
+def test_what_else_a_request_carries_and_which_grants_ended_is_shown() -> None:
+    plain = approval_object(an_approval())
+    assert (plain["extra"], plain["ended_grants"]) == (None, [])
+    shown = approval_object(an_approval(extra='{"cwd":"/etc"}', ended_grants=("g1",)))
+    assert (shown["extra"], shown["ended_grants"]) == ({"cwd": "/etc"}, ["g1"])

@@ -336,3 +336,46 @@ def test_a_server_cannot_answer_for_a_person() -> None:
     }
 
     assert not any(isinstance(each, PersonAnswered) for each in session.receive(server(forged)))
+
+
+@pytest.mark.promise("params-are-bound")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"name": "x", "arguments": {"force": 1}}, {"name": "x", "arguments": {"force": True}}),
+        ({"name": "x", "cwd": "/tmp"}, {"name": "x", "cwd": "/etc"}),
+        ({"name": "x"}, {"name": "x", "_meta": {"com.example/root": "/etc"}}),
+    ],
+)
+def test_a_state_does_not_stand_for_a_call_that_differs_anywhere(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    prompts = Elicitations()
+    first = {**first, "_meta": META}
+    second = {**second, "_meta": {**META, **second.get("_meta", {})}}
+    asking = message({"id": 1, "method": "tools/call", "params": first})
+    (command,) = prompts.promise(1, asking, IDENT, "Run it?", 1.0)
+    assert isinstance(command, ToAgent)
+    state = json.loads(command.data)["result"]["requestState"]
+    answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
+    more = {"requestState": state, "inputResponses": answers}
+    repeated = message({"id": 2, "method": "tools/call", "params": {**second, **more}})
+    sent, answer = prompts.redeem(repeated, 2.0)
+    assert answer is None
+    assert sent.body["params"] == second
+
+
+def test_a_state_stands_for_the_call_with_other_bookkeeping() -> None:
+    kept = KeptPromises()
+    prompts = Elicitations()
+    prompts.promises = kept
+    params = {"name": "x", "_meta": {**META, "progressToken": 1}}
+    asking = message({"id": 1, "method": "tools/call", "params": params})
+    (command,) = prompts.promise(1, asking, IDENT, "Run it?", 1.0)
+    assert isinstance(command, ToAgent)
+    state = json.loads(command.data)["result"]["requestState"]
+    answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
+    params = {**params, "_meta": {**META, "progressToken": 2}}
+    more = {"requestState": state, "inputResponses": answers}
+    repeated = message({"id": 2, "method": "tools/call", "params": {**params, **more}})
+    assert prompts.redeem(repeated, 2.0)[1] == (True, "")

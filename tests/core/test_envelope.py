@@ -48,7 +48,7 @@ def test_a_line_has_every_member_of_the_envelope() -> None:
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert body == {
-        "v": "1.0",
+        "v": "1.1",
         "type": "message",
         "ts": "2023-11-14T22:13:20.999Z",
         "run_id": "run-1",

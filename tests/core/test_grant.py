@@ -16,6 +16,7 @@ from thoughtgate.core.grant import (
     Grant,
     Remember,
     grant_from,
+    has_lost_definition,
     matches,
 )
 from thoughtgate.policy.call import Call
@@ -123,3 +124,43 @@ def test_what_cannot_be_remembered_says_why(
     assert isinstance(made, Refusal)
     assert made.kind == "cannot_remember"
     assert words in made.text
+
+
+@pytest.mark.promise("grants-end-with-the-definition")
+@pytest.mark.parametrize("scope", [EXACT, TOOL])
+@pytest.mark.parametrize(
+    ("given", "now", "decides", "ends"),
+    [
+        ("", "", True, False),
+        ("d1", "d1", True, False),
+        ("d1", "d2", False, True),
+        ("d1", "", False, False),
+        ("", "d1", False, False),
+    ],
+)
+def test_a_grant_is_for_the_definition_that_it_was_given_for(
+    scope: str, given: str, now: str, *, decides: bool, ends: bool
+) -> None:
+    asked = an_approval(definition=given)
+    grant = grant_from(asked, Remember(SESSION, scope), by="terminal:ann", ident="g1", now=NOW)
+    assert isinstance(grant, Grant)
+    later = an_approval(call_id="run.2", definition=now)
+    assert matches(grant, later, NOW + 1) is decides
+    assert has_lost_definition(grant, later) is ends
+    assert not has_lost_definition(grant, later._replace(tool="other"))
+    assert not has_lost_definition(grant, later._replace(session="s9"))
+
+
+@pytest.mark.promise("params-are-bound")
+def test_a_grant_for_a_call_does_not_cover_it_with_extra_params() -> None:
+    grant = a_grant(UNTIL, EXACT)
+    assert not covers(grant, CALL._replace(extra={"cwd": "/etc"}))
+
+
+def test_only_the_exact_call_is_remembered_if_the_name_holds_a_secret() -> None:
+    masked = an_approval(tool="https://host/?token=[REDACTED] #1a2b3c4d")
+    refused = grant_from(masked, Remember(ONCE, TOOL), by="terminal:ann", ident="g", now=NOW)
+    assert isinstance(refused, Refusal)
+    assert "secret" in refused.text
+    made = grant_from(masked, Remember(ONCE, EXACT), by="terminal:ann", ident="g", now=NOW)
+    assert isinstance(made, Grant)

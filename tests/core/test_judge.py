@@ -8,11 +8,8 @@ import pytest
 from thoughtgate.core import judge as judge_module
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.judge import (
-    MAX_INSPECT,
     MAX_KEPT,
-    MAX_PREVIEW,
     MAX_SAID,
-    TRUNCATED,
     CallRequest,
     Decision,
     Judge,
@@ -26,6 +23,7 @@ from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Breaker, Limit, Rate
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.previews import MAX_INSPECT, MAX_PREVIEW, TRUNCATED
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility

@@ -1,10 +1,8 @@
 """The judge on annotations: what a server says of its tools can only tighten a verdict."""
 
-from typing import Any
-
 import pytest
 
-from thoughtgate.core.judge import MAX_KNOWN_TOOLS, CallRequest, Judge
+from thoughtgate.core.judge import CallRequest, Judge
 from thoughtgate.core.record_events import SERVER_TO_AGENT, message_seen
 from thoughtgate.core.tool_listing import DONE, FAILED, LIST_FIRST
 from thoughtgate.policy.call import DENY, FORWARD
@@ -74,13 +72,3 @@ def test_nothing_is_listed_for_a_policy_without_annotations() -> None:
     assert judge.judge(_question("t")).verdict.action == FORWARD
     judge.replace_policy(_CAREFUL)
     assert judge.judge(_question("t")).verdict == LIST_FIRST
-
-
-def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
-    judge = Judge(Policy(), "run")
-    entries: tuple[dict[str, Any], ...] = tuple(
-        {"name": f"t{n}", "annotations": {}} for n in range(MAX_KNOWN_TOOLS + 5)
-    )
-    judge.screen("srv", "1", "tools/list", entries, 1.0)
-
-    assert len(judge._annotations["srv"]) == MAX_KNOWN_TOOLS

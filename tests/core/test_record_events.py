@@ -13,13 +13,16 @@ from thoughtgate.core.record_events import (
     MESSAGE,
     OK,
     SERVER_TO_AGENT,
+    Record,
     call_ended,
     describe_exit,
     frame_refused,
     message_seen,
     server_exited,
     server_started,
+    with_masked_start,
 )
+from thoughtgate.policy.redaction import Redactor
 
 
 def test_a_message_that_nobody_judges_leaves_its_facts_and_no_content() -> None:
@@ -45,6 +48,7 @@ def test_a_refused_frame_names_the_check_that_failed() -> None:
         check="raw_cr",
         kind="invalid_request",
         size=9,
+        start=b"\r{}",
         method="x",
         correlation_id="1-f1",
     )
@@ -55,6 +59,7 @@ def test_a_refused_frame_names_the_check_that_failed() -> None:
         "check": "raw_cr",
         "kind": "invalid_request",
         "bytes": 9,
+        "first_bytes": "0d7b7d",
         "method": "x",
         "correlation_id": "1-f1",
         "enforced": True,
@@ -135,3 +140,38 @@ def test_exits_are_told_in_words() -> None:
     assert describe_exit(3) == "the server exited with code 3"
     assert describe_exit(-9) == "the server was ended by signal 9"
     assert describe_exit(137) == "the server was ended by signal 9"
+
+
+def refused(start: bytes) -> Record:
+    return frame_refused(
+        1.0,
+        "srv",
+        "1",
+        direction=SERVER_TO_AGENT,
+        check="malformed_json",
+        kind="parse_error",
+        size=len(start),
+        start=start,
+    )
+
+
+def test_a_refused_frame_is_recorded_with_its_first_bytes_and_no_secret() -> None:
+    mask = Redactor().mask_text
+    token = b"ghp_" + b"a1B2" * 9
+
+    def kept(start: bytes) -> bytes:
+        record = with_masked_start(refused(start), mask)
+        return bytes.fromhex(record.body["frame"]["first_bytes"])
+
+    assert kept(b"\xff\xfe" + b"x" * 900) == b"\xff\xfe" + b"x" * 30
+    assert kept(b"") == b""
+    assert kept(token + b" and more") == b"[REDACTED] and more"
+    # The stored bytes alone would not match the pattern of this token.
+    assert b"ghp_" not in kept(b"-" * 24 + token)
+
+
+def test_first_bytes_that_a_shim_reports_in_another_form_are_left_out() -> None:
+    for wrong in ("zz", 7, None):
+        record = refused(b"x")
+        record.body["frame"]["first_bytes"] = wrong
+        assert with_masked_start(record, str).body["frame"]["first_bytes"] == ""

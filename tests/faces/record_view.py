@@ -70,7 +70,7 @@ def _drop(value: Any, path: list[str]) -> None:
 def event(kind: str, server: str = SERVER, profile: str = "production", **body: Any) -> Event:
     """Return an event with the envelope that every face must write."""
     return {
-        "v": "1.0",
+        "v": "1.1",
         "type": kind,
         "agent_id": "unknown",
         "client": "unknown",
@@ -92,11 +92,16 @@ class CallRecord:
         kind: str = "tool",
         method: str = "tools/call",
         profile: str = "production",
+        extra: dict[str, Any] | None = None,
         **more: Any,
     ) -> None:
         text = canonical(arguments)
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._short = {"server_name": SERVER, "tool_name": name, "args_hash": digest}
+        if extra is not None:
+            shown = canonical(extra)
+            self._short["extra_hash"] = hashlib.sha256(shown.encode()).hexdigest()
+            more["extra"] = {"truncated": False, "preview": shown}
         self._profile = profile
         preview = {"truncated": False, "args_preview": text}
         self.events: list[Event] = []

@@ -52,7 +52,8 @@ def refuse(gate: Gate, wrong: str) -> dict[str, Any]:
     text, kind, code, check = REFUSED[wrong]
     start = len(gate.records())
     ident = f"refused-{check}-{len(text)}"
-    agent.send_raw(text.replace("ID", ident).encode())
+    sent = text.replace("ID", ident).encode()
+    agent.send_raw(sent)
     agent.inbox.wait(
         lambda: agent.inbox.has_answer(ident) or agent.inbox.has_answer(None), "the refusal"
     )
@@ -60,6 +61,7 @@ def refuse(gate: Gate, wrong: str) -> dict[str, Any]:
     assert (answer["error"]["code"], answer["error"]["data"]["kind"]) == (code, kind)
     found = wait_for_event(gate, start, "frame_refused", lambda one: one["frame"]["check"] == check)
     frame = {"direction": "agent_to_server", "check": check, "kind": kind, "enforced": True}
+    frame["first_bytes"] = sent[:32].hex()
     # Whether the method could be read depends on what is wrong with the frame.
     frame |= {key: value for key, value in found["frame"].items() if key == "method"}
     # serve refuses a frame before it is known for which server it is.

@@ -14,7 +14,7 @@ from tests.support.http_upstream import HttpUpstream, Received, Reply, result, t
 from tests.support.waiting import run_async
 
 from thoughtgate.config.settings import ListenAuth
-from thoughtgate.core.rejected_clients import MAX_EACH
+from thoughtgate.core.repeated_events import MAX_EACH
 from thoughtgate.errors import ConfigError
 from thoughtgate.front import authentication
 from thoughtgate.front.authentication import (

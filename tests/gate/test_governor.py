@@ -18,7 +18,7 @@ from thoughtgate.core.record_events import (
     call_ended,
     message_seen,
 )
-from thoughtgate.core.rejected_clients import MAX_EACH, WINDOW_S
+from thoughtgate.core.repeated_events import MAX_EACH, WINDOW_S
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.governor import Approvals, Governor
 from thoughtgate.gate.running_gates import GateAnnouncer
@@ -444,3 +444,34 @@ def test_a_flood_of_strangers_is_told_in_one_event_and_every_one_is_counted() ->
     counted = 'thoughtgate_agent_connections_total{method="bearer",outcome="rejected"} '
     line = next(one for one in metrics.render().decode().splitlines() if one.startswith(counted))
     assert float(line.rpartition(" ")[2]) == MAX_EACH * 6 + 1
+
+
+@pytest.mark.promise("traffic-cannot-erase-calls")
+def test_a_flood_of_notifications_is_folded_and_calls_are_not() -> None:
+    governor = _governor()
+    for number in range(1000):
+        governor.note(
+            message_seen(
+                10.0 + number * 0.01, "files", "1", "server_to_agent", "notification", "m", 9
+            )
+        )
+        if number % 10 == 0:
+            governor.rule(_question())
+        governor.flush()
+    kinds = _kinds(governor)
+    assert kinds.count("message") == MAX_EACH
+    assert kinds.count("tool_call_decision") == 100
+    governor.finish("SUCCEEDED", 30.0)
+    *_, folded, ended = (record for _, record in _ledger(governor).entries)
+    assert folded.body["message"]["repeated"] == 900
+    assert ended.body["run"]["summary"]["messages"] == 1000
+
+
+def test_a_flood_of_lists_is_folded_too() -> None:
+    governor = _governor()
+    for _ in range(MAX_EACH + 5):
+        governor.screen("files", "1", "tools/list", ({"name": "hidden"},), 10.0)
+    governor.flush()
+    assert _kinds(governor).count("tools_list") == MAX_EACH
+    governor.finish("SUCCEEDED", 30.0)
+    assert _ledger(governor).entries[-2][1].body["list"]["repeated"] == 5

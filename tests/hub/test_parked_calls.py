@@ -78,10 +78,21 @@ def test_a_call_that_nobody_comes_back_for_is_given_up() -> None:
 
 
 def test_a_binding_is_for_one_principal_server_and_call() -> None:
-    params = {"name": "x", "arguments": {"a": 1}, "_meta": {"any": 1}}
+    params = {"name": "x", "arguments": {"a": 1}, "_meta": {"progressToken": 1}}
     same = binding("p", "s", "tools/call", {**params, "requestState": "z", "_meta": {}})
 
     assert binding("p", "s", "tools/call", params) == same
     assert binding("q", "s", "tools/call", params) != same
     assert binding("p", "t", "tools/call", params) != same
     assert binding("p", "s", "tools/call", {**params, "arguments": {"a": 2}}) != same
+
+
+@pytest.mark.promise("params-are-bound")
+def test_a_retry_is_bound_to_everything_but_answers_and_bookkeeping() -> None:
+    call = {"name": "x", "arguments": {"force": 1}, "cwd": "/tmp", "_meta": {"a": 1}}
+    bound = binding("me", "srv", "tools/call", call)
+    answers = {"requestState": "s", "inputResponses": {"q": {"action": "accept"}}}
+    meta = {"a": 1, "progressToken": 7}
+    assert binding("me", "srv", "tools/call", {**call, **answers, "_meta": meta}) == bound
+    for changed in ({"cwd": "/etc"}, {"arguments": {"force": True}}, {"_meta": {"a": 2}}):
+        assert binding("me", "srv", "tools/call", {**call, **changed}) != bound

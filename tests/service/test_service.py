@@ -25,7 +25,7 @@ default: forward
 servers: {files: {expose: {block: [hidden]}, timeout: 9s}}
 rules:
   - {tool: delete, action: approve, reason: it deletes}
-  - {tool: format, action: deny, reason: never}
+  - {tool: ["format", "format *"], action: deny, reason: never}
 """
 
 Act = Callable[[Governance], Awaitable[None]]
@@ -124,6 +124,9 @@ def test_development_forwards_and_says_what_would_have_been(tmp_path: Path) -> N
         answer = governance.evaluate(question(hello(governance), "format"))
         assert (answer["decision"], answer["outcome"]) == ("forward", "WOULD_BLOCK")
         assert (answer["tool"], answer["gate"]) == ("format", "rules")
+        answer = governance.evaluate(question(hello(governance), "format ghp_abcdefghijklmnop"))
+        assert answer["tool"].startswith("format ")
+        assert "abcdefghijklmnop" not in answer["tool"]
 
     record = _with(tmp_path, act, "development")
     decision = next(one for one in record if one["type"] == "tool_call_decision")["decision"]

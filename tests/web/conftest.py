@@ -36,13 +36,13 @@ class Gate:
         tool: str = "delete_file",
         arguments: dict[str, object] | None = None,
         workflow: str = "default",
+        extra: dict[str, object] | None = None,
     ) -> str:
         """Hold a call and return the id of its approval."""
         self._calls += 1
         call_id = f"run.{self._calls}"
-        call = Call(
-            "files", "tool", tool, arguments or {"path": f"/tmp/{self._calls}"}, session="s1"
-        )
+        arguments = arguments or {"path": f"/tmp/{self._calls}"}
+        call = Call("files", "tool", tool, arguments, session="s1", extra=extra)
         verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
         asked = self.approvals.ask(
             call_id, OpenCall(call, verdict, time.time()), workflow, time.time()

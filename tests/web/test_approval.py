@@ -194,3 +194,14 @@ def test_the_words_of_the_form_are_read(form: dict[str, str], expected: Remember
 @pytest.mark.parametrize("form", [{"remember": "often"}, {"remember": "once", "scope": "world"}])
 def test_other_words_are_refused(form: dict[str, str]) -> None:
     assert isinstance(read_remember(form), Refusal)
+
+
+@pytest.mark.promise("params-are-bound")
+def test_the_page_and_the_inbox_show_what_else_the_request_carries(
+    client: Client, gate: Gate
+) -> None:
+    plain = gate.hold()
+    assert "Extra" not in client.get(f"/approvals/{plain}").text
+    ident = gate.hold(extra={"cwd": "/etc/secret-place"})
+    for path in (f"/approvals/{ident}", "/"):
+        assert "/etc/secret-place" in client.get(path).text

@@ -1,6 +1,7 @@
 """Reading a frame: one reading goes on byte for byte, anything else is refused."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -334,6 +335,46 @@ def test_depth_is_what_a_recursive_count_says(value: Any, limit: int) -> None:
         return 0
 
     assert is_deeper_than(limit, json.dumps(value).encode()) == (depth(value) > limit)
+
+
+@pytest.mark.parametrize("size", [1000, 200_000])
+@pytest.mark.parametrize(
+    ("text", "is_deep"),
+    [
+        (lambda n: b"[" * n + b"]" * n, True),
+        (lambda n: b"[" * n, True),
+        (lambda n: b"]" * n + b"[" * n, True),
+        (lambda n: b"[" + b"[]," * n + b"[]]", False),
+        (lambda n: b"[" + (b"[" * 127 + b"]" * 127 + b",") * (n // 250) + b"[]]", False),
+        (lambda n: b"[" + (b"[" * 128 + b"]" * 128 + b",") * (n // 250) + b"[]]", True),
+        (lambda n: b'["' + b"[" * n + b'"]', False),
+        (lambda n: b'["' + b'\\"[' * n + b'"]', False),
+        (lambda n: b'["' + b"\\\\" * n + b'",' + b"[" * 200 + b"]" * 200 + b"]", True),
+    ],
+)
+def test_depth_is_right_at_any_size(
+    text: Callable[[int], bytes], size: int, *, is_deep: bool
+) -> None:
+    assert is_deeper_than(MAX_DEPTH, text(size)) is is_deep
+
+
+@pytest.mark.promise("linear-time")
+def test_depth_is_found_without_a_pass_over_the_whole_text_per_level() -> None:
+    # Each level used to cost one replacement over the whole text.
+    text = b"[" * 5_000_000 + b"]" * 5_000_000
+    copied = 0
+
+    class Counted(bytes):
+        def __getitem__(self, part: Any) -> Any:
+            nonlocal copied
+            copied += len(super().__getitem__(part))
+            return super().__getitem__(part)
+
+        def replace(self, *_: Any) -> bytes:
+            raise AssertionError("the whole text is copied")
+
+    assert is_deeper_than(MAX_DEPTH, Counted(text))
+    assert copied < 1_000_000
 
 
 @pytest.mark.parametrize(

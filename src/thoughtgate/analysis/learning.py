@@ -13,6 +13,7 @@ from thoughtgate.analysis.replay import BLOCK_WORD, HOLD_WORD, THROTTLE_WORD, Re
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.policy.call import APPROVE, DENY, TOOL
 from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.names import is_masked
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.canonical import canonical_json
 
@@ -41,6 +42,8 @@ def observe(calls: Iterable[RecordedCall], cautious: Policy) -> list[Seen]:
     sums: dict[tuple[str, str, str], list[Any]] = {}
     for recorded in calls:
         call = recorded.call
+        if is_masked(call.name):
+            continue  # a rule for the masked name would never match the real one
         found = sums.setdefault((call.server, call.kind, call.name), [0, 0, 0, False])
         found[0] += 1
         found[1] += recorded.decision == HOLD_WORD

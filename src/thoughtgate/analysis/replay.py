@@ -24,6 +24,7 @@ from thoughtgate.policy.call import (
 )
 from thoughtgate.policy.evaluation import evaluate, is_visible
 from thoughtgate.policy.limits import LimitState
+from thoughtgate.policy.names import is_masked
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK
 from thoughtgate.wire.frame import fold_key
@@ -324,6 +325,8 @@ def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
     call = recorded.call
     if len(call.name) >= MAX_NAME:
         return "the name on record is cut"
+    if is_masked(call.name):
+        return "the name on record is masked"
     if call.method == LISTEN:
         return SEVERAL_NAMED
     if not is_visible(policy.visibility, call.server, call.kind, call.name):

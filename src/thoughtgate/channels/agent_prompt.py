@@ -24,14 +24,18 @@ def identity(principal: str = "") -> str:
 
 def prompt_text(approval: Approval) -> str:
     """Return the prompt's text, with control characters from agents and servers escaped."""
-    pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
-    shown = pretty if len(pretty) <= MAX_ARGUMENTS else pretty[:MAX_ARGUMENTS] + "…"
     why = approval.reason or approval.rule or "the default"
     lines = [
         f"ThoughtGate: let {approval.tool} on {approval.server} run?",
         f"Reason: {why}",
-        f"Arguments: {shown}",
+        f"Arguments: {_pretty(approval.arguments)}",
+        *([f"Extra: {_pretty(approval.extra)}"] if approval.extra else []),
         f"Approval {approval.id}",
     ]
     # Many clients print the prompt to a terminal, where escape sequences could hide part of it.
     return visible("\n".join(lines), kept="\n")
+
+
+def _pretty(text: str) -> str:
+    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    return pretty if len(pretty) <= MAX_ARGUMENTS else pretty[:MAX_ARGUMENTS] + "…"

@@ -96,6 +96,9 @@ def _call_blocks(approval: Approval) -> list[Block]:
         ("Rule", approval.rule),
         ("Approval", approval.id),
     ]
+    shown = [_code(approval, approval.arguments)]
+    if approval.extra:
+        shown.append(f"*Extra*\n{_code(approval, approval.extra)}")
     return [
         {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}},
         {
@@ -106,12 +109,12 @@ def _call_blocks(approval: Approval) -> list[Block]:
                 if value
             ],
         },
-        {"type": "section", "text": _mrkdwn(_arguments(approval))},
+        *({"type": "section", "text": _mrkdwn(text)} for text in shown),
     ]
 
 
-def _arguments(approval: Approval) -> str:
-    pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
+def _code(approval: Approval, text: str) -> str:
+    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     # Three backticks would end the code block, and the rest would look like our own text.
     shown = escape(pretty.replace("```", "` ` `"))
     note = "\n_Long values are shortened._" if approval.folded else ""

@@ -69,7 +69,10 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
     ]
     lines = [f"Approval {approval.id}"]
     lines += [f"  {name:<10} {visible(value)}" for name, value in facts if value]
-    return "\n".join([*lines, "  arguments", *_argument_lines(approval, whole=whole)]) + "\n"
+    lines += ["  arguments", *_json_lines(approval, approval.arguments, whole=whole)]
+    if approval.extra:
+        lines += ["  extra", *_json_lines(approval, approval.extra, whole=whole)]
+    return "\n".join(lines) + "\n"
 
 
 def render_table(approvals: list[Approval], now: float) -> str:
@@ -121,8 +124,8 @@ def render_countdown(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def _argument_lines(approval: Approval, *, whole: bool) -> list[str]:
-    pretty = json.dumps(json.loads(approval.arguments), indent=2, ensure_ascii=False)
+def _json_lines(approval: Approval, text: str, *, whole: bool) -> list[str]:
+    pretty = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     lines = [f"    {visible(line)}" for line in pretty.split("\n")]
     if approval.folded:
         lines.append("    (long values are shortened)")

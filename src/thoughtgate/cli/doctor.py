@@ -24,6 +24,9 @@ from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import account_home, ensure_directory, state_directory
 from thoughtgate.process.own_command import own_command
+from thoughtgate.record.file import is_written, traffic_path
+from thoughtgate.record.stream import STREAMS
+from thoughtgate.stores.record_heads import find_head
 from thoughtgate.version import __version__
 from thoughtgate.wrap.run import ACTIVE
 
@@ -102,7 +105,20 @@ def _check_config(config: str | None, state: str) -> Iterator[Finding]:
         yield Finding("config", ok=True, message=f"warning: {warning}")
     for problem in missing_requirements(loaded.settings, os.environ):
         yield Finding("environment", ok=False, message=str(problem))
-    yield Finding("record", ok=True, message=record_place(loaded, state))
+    yield from _check_record(record_place(loaded, state), Path(state))
+
+
+def _check_record(place: str, state: Path) -> Iterator[Finding]:
+    """Compare the ends of the record's files with what gates are known to have written."""
+    is_whole = True
+    for file in () if place in STREAMS else (Path(place), traffic_path(Path(place))):
+        head = find_head(state, file)
+        if head is not None and not is_written(file, head.number, head.size, head.chain):
+            is_whole = False
+            message = f"{file}: lines that a gate wrote are missing at the end"
+            yield Finding("record", ok=False, message=message, fix="thoughtgate audit verify")
+    if is_whole:
+        yield Finding("record", ok=True, message=place)
 
 
 def _check_wraps(state: Path) -> Iterator[Finding]:

@@ -121,7 +121,7 @@ class GateApp(App[None]):
         ]
         self._fill("servers", rows)
         self._fill("calls", status["calls"])
-        rows = [{**one, "arguments": _brief(one["arguments"])} for one in status["approvals"]]
+        rows = [{**one, "arguments": _brief(_carried(one))} for one in status["approvals"]]
         self._fill("approvals", rows)
         gates, shown = counted(len(status["gates"]), "gate"), counted(len(servers), "server")
         self.sub_title = f"{gates}, {shown}, {counted(len(self._approvals), 'approval')} pending"
@@ -202,6 +202,12 @@ class GateApp(App[None]):
         log = self.query_one("#log", RichLog)
         for line in text.splitlines():
             log.write(render_cell(line))
+
+
+def _carried(approval: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call, and whatever else the request carries."""
+    extra = approval.get("extra")
+    return {**approval["arguments"], "(extra)": extra} if extra else approval["arguments"]
 
 
 def _brief(arguments: dict[str, Any]) -> str:

@@ -99,7 +99,7 @@ class Approval(NamedTuple):
     server: str
     kind: str
     tool: str
-    """The name of the tool or prompt, or the resource's URI."""
+    """The name of the tool or prompt, or the resource's URI, with secrets masked."""
     arguments: str
     """JSON text as reviewers see it: secrets masked, long values shortened."""
     folded: bool
@@ -134,6 +134,12 @@ class Approval(NamedTuple):
     """The remembered grant that decided, if one did."""
     rev: int = 0
     """Position in the order of all changes; assigned by the store."""
+    extra: str = ""
+    """JSON text of what else the request carries, as reviewers see it; empty if nothing."""
+    definition: str = ""
+    """Digest of the tool's definition when approval was requested; empty if it was not known."""
+    ended_grants: tuple[str, ...] = ()
+    """Grants that would have decided, and ended because the tool's definition has changed."""
 
     @property
     def is_durable(self) -> bool:
@@ -158,9 +164,9 @@ def digest_of(call: Call, policy_version: str) -> str:
     """Return the digest that binds an approval to an exact call under an exact policy.
 
     Raises:
-        NotCanonical: The arguments have no canonical form, so nothing can be bound to them.
+        NotCanonical: The call has no canonical form, so nothing can be bound to it.
     """
-    parts = (
+    parts = [
         call.server,
         call.kind,
         call.method,
@@ -168,7 +174,10 @@ def digest_of(call: Call, policy_version: str) -> str:
         canonical_json(call.arguments),
         call.principal,
         policy_version,
-    )
+    ]
+    # Only then: the digests of calls without extra params stay as they always were.
+    if call.extra:
+        parts.append(canonical_json(call.extra))
     total = hashlib.sha256(_DOMAIN)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -19,6 +19,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "tool": approval.tool,
         "arguments": json.loads(approval.arguments),
         "arguments_folded": approval.folded,
+        "extra": json.loads(approval.extra) if approval.extra else None,
         "principal": approval.principal,
         "session": approval.session,
         "workflow": approval.workflow,
@@ -42,6 +43,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "decided_at": render_time(approval.decided_at) if approval.decided_at else None,
         "closed_reason": approval.closed_reason,
         "grant": approval.grant or None,
+        "ended_grants": list(approval.ended_grants),
         "call_id": approval.call_id,
     }
 

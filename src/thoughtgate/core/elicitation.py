@@ -8,12 +8,14 @@ workflow allows it, because a client may answer without showing the prompt to an
 small: every shim loads it.
 """
 
+import json
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.commands import NOTICE, PROMPT, Command, PersonAnswered, ToAgent
+from thoughtgate.wire.extra_params import ROUND_TRIP, repeated_params
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
-from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, meta_of
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, meta_of
 
 METHOD: Final = "elicitation/create"
 
@@ -35,7 +37,6 @@ MAX_PROMISED: Final = 100
 
 _PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 """MCP 2026-07-28, multi round-trip requests: methods that may return ``input_required``."""
-_ROUND_TRIP: Final = ("requestState", "inputResponses")
 
 Answer = tuple[bool | None, str]
 """The decision and its reason; the decision is None if the person dismissed the prompt."""
@@ -72,7 +73,7 @@ class KeptPromises:
     """Random states that only one session knows."""
 
     def __init__(self) -> None:
-        self._promised: dict[str, tuple[str, dict[str, Any], float]] = {}
+        self._promised: dict[str, tuple[str, str, float]] = {}
 
     def __len__(self) -> int:
         return len(self._promised)
@@ -82,13 +83,16 @@ class KeptPromises:
         while len(self._promised) >= MAX_PROMISED:
             del self._promised[next(iter(self._promised))]
         state = STATE_PREFIX + ident
-        self._promised[state] = (method, params, until)
+        self._promised[state] = (method, _text_of(params), until)
         return state
 
     def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
         """Tell whether the state is known, not expired and for this call; it is removed either way."""
         promised = self._promised.pop(state, None)
-        return promised is not None and promised[:2] == (method, params) and at <= promised[2]
+        if promised is None:
+            return False
+        said, text, until = promised
+        return (said, text) == (method, _text_of(params)) and at <= until
 
 
 class Elicitations:
@@ -159,12 +163,12 @@ class Elicitations:
         """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
         method, params = message.method, message.body.get("params") or {}
         can_ask = _shows_forms(meta_of(params).get(CAPABILITIES_KEY))
-        if not can_ask or method not in _PROMPTED or any(name in params for name in _ROUND_TRIP):
+        if not can_ask or method not in _PROMPTED or not ROUND_TRIP.isdisjoint(params):
             return []
         if self.promises is None:
             self.promises = KeptPromises()
             self.is_used = True
-        state = self.promises.give(ident, method, _bare(params), at + PROMISE_S)
+        state = self.promises.give(ident, method, repeated_params(params), at + PROMISE_S)
         if not state:
             return []
         question = {"mode": "form", "message": text, "requestedSchema": SCHEMA}
@@ -185,11 +189,13 @@ class Elicitations:
         if type(state) is not str or not state.startswith(STATE_PREFIX):
             return message, None
         assert type(params) is dict
-        kept = {name: value for name, value in params.items() if name not in _ROUND_TRIP}
+        kept = {name: value for name, value in params.items() if name not in ROUND_TRIP}
         body = {**message.body, "params": kept}
         plain = message._replace(body=body, raw=render(body))
         promises = self.promises
-        if promises is None or not promises.spend(state, message.method, _bare(params), at):
+        if promises is None or not promises.spend(
+            state, message.method, repeated_params(params), at
+        ):
             return plain, None
         responses = params.get("inputResponses")
         return plain, _decision(responses.get(INPUT) if type(responses) is dict else None)
@@ -201,9 +207,9 @@ def _shows_forms(capabilities: Any) -> bool:
     return type(said) is dict and (not said or "form" in said)
 
 
-def _bare(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the params of a call without members that may differ when it is repeated."""
-    return {name: value for name, value in params.items() if name not in (*_ROUND_TRIP, META)}
+def _text_of(params: dict[str, Any]) -> str:
+    """Return params as text, because Python takes ``true`` for equal to 1."""
+    return json.dumps(params, sort_keys=True)
 
 
 def _decision(result: Any) -> Answer:

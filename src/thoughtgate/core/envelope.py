@@ -15,8 +15,14 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.record_events import Record
 from thoughtgate.wire.frame import escape_separators
 
-CONTRACT: Final = "1.0"
+CONTRACT: Final = "1.1"
 """Version of the record format. New members and types raise the minor number."""
+
+TRAFFIC: Final = "traffic"
+"""The stream of events that are not about calls, if they have a file of their own."""
+
+TRAFFIC_LINE: Final = f'"stream":"{TRAFFIC}"'.encode()
+"""Marks the lines of that stream; a value in a line cannot contain it, since quotes are escaped."""
 
 GENESIS: Final = "0" * 64
 """The chain value before the first line of a record."""
@@ -63,7 +69,8 @@ class Run(NamedTuple):
 class Envelope:
     """Adds the envelope and the sequence number to each event of one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, stream: str = "") -> None:
+        """Number the events of a run; ``stream`` names a second series of them."""
         self.run = run
         self.seq = 0
         identity: dict[str, Any] = {
@@ -74,6 +81,8 @@ class Envelope:
             "source": {"host_id": run.host_id, "proc_id": run.proc_id, "shim_id": run.shim_id},
             "profile": run.profile,
         }
+        if stream:
+            identity["stream"] = stream
         if run.principal:
             identity["principal"] = run.principal
         if run.workload:

@@ -7,6 +7,7 @@ the rules are evaluated again before the call runs. Pure; the store keeps and co
 from typing import Final, NamedTuple
 
 from thoughtgate.core.approval import Approval, Refusal
+from thoughtgate.policy.names import is_masked
 
 ONCE: Final = "once"
 SESSION: Final = "session"
@@ -55,6 +56,8 @@ class Grant(NamedTuple):
     """The id of the approval that created it."""
     uses: int = 0
     last_used_at: float = 0.0
+    definition: str = ""
+    """Digest of the tool's definition that it was given for; empty if that was not known."""
 
 
 def grant_from(
@@ -79,6 +82,7 @@ def grant_from(
         expires_at=now + seconds,
         by=by,
         approval=approval.id,
+        definition=approval.definition,
     )
 
 
@@ -91,6 +95,12 @@ def _why_not(approval: Approval, remember: Remember) -> str:
     if approval.required > 1:
         each = f"{approval.workflow} asks {approval.required} people each time"
         return f"{each}; it cannot be remembered"
+    if remember.scope == TOOL and is_masked(approval.tool):
+        return "the name holds a secret, so only this exact call can be remembered"
+    return _why_not_so_long(approval, remember)
+
+
+def _why_not_so_long(approval: Approval, remember: Remember) -> str:
     if remember.lifetime == SESSION and not approval.session_key:
         return "the call belongs to no session; remember it for a time"
     if remember.lifetime == UNTIL and not 0 < remember.seconds <= MAX_GRANT_S:
@@ -102,9 +112,23 @@ def matches(grant: Grant, asked: Approval, now: float) -> bool:
     """Tell whether a grant decides an approval request."""
     if now >= grant.expires_at or (grant.lifetime == ONCE and grant.uses):
         return False
+    if not _is_about(grant, asked):
+        return False
+    # A definition that was known and is not any more cannot be compared: then a person is asked.
+    if grant.definition != asked.definition:
+        return False
+    return grant.scope == TOOL or (bool(grant.digest) and grant.digest == asked.digest)
+
+
+def has_lost_definition(grant: Grant, asked: Approval) -> bool:
+    """Tell whether a grant for this call ends, because the server now lists the tool differently."""
+    is_other = bool(grant.definition and asked.definition) and grant.definition != asked.definition
+    return is_other and _is_about(grant, asked)
+
+
+def _is_about(grant: Grant, asked: Approval) -> bool:
+    """Tell whether a grant is for the principal, workflow, tool and session of a request."""
     about = (asked.principal, asked.workflow, asked.server, asked.kind, asked.tool)
     if about != (grant.principal, grant.workflow, grant.server, grant.kind, grant.tool):
         return False
-    if grant.lifetime == SESSION and (not grant.session or asked.session_key != grant.session):
-        return False
-    return grant.scope == TOOL or (bool(grant.digest) and grant.digest == asked.digest)
+    return grant.lifetime != SESSION or bool(grant.session and asked.session_key == grant.session)

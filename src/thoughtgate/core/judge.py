@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
+from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
@@ -24,7 +25,7 @@ from thoughtgate.core.record_events import (
     Record,
 )
 from thoughtgate.core.run_summary import policy_reference
-from thoughtgate.core.tool_listing import DONE, LIST_FIRST
+from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.policy.call import (
     APPROVE,
     DENY,
@@ -37,37 +38,29 @@ from thoughtgate.policy.call import (
 )
 from thoughtgate.policy.evaluation import evaluate, hidden_names
 from thoughtgate.policy.limits import THROTTLES, LimitState
+from thoughtgate.policy.names import recorded_name
 from thoughtgate.policy.policy import Policy
-from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
+from thoughtgate.policy.previews import MAX_PREVIEW, preview
+from thoughtgate.wire.canonical import NotCanonical
+from thoughtgate.wire.extra_params import extra_params
 from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
 from thoughtgate.wire.revisions import META, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
-MAX_PREVIEW: Final = 16_384
-"""Default number of bytes of the arguments that a record event shows."""
-
-MAX_SECRET: Final = 16_384
-"""Characters after the shown part that are also searched for secrets: the end of a secret that
-the cut splits may be what identifies it."""
-
-MAX_INSPECT: Final = 1_048_576
-"""Arguments longer than this are judged and hashed, but not previewed."""
-
 MAX_KEPT: Final = 1024
 """Requests up to this size keep their arguments in memory until they are answered."""
 
-MAX_KNOWN_TOOLS: Final = 20_000
-"""Tools per server whose annotations are remembered; bounds the cost of a hostile list."""
+MAX_NAMES: Final = 10_000
+"""Cached names as the record shows them."""
+
 
 MAX_SESSIONS: Final = 10_000
 """Sessions whose calls are counted: as many as a listener accepts."""
 
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
-
-TRUNCATED: Final = "[TRUNCATED]"
 
 MAX_LISTED: Final = 1000
 """Entries of a list that a record event names."""
@@ -77,6 +70,7 @@ _DIGEST: Final = 16
 
 
 _NOTHING: Final[dict[str, Json]] = {}
+"""The annotations and the definition of a tool that its server has not listed."""
 
 
 class CallRequest(NamedTuple):
@@ -91,7 +85,7 @@ class CallRequest(NamedTuple):
     transport: str
     at: float
     params: dict[str, Json] = _NOTHING
-    """The request's params, for facts that are recorded but not judged: trace context and task."""
+    """The request's params: what they carry beyond ``named`` is bound and recorded, not judged."""
     trace: str = ""
     """The caller's W3C ``traceparent`` if the transport carries it, as HTTP does."""
     claims: dict[str, Any] | None = None
@@ -161,9 +155,7 @@ class Judge:
         self._open: dict[str, OpenCall] = {}
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
         """The arguments judged last and their canonical text, for both the hash and the preview."""
-        self._annotations: dict[str, dict[str, dict[str, Any]]] = {}
-        self._complete: set[str] = set()
-        """Servers whose tools are all known."""
+        self._tools = KnownTools()
         self._needs_lists = policy.looks_at_annotations()
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
@@ -171,11 +163,14 @@ class Judge:
         them, so they must not be modified."""
         self._said_by = policy
         """The policy that the cache belongs to."""
+        self._names: dict[str, str] = {}
+        """Cached names for the record, masked by the redactor of the policy in force."""
 
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
         self.policy = policy
         self._needs_lists = policy.looks_at_annotations()
+        self._names.clear()
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         before, self._limits = self._limits, LimitState(policy.limits)
         self._limits.continue_from(before)
@@ -186,17 +181,20 @@ class Judge:
 
     def judge(self, question: CallRequest) -> Ruling:
         """Judge a request. If it names several things, all of them must be allowed."""
-        if self._needs_lists and self._must_list(question):
+        if self._needs_lists and self._tools.must_list(
+            question.server, question.named, question.listed
+        ):
             return _LIST_FIRST
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
         named = question.named
+        extra = extra_params(question.method, question.params)
         calls: tuple[Call, ...]
         if len(named) == 1:
-            call = self._call(question, named[0])
+            call = self._call(question, named[0], extra)
             calls, verdict = (call,), self._evaluate(call, question.at)
         else:
-            calls = tuple([self._call(question, one) for one in named])
+            calls = tuple([self._call(question, one, extra) for one in named])
             call, verdict = self._first_objection(question, calls)
         # Rules may have changed since the caller was promised a decision by a person.
         if question.promised and verdict.action == FORWARD:
@@ -204,7 +202,7 @@ class Judge:
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
         # A forwarded call is not judged again, so large arguments need not stay in memory.
         if shown.action == FORWARD:
-            kept = call if question.size <= MAX_KEPT else call._replace(arguments={})
+            kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(OpenCall, (kept, verdict, question.at, (), ""))
             self._count(calls, question.at)
         else:
@@ -249,14 +247,19 @@ class Judge:
         """Complete an event that a session reports; the end of a call also updates the limits."""
         if record.type != CALL_END:
             if record.type == MESSAGE and record.body["message"]["method"] == TOOLS_CHANGED:
-                self._annotations.pop(record.server, None)
-                self._complete.discard(record.server)
+                self._tools.forget(record.server)
             return record
         call = record.body["call"]
         held = self._open.pop(call["call_id"], None)
+        # A session reports the name as it was sent; only here are its secrets known.
+        call["tool_name"] = self.recorded_name(
+            call["tool_name"] if held is None else held.call.name
+        )
         if held is None:
             return record
         call["args_hash"] = held.call.args_hash
+        if held.call.extra_hash:
+            call["extra_hash"] = held.call.extra_hash
         # The record format has a field for the result; results are measured, never stored.
         record.body.setdefault("preview", {"truncated": True})
         if not self.policy.limits:
@@ -282,7 +285,7 @@ class Judge:
         listing = LISTINGS[method]
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
-            self._learn(server, entries)
+            self._tools.learn(server, entries)
         hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
@@ -291,8 +294,8 @@ class Judge:
                 "method": method,
                 "offered": len(entries),
                 "returned": sum(name not in withheld for name in names),
-                "hidden": sorted(name[:MAX_NAME] for name in hidden)[:MAX_LISTED],
-                "entries": _digests(entries, listing.key),
+                "hidden": sorted(map(self.recorded_name, hidden))[:MAX_LISTED],
+                "entries": self._digests(entries, listing.key),
                 "enforced": self.policy.profile == PRODUCTION,
             }
         }
@@ -316,7 +319,7 @@ class Judge:
         if verdict.action == APPROVE and len(calls) > 1:
             # The reviewer must see, and approve, everything that the request names.
             every = Named(call.kind, call.name, {"all": [_in_full(one) for one in calls]})
-            return self._call(question, every), verdict
+            return self._call(question, every, call.extra), verdict
         return objection
 
     def _evaluate(self, call: Call, at: float) -> Verdict:
@@ -358,7 +361,7 @@ class Judge:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
 
-    def _call(self, question: CallRequest, named: Named) -> Call:
+    def _call(self, question: CallRequest, named: Named, extra: dict[str, Json] | None) -> Call:
         try:
             text = canonical_quickly(named.arguments)
             digest = sha256(text.encode()).hexdigest()
@@ -366,9 +369,8 @@ class Judge:
             # Still judged, but without a hash no approval can be bound to these arguments.
             text = digest = ""
         self._rendered = (named.arguments, text)
-        known = self._annotations.get(question.server)
         is_tool = named.kind == TOOL
-        said = known.get(named.name) if known is not None and is_tool else None
+        said, definition = self._tools.find(question.server, named.name) if is_tool else UNLISTED
         return unchecked(
             Call,
             (
@@ -385,43 +387,41 @@ class Judge:
                 question.claims,
                 "",
                 None,
-                said is not None or not is_tool,
+                extra,
+                hash_of(extra) if extra else "",
+                definition,
+                bool(definition) or not is_tool,
             ),
         )
 
-    def _learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
-        known = self._annotations.setdefault(server, {})
-        for entry in entries:
-            name, said = entry.get("name"), entry.get("annotations")
-            if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
-                known[name] = said if type(said) is dict else {}
-
-    def _must_list(self, question: CallRequest) -> bool:
-        """Tell whether a tool's annotations can decide about it and are not known yet."""
-        server = question.server
-        if question.listed:
-            if question.listed == DONE:
-                self._complete.add(server)
-            return False
-        known = self._annotations.get(server, _NOTHING)
-        return server not in self._complete and any(
-            named.kind == TOOL and named.name not in known for named in question.named
-        )
+    def recorded_name(self, name: str) -> str:
+        """Return the name of a tool or prompt, or a URI, as the record and logs show it."""
+        shown = self._names.get(name)
+        if shown is None:
+            if len(self._names) >= MAX_NAMES:
+                self._names.clear()
+            shown = recorded_name(name, self.policy.redactor, MAX_NAME)
+            if len(name) <= MAX_NAME:
+                self._names[name] = shown
+        return shown
 
     def _short(self, call_id: str, call: Call) -> dict[str, Any]:
-        return {
+        said = {
             "call_id": call_id,
             "server_name": call.server,
-            "tool_name": call.name[:MAX_NAME],
+            "tool_name": self._names.get(call.name) or self.recorded_name(call.name),
             "args_hash": call.args_hash,
         }
+        if call.extra_hash:
+            said["extra_hash"] = call.extra_hash
+        return said
 
     def _start_record(self, call_id: str, call: Call, question: CallRequest) -> Record:
         params = question.params
         said = {
             "call_id": call_id,
             "server_name": call.server,
-            "tool_name": call.name[:MAX_NAME],
+            "tool_name": self.recorded_name(call.name),
             "args_hash": call.args_hash,
             "kind": call.kind,
             "method": call.method,
@@ -431,6 +431,12 @@ class Judge:
             "preview": self._preview(call.arguments, question.size),
             "seq": self._calls,
         }
+        if call.extra:
+            text, is_cut = preview(
+                call.extra, "", question.size, self._preview_bytes, self.policy.redactor
+            )
+            said["extra_hash"] = call.extra_hash
+            said["extra"] = {"truncated": is_cut, "preview": text}
         trace = question.trace or (traceparent(params) if META in params else "")
         if trace:
             said["traceparent"] = trace
@@ -442,21 +448,11 @@ class Judge:
         return unchecked(Record, (CALL_START, question.at, call.server, call.session, body))
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
-        if size > MAX_INSPECT:
-            return {"truncated": True, "args_preview": TRUNCATED}
-        shown, text = self._rendered
-        # Only the shown part and a margin are searched for secrets; large arguments stay cheap.
-        near = text[: self._preview_bytes + MAX_SECRET]
-        if shown is not arguments or not self.policy.redactor.is_clean(arguments, near):
-            text = canonical_json(self.policy.redactor.mask_value(arguments))
-        if len(text) * 4 <= self._preview_bytes:  # a character takes at most four bytes in UTF-8
-            return {"truncated": False, "args_preview": text}
-        data = text.encode()
-        if len(data) <= self._preview_bytes:
-            return {"truncated": False, "args_preview": text}
-        # "ignore" drops a character that the cut has split.
-        cut = data[: max(0, self._preview_bytes - len(TRUNCATED))].decode("utf-8", "ignore")
-        return {"truncated": True, "args_preview": cut + TRUNCATED}
+        rendered, text = self._rendered
+        if rendered is not arguments:
+            text = ""
+        text, is_cut = preview(arguments, text, size, self._preview_bytes, self.policy.redactor)
+        return {"truncated": is_cut, "args_preview": text}
 
     def _decision_record(
         self, call_id: str, call: Call, verdict: Verdict, question: CallRequest
@@ -516,6 +512,15 @@ class Judge:
         body = {"call": self._short(call_id, held.call), "approval": approval}
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
 
+    def _digests(self, entries: tuple[dict[str, Json], ...], key: str) -> dict[str, str]:
+        """Return the entries of a list by name, each with a digest that changes with its content."""
+        digests: dict[str, str] = {}
+        for entry in entries[:MAX_LISTED]:
+            name = entry.get(key)
+            if type(name) is str:
+                digests[self.recorded_name(name)] = hash_of(entry)[:_DIGEST]
+        return digests
+
     def _vote(self, vote: Vote) -> dict[str, Any]:
         said = {
             "by": vote.by,
@@ -545,16 +550,3 @@ def _action_word(verdict: Verdict) -> str:
     if verdict.action == APPROVE:
         return "HOLD"
     return "THROTTLE" if verdict.kind in THROTTLES else "BLOCK"
-
-
-def _digests(entries: tuple[dict[str, Json], ...], key: str) -> dict[str, str]:
-    """Return the entries of a list by name, each with a digest that changes with its content."""
-    digests: dict[str, str] = {}
-    for entry in entries[:MAX_LISTED]:
-        name = entry.get(key)
-        if type(name) is str:
-            try:
-                digests[name[:MAX_NAME]] = args_hash(entry)[:_DIGEST]
-            except NotCanonical:
-                digests[name[:MAX_NAME]] = ""
-    return digests

@@ -4,6 +4,7 @@
 this module, so it stays small.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.unchecked import unchecked
@@ -49,6 +50,13 @@ _DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
 """Checks whose refusals are not answered, because there is no request to answer."""
 
 
+START_BYTES: Final = 32
+"""First bytes of a refused frame that the record stores: enough to recognise what sent it."""
+
+_START_READ: Final = 256
+"""First bytes in which a secret is looked for: its pattern may need more than the stored ones."""
+
+
 class Record(NamedTuple):
     """One event, before it has a sequence number in a run."""
 
@@ -87,12 +95,17 @@ def frame_refused(
     check: str,
     kind: str,
     size: int,
+    start: bytes = b"",
     method: str = "",
     correlation_id: str = "",
     enforced: bool = True,
 ) -> Record:
-    """A frame was refused, or in the development profile would have been."""
+    """A frame was refused, or in the development profile would have been.
+
+    ``start`` is the frame or its beginning. The governor shortens it and masks secrets in it.
+    """
     frame: dict[str, Any] = {"direction": direction, "check": check, "kind": kind, "bytes": size}
+    frame["first_bytes"] = start[:_START_READ].hex()
     if method:
         frame["method"] = method[:MAX_NAME]
     if correlation_id:
@@ -101,6 +114,19 @@ def frame_refused(
     if not enforced:
         frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
     return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
+
+
+def with_masked_start(record: Record, mask: Callable[[str], str]) -> Record:
+    """Return a refused frame with only as much of its beginning as the record stores."""
+    frame = record.body["frame"]
+    try:
+        start = bytes.fromhex(frame.get("first_bytes", ""))
+    except (TypeError, ValueError):
+        start = b""  # reported by a shim, and not in the form that shims use
+    # Latin-1 keeps every byte, also of a frame that is not text.
+    shown = mask(start[:_START_READ].decode("latin-1")).encode("latin-1", "replace")
+    body = {"frame": {**frame, "first_bytes": shown[:START_BYTES].hex()}}
+    return record._replace(body={**record.body, **body})
 
 
 def server_started(at: float, server: str, session: str, pid: int) -> Record:

@@ -118,8 +118,7 @@ def _count_refused(counts: dict[str, int], body: dict[str, Any]) -> None:
 
 
 def _count_message(counts: dict[str, int], body: dict[str, Any]) -> None:
-    del body
-    counts["messages"] += 1
+    counts["messages"] += (body.get("message") or {}).get("repeated", 1)
 
 
 _COUNTERS: Final = {

@@ -253,6 +253,7 @@ class SessionReplies:
             check=fault.check,
             kind=fault.kind,
             size=length_of(line),
+            start=line,
             method=message.method if message is not None else "",
             correlation_id=correlation_id,
             enforced=not passes,

@@ -44,6 +44,7 @@ from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.headers import ParamHeader
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.methods import LISTEN
 from thoughtgate.wire.replies import render_error
@@ -199,7 +200,7 @@ class Endpoint:
         elif exchange.method in {b"GET", b"DELETE"}:
             self._stream(exchange, who)
         else:
-            self.note_refusal(UNREAD_HTTP, "invalid_request", len(exchange.body), now())
+            self.note_refusal(UNREAD_HTTP, "invalid_request", exchange.body, now())
             self._outbox.later(refuse, exchange, 405, ALLOW)
 
     # POST.
@@ -240,14 +241,14 @@ class Endpoint:
         self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
 
     def _want_session(self, exchange: Exchange, message: Message | None, at: float) -> None:
-        self.note_refusal("missing_session", "invalid_request", len(exchange.body), at)
+        self.note_refusal("missing_session", "invalid_request", exchange.body, at)
         ident = message.id if message is not None else None
         error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
         self._outbox.later(exchange.respond, 400, JSON, error)
 
     def _too_many_sessions(self, exchange: Exchange, message: Message, at: float) -> None:
         kind = "service_unavailable"
-        self.note_refusal("too_many_sessions", kind, len(exchange.body), at)
+        self.note_refusal("too_many_sessions", kind, exchange.body, at)
         error = render_error(message.id, kind, message=TOO_MANY_SESSIONS)
         self._outbox.later(exchange.respond, 503, JSON + RETRY_AFTER, error)
 
@@ -255,12 +256,12 @@ class Endpoint:
         """Refuse a message that contradicts its own headers or its own revision."""
         mismatch = self._mismatch(exchange, message)
         if mismatch is not None and self._options.enforce:
-            self.note_refusal("header_mismatch", "invalid_request", len(exchange.body), at)
+            self.note_refusal("header_mismatch", "invalid_request", exchange.body, at)
             refusal = render_mismatch(message.id, mismatch)
             self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
         if message.method in REMOVED and version_in(message.body.get("params")) is not None:
-            self.note_refusal("removed_method", "method_not_found", len(exchange.body), at)
+            self.note_refusal("removed_method", "method_not_found", exchange.body, at)
             refusal = render_error(message.id, "method_not_found", modern=True)
             self._outbox.later(exchange.respond, 404, JSON, refusal)
             return True
@@ -411,7 +412,7 @@ class Endpoint:
         adopt = make if self._backend.adopts_sessions else None
         entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
         if entry is None:
-            self.note_refusal("unknown_session", "invalid_request", len(exchange.body), now())
+            self.note_refusal("unknown_session", "invalid_request", exchange.body, now())
             self._outbox.later(refuse, exchange, 404)
             return None
         if entry.peer not in self._entries:
@@ -460,18 +461,24 @@ class Endpoint:
     # Refusals on the record.
 
     def note_refusal(
-        self, check: str, kind: str, size: int, at: float, direction: str = AGENT_TO_SERVER
+        self, check: str, kind: str, frame: bytes, at: float, direction: str = AGENT_TO_SERVER
     ) -> None:
         """Record a refused message that belongs to no session."""
-        server = self._backend.server
         record = frame_refused(
-            at, server, "0", direction=direction, check=check, kind=kind, size=size
+            at,
+            self._backend.server,
+            "0",
+            direction=direction,
+            check=check,
+            kind=kind,
+            size=length_of(frame),
+            start=frame,
         )
         self._authority.note(record)
         self._outbox.schedule()
 
     def _server_refused(self, line: bytes, check: str) -> None:
-        self.note_refusal(check, "invalid_request", len(line), now(), SERVER_TO_AGENT)
+        self.note_refusal(check, "invalid_request", line, now(), SERVER_TO_AGENT)
 
     # Timers and shutdown.
 

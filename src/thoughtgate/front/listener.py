@@ -165,8 +165,7 @@ class Listener:
 
     def _note_refusal(self, exchange: Exchange, status: int, check: str) -> None:
         # No endpoint is responsible for the request, so the first one records its refusal.
-        size = len(exchange.body)
-        self._served[0].note_refusal(check, refusal_kind(status), size, now())
+        self._served[0].note_refusal(check, refusal_kind(status), exchange.body, now())
 
     def _page(self, exchange: Exchange, path: bytes) -> None:
         page = self._pages.get(path)

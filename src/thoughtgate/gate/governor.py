@@ -24,11 +24,13 @@ from thoughtgate.core.record_events import (
     CALL_END,
     CALL_START,
     CANCELLED,
+    FRAME_REFUSED,
     Record,
     call_ended,
     frame_refused,
+    with_masked_start,
 )
-from thoughtgate.core.rejected_clients import RejectedClients, is_rejected_client
+from thoughtgate.core.repeated_events import RepeatedEvents, is_repeatable
 from thoughtgate.core.run_summary import POLICY_BLOCK, RunSummary, run_ended, run_started
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_table import TaskLimits, TaskTable
@@ -139,7 +141,7 @@ class Governor:
         self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
-        self._rejected = RejectedClients()
+        self._repeated = RepeatedEvents()
         self._lost_quietly = False
         """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
@@ -202,8 +204,8 @@ class Governor:
             # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
-        # Folded rejections must be written before the last event of the run.
-        for record in self._rejected.rest():
+        # Folded events must be written before the last event of the run.
+        for record in self._repeated.rest():
             self._put(record)
         self.flush_quietly()
         ended = run_ended(
@@ -225,7 +227,7 @@ class Governor:
         try:
             ruling = self.judge.judge(question)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not forward
-            self._put(
+            self.note(
                 frame_refused(
                     question.at,
                     question.server,
@@ -353,7 +355,7 @@ class Governor:
     ) -> frozenset[str]:
         """Return the names in a list that are hidden from the agent."""
         hidden, record = self.judge.screen(server, session, method, entries, at)
-        self._put(record)
+        self.note(record)
         return hidden
 
     def mask(self, body: dict[str, Json]) -> dict[str, Json]:
@@ -364,9 +366,12 @@ class Governor:
 
     def note(self, record: Record) -> None:
         """Queue an event that a session or a listener reports."""
-        # Rejected clients are folded into counts, or a port scan would flood the record.
-        if record.type != CALL_END and is_rejected_client(record):
-            for one in self._rejected.take(record):
+        # Traffic is folded into counts: a server that sends notifications in a loop, or a port
+        # scan, would flood the record.
+        if record.type != CALL_END and is_repeatable(record):
+            if record.type == FRAME_REFUSED:
+                record = with_masked_start(record, self.policy.redactor.mask_text)
+            for one in self._repeated.take(record):
                 self._put(one)
         else:
             self._put(self.judge.note(record))
@@ -377,8 +382,8 @@ class Governor:
         Raises:
             RecordError: they could not be written, and the config says to refuse calls then.
         """
-        if self._rejected.is_behind and self._queue:
-            for record in self._rejected.due(self._queue[-1].at):
+        if self._repeated.is_behind and self._queue:
+            for record in self._repeated.due(self._queue[-1].at):
                 self._put(record)
         queue, self._queue = self._queue, []
         lost, self._lost_quietly = self._lost_quietly, False

@@ -6,11 +6,12 @@ All products assemble these parts here, so that no product can leave one out.
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from thoughtgate.channels.channel import Channel
-from thoughtgate.core.envelope import Envelope, Run
+from thoughtgate.core.envelope import TRAFFIC, Envelope, Run
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.task_table import TaskLimits
@@ -27,7 +28,10 @@ from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper
 from thoughtgate.gate.tracing import open_tracer
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.record.stream import STREAMS
+from thoughtgate.record.file import traffic_path
+from thoughtgate.record.head_keeper import HeadKeeper
+from thoughtgate.record.split_writer import SplitWriter
+from thoughtgate.record.stream import STREAMS, is_stream
 from thoughtgate.record.writer import RecordWriter
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import open_database
@@ -66,7 +70,7 @@ def open_governor(
         made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
-    writer = _open_record(loaded, environ, record_place(loaded, state, audit), run)
+    writer = _open_record(loaded, environ, record_place(loaded, state, audit), run, state)
     held = Limits(settings.holds.principal, settings.holds.total)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
@@ -102,18 +106,28 @@ def open_governor(
     return governor
 
 
-def _open_record(loaded: Loaded, environ: Mapping[str, str], place: str, run: Run) -> RecordWriter:
+def _open_record(
+    loaded: Loaded, environ: Mapping[str, str], place: str, run: Run, state: str
+) -> RecordWriter | SplitWriter:
     audit = loaded.settings.audit
-    return RecordWriter(
-        place,
-        Envelope(run),
+    say = operator_messages("record", loaded, level="error")
+    is_file = place not in STREAMS and not is_stream(place)
+    heads = HeadKeeper(Path(state), say) if is_file else None
+    open_file = partial(
+        RecordWriter,
         on_failure=audit.on_failure,
         rotate_bytes=audit.rotate_size,
         keep=audit.rotate_keep,
         fsync=audit.fsync,
         sign_key=_sign_key(loaded, environ),
-        say=operator_messages("record", loaded, level="error"),
+        heads=heads,
+        say=say,
     )
+    calls = open_file(place, Envelope(run))
+    if not is_file:
+        return calls
+    other = traffic_path(Path(place))
+    return SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
 
 
 def open_tasks(state: str, gate: str) -> TaskStore:

@@ -45,6 +45,7 @@ from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
 from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
@@ -263,7 +264,7 @@ class Hub:
         """Deliver a server's request or notification to the clients it concerns."""
         self.notices.deliver(server, message)
 
-    def server_refused(self, server: ServerRelay, fault: Fault, size: int) -> None:
+    def server_refused(self, server: ServerRelay, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped."""
         self.gate.note(
             frame_refused(
@@ -273,7 +274,8 @@ class Hub:
                 direction=SERVER_TO_AGENT,
                 check=fault.check,
                 kind=fault.kind,
-                size=size,
+                size=length_of(line),
+                start=line,
             )
         )
 

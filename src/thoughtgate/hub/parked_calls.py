@@ -13,6 +13,7 @@ from typing import Any, Final
 from thoughtgate.errors import PeerError
 from thoughtgate.upstream.client import ServerConnection
 from thoughtgate.wire.canonical import canonical_json
+from thoughtgate.wire.extra_params import repeated_params
 from thoughtgate.wire.message import Message
 
 PREFIX: Final = "thoughtgate:"
@@ -101,8 +102,7 @@ def binding(principal: str, server: str, method: str, params: dict[str, Any]) ->
 
     Without it, a client could approve one call and continue another with the same state.
     """
-    named = {key: params.get(key) for key in ("name", "uri", "arguments")}
     try:
-        return canonical_json([principal, server, method, named])
+        return canonical_json([principal, server, method, repeated_params(params)])
     except ValueError:
         raise PeerError("invalid_params", "the arguments have no canonical form") from None

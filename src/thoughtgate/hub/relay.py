@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.message_ids import with_id, with_result
 from thoughtgate.core.negotiation import (
     LOG_LEVEL_KEY,
     NEEDS,
@@ -26,6 +25,7 @@ from thoughtgate.upstream.client import Carrier, ServerConnection
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.supervisor import Owner, Supervisor
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.message_ids import with_id, with_result
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import CAPABILITIES_KEY, META, traceparent
 

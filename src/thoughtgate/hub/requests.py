@@ -36,6 +36,7 @@ from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.hub.routes import Target
 from thoughtgate.hub.subscriptions import HubListens
 from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
 from thoughtgate.wire.replies import render, render_error
@@ -407,7 +408,8 @@ class HubRequests:
                 direction=AGENT_TO_SERVER,
                 check=fault.check,
                 kind=fault.kind,
-                size=len(frame),
+                size=length_of(frame),
+                start=frame,
                 method=message.method if message is not None else "",
                 correlation_id=correlation_id,
             )

@@ -64,6 +64,12 @@ class Call(NamedTuple):
     """The URI as the caller wrote it, if ``name`` is another reading of it."""
     readings: "ArgumentReadings | None" = None
     """The folded keys of the arguments, if the call is evaluated several times."""
+    extra: dict[str, Any] | None = None
+    """What the request's params carry beyond name and arguments (``wire.extra_params``)."""
+    extra_hash: str = ""
+    """SHA-256 of the canonical ``extra``; empty without it, or if it has no canonical form."""
+    definition: str = ""
+    """For a tool: digest of how the server listed it last; empty if it has not listed it."""
     is_listed: bool = True
     """Whether the tool's annotations are known; if not, a condition on them is undetermined."""
 

@@ -51,6 +51,8 @@ CALL_COLUMNS: Final = (
     CallColumn("args_hash", "string", "", "call.args_hash", "SHA-256 over the canonical arguments"),
     CallColumn("preview", "string", CALL_START, "call.preview.args_preview", "the arguments, secrets masked"),
     CallColumn("truncated", "boolean", CALL_START, "call.preview.truncated", "whether they are shortened or missing"),
+    CallColumn("extra_hash", "string", CALL_START, "call.extra_hash", "SHA-256 over what else the params carry"),
+    CallColumn("extra", "string", CALL_START, "call.extra.preview", "what else the params carry, secrets masked"),
     CallColumn("bytes_in", "integer", CALL_START, "call.bytes_in", "size of the request"),
     CallColumn("number", "integer", CALL_START, "call.seq", "1, 2, 3… the calls of the run"),
     CallColumn("started_at", "time", CALL_START, "ts", "`ts` of `tool_call_start`"),
@@ -154,7 +156,7 @@ class RecordRows:
         )
         sums = self.traffic.setdefault(key, [0, 0])
         sums[0] += number(said, "repeated") or 1
-        sums[1] += number(said, "bytes") or 0
+        sums[1] += number(said, "repeated_bytes") or number(said, "bytes") or 0
 
 
 _COUNTED: Final = {MESSAGE: ("message", "method"), FRAME_REFUSED: ("frame", "check")}

@@ -23,6 +23,7 @@ CHECKPOINT: Final = "checkpoint"
 ALGORITHM: Final = "hmac-sha256"
 
 CUT_OFF: Final = "the end of the record was cut off while its gate was running"
+CUT_BEFORE: Final = "the record did not contain everything that gates had written to it before"
 
 
 class Torn(NamedTuple):
@@ -56,9 +57,9 @@ def record_gap(at: float, lost: int, reason: str) -> Record:
     return _line(RECORD_GAP, at, "record", {"lost": lost, "reason": reason})
 
 
-def record_cut(at: float, size: int) -> Record:
-    """Return the line that states that bytes were removed after the writer appended them."""
-    return _line(RECORD_GAP, at, "record", {"lost": 0, "reason": CUT_OFF, "cut_bytes": size})
+def record_cut(at: float, size: int, reason: str = CUT_OFF) -> Record:
+    """Return the line that states that bytes were removed after a writer appended them."""
+    return _line(RECORD_GAP, at, "record", {"lost": 0, "reason": reason, "cut_bytes": size})
 
 
 def checkpoint(at: float, key: bytes, chain: str, *, closing: bool) -> Record:

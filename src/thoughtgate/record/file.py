@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from thoughtgate.core.envelope import GENESIS, stated_chain
+from thoughtgate.core.envelope import GENESIS, TRAFFIC, stated_chain
 from thoughtgate.errors import RecordError
 from thoughtgate.record.evidence import Torn, torn_bytes
 
@@ -64,8 +64,15 @@ class RecordFile:
         keep_bytes: int = 0,
         fsync: bool = False,
         take_back: Callable[[], None] = lambda: None,
+        on_append: Callable[[int, int, str], None] = lambda _number, _end, _chain: None,
     ) -> None:
-        """Open a file; ``take_back`` is called if the line from ``opening`` was not written."""
+        """Open a file; ``take_back`` is called if the line from ``opening`` was not written.
+
+        After each append, ``on_append`` gets the number of the current file, its size and its
+        last chain.
+        """
+        self._on_append = on_append
+        self._number = 1
         self.path = path
         self._opening = opening
         self._take_back = take_back
@@ -106,6 +113,7 @@ class RecordFile:
                 self._tail = Tail(chain)
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
+                self._on_append(self._number, self._end, self._tail.chain)
             finally:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         except OSError as error:
@@ -133,6 +141,7 @@ class RecordFile:
             ) from error
         self.close()
         self._fd, self._inode, self._end = fd, inode, -1
+        self._number = current_number(self.path)
 
     def _lock(self) -> int:
         """Lock the file that is currently at the path, and return its size."""
@@ -161,8 +170,7 @@ class RecordFile:
         if size or self._tail.chain == GENESIS:
             return b"", read_tail(self._fd, size, self._path)._replace(gone=self._gone)
         # Somebody removed or emptied the file: the new one states which chain it continues.
-        rotated = rotated_files(self.path)
-        number = rotated[-1][0] + 1 if rotated else 1
+        number = current_number(self.path)
         line, chain = self._opening(number, self.path.name, self._tail.chain)
         return line, Tail(chain, gone=self._gone)
 
@@ -209,6 +217,7 @@ class RecordFile:
             return
         os.close(self._fd)  # releases the lock; a process that waited for it finds the new file
         self._fd = fd
+        self._number = number + 1
         self._inode = os.fstat(fd).st_ino
         self._end = self._written = len(line)
         self._tail = Tail(chain)
@@ -261,6 +270,35 @@ def rotated_files(path: Path) -> list[tuple[int, Path]]:
         if entry.name.startswith(prefix) and len(number) >= _DIGITS and number.isdecimal():
             found.append((int(number), entry))
     return sorted(found)
+
+
+def traffic_path(record: Path) -> Path:
+    """Return the path of a record's traffic file, in the same directory."""
+    return record.with_name(f"{record.stem}.{TRAFFIC}{record.suffix}")
+
+
+def current_number(path: Path) -> int:
+    """Return the number of the current file, which it keeps when it is rotated."""
+    rotated = rotated_files(path)
+    return rotated[-1][0] + 1 if rotated else 1
+
+
+def is_written(path: Path, number: int, size: int, chain: str) -> bool:
+    """Tell whether a line with a chain still ends at a position of a record.
+
+    The answer is also yes if the file with that number was removed by the retention limits.
+    """
+    files = dict(rotated_files(path)) if path.parent.is_dir() else {}
+    files[max(files, default=0) + 1] = path
+    if number < min(files):
+        return True
+    ending = f'{chain}"}}\n'.encode()
+    try:
+        with files[number].open("rb") as stream:
+            stream.seek(max(0, size - len(ending)))
+            return stream.read(len(ending)) == ending
+    except (KeyError, OSError):
+        return False
 
 
 def read_tail(fd: int, size: int, name: str) -> Tail:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.record.call_rows import event_time
+from thoughtgate.record.file import traffic_path
 from thoughtgate.record.reader import read_entry, read_lines, record_files
 from thoughtgate.record.verification import RecordLine
 
@@ -13,8 +15,29 @@ _LOOKS: Final = 5
 """How often the files are listed again because a rotation happened during the listing."""
 
 
+class RecordFollower:
+    """Reads the events added to a record and to its traffic since the previous read, by time."""
+
+    def __init__(self, path: Path, *, tail_bytes: int = 0, rotated: bool = False) -> None:
+        """Follow the record at ``path``, as ``Follower`` does for one chain."""
+        self._followers = [
+            Follower(one, tail_bytes=tail_bytes, rotated=rotated)
+            for one in (path, traffic_path(path))
+        ]
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the events added since the last read, without invalid lines."""
+        events = [event for one in self._followers for event in one.read() if event]
+        return sorted(events, key=event_time)
+
+    def lines(self) -> Iterator[RecordLine]:
+        """Yield the complete lines that were added since the last read, chain by chain."""
+        for one in self._followers:
+            yield from one.lines()
+
+
 class Follower:
-    """Reads the lines added since the previous read.
+    """Reads the lines added to one chain since the previous read.
 
     The first read returns the current file, or with ``tail_bytes`` only its end without the
     line that is cut in half.

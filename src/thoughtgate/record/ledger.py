@@ -15,11 +15,18 @@ from typing import Final, NamedTuple
 from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import CALL_COLUMNS, RecordRows
-from thoughtgate.record.reader import Watch, read_entry, read_lines, record_files, unwatched
+from thoughtgate.record.reader import (
+    Watch,
+    read_entry,
+    read_lines,
+    record_files,
+    traffic_files,
+    unwatched,
+)
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import keep_log
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -87,7 +94,7 @@ _TABLES_BY_FILE: Final = ("files", "faults", "calls", "traffic")
 
 _INDEX_WORDS: Final = (
     "INSERT INTO words (rowid, text) SELECT id, coalesce(tool, '') || ' ' || preview || ' ' || "
-    "coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
+    "coalesce(extra, '') || ' ' || coalesce(reason, '') || ' ' || coalesce(error_message, '') FROM calls "
     "WHERE indexed = 0 AND preview IS NOT NULL"
 )
 _MARK_INDEXED: Final = "UPDATE calls SET indexed = 1 WHERE indexed = 0 AND preview IS NOT NULL"
@@ -127,9 +134,13 @@ class Ledger:
         """
         events, faults = 0, list[tuple[str, int, str]]()
         try:
-            files = [(file, _head(file)) for file in record_files(record)]
-            self._forget_all_but(self._usable([head for _, head in files]))
-            for file, head in files:
+            chains = [
+                [(file, _head(file)) for file in files]
+                for files in (record_files(record), traffic_files(record))
+            ]
+            usable = [self._usable([head for _, head in files]) for files in chains]
+            self._forget_all_but(set().union(*usable))
+            for file, head in (one for files in chains for one in files):
                 if head:
                     events += self._ingest_file(file, head, faults, watch)
                     faults += self._known_faults(file, head)

@@ -110,9 +110,13 @@ _PLACED: Final = frozenset({
     "agent.identity", "agent.reason", "agent.repeated", "approval.outcome", "approval.decided_by",
     "decision.action", "decision.rule_id", "decision.policy.policy_id",
     "decision.policy.policy_version", "frame.check", "frame.kind", "frame.correlation_id",
-    "frame.repeated",
+    "frame.repeated", "list.repeated", "message.repeated",
 })  # fmt: skip
 """Members that are mapped in some class."""
+
+
+_FOLDED: Final = ("agent", "frame", "list", "message")
+"""Members of events that may stand for several."""
 
 
 def _nested(paths: Iterable[str]) -> dict[str, Any]:
@@ -322,7 +326,9 @@ def _status(kind: str, event: dict[str, Any]) -> dict[str, Any]:
     said = (
         text(event, "status") or text(run, "status") or text(member(event, "approval"), "outcome")
     )
-    repeated = number(agent, "repeated") or number(member(event, "frame"), "repeated")
+    repeated = next(
+        filter(None, (number(member(event, name), "repeated") for name in _FOLDED)), None
+    )
     duration = number(event, "latency_ms")
     if duration is None:
         duration = number(member(run, "summary"), "duration_ms")
@@ -330,7 +336,7 @@ def _status(kind: str, event: dict[str, Any]) -> dict[str, Any]:
         status_id=_LOGONS.get(kind, _STATUSES.get(said or "", UNKNOWN)),
         status=said,
         status_detail=text(member(event, "error"), "kind") or text(agent, "reason"),
-        count=repeated or None,
+        count=repeated,
         duration=duration,
     )
 

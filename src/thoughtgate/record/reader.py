@@ -6,12 +6,15 @@ with a fault and its position.
 
 import os
 from collections.abc import Callable, Iterator
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from thoughtgate.core.envelope import CONTRACT
+from thoughtgate.core.envelope import CONTRACT, TRAFFIC_LINE
 from thoughtgate.errors import StoreError
-from thoughtgate.record.file import rotated_files
+from thoughtgate.record.call_rows import event_time
+from thoughtgate.record.file import rotated_files, traffic_path
 from thoughtgate.record.verification import (
     CURRENT_GONE,
     TOO_LONG,
@@ -22,6 +25,10 @@ from thoughtgate.record.verification import (
     parse_event,
     unreadable,
 )
+from thoughtgate.stores.record_heads import RecordHead
+
+_ENVELOPE: Final = 2048
+"""Bytes at the beginning of a line in which its stream is looked for."""
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Maximum bytes read of one line; the gate's own lines are far shorter."""
@@ -34,6 +41,14 @@ _MAJOR: Final = CONTRACT.partition(".")[0]
 
 Watch: TypeAlias = Callable[[Path, int, int], None]
 """Called from time to time with the number of lines and bytes read of a file."""
+
+
+Heads: TypeAlias = Callable[[Path], RecordHead | None]
+"""Returns how far a gate wrote a file, if that is known."""
+
+
+def no_heads(_file: Path) -> None:
+    """Know nothing about how far files were written."""
 
 
 class RecordEntry(NamedTuple):
@@ -62,6 +77,24 @@ def record_files(path: Path, *, rotated: bool = True) -> list[Path]:
     current = path.stat().st_ino
     # A rotation that was killed halfway leaves one file under two names.
     return [*(file for _, file in older if file.stat().st_ino != current), path]
+
+
+def all_files(path: Path, *, rotated: bool = True) -> list[Path]:
+    """Return the files of a record and of its traffic, each oldest first.
+
+    Raises:
+        StoreError: there is no such record.
+    """
+    files = record_files(path, rotated=rotated)
+    return files + traffic_files(path) if rotated else files
+
+
+def traffic_files(path: Path) -> list[Path]:
+    """Return the files of a record's traffic, oldest first; there may be none."""
+    try:
+        return record_files(traffic_path(path))
+    except StoreError:
+        return []
 
 
 def unwatched(_file: Path, _lines: int, _size: int) -> None:
@@ -128,15 +161,25 @@ def read_entry(line: RecordLine) -> RecordEntry:
 
 
 def read_record(path: Path, *, watch: Watch = unwatched) -> Iterator[RecordEntry]:
-    """Yield every entry of a record, including rotated files.
+    """Yield every entry of a record and of its traffic, including rotated files, by time.
 
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
-    for file in record_files(path):
+    calls = _entries(record_files(path), watch)
+    traffic = _entries(traffic_files(path), watch)
+    yield from (entry for _, entry in merge(calls, traffic, key=itemgetter(0)))
+
+
+def _entries(files: list[Path], watch: Watch) -> Iterator[tuple[float, RecordEntry]]:
+    """Yield the entries of files with their times; one without a time gets that of the last."""
+    at = 0.0
+    for file in files:
         for line in read_lines(file, watch=watch):
             if line.data:
-                yield read_entry(line)
+                entry = read_entry(line)
+                at = event_time(entry.event) or at
+                yield at, entry
 
 
 def verify_record(
@@ -146,22 +189,54 @@ def verify_record(
     anchor: str = "",
     rotated: bool = True,
     being_written: bool = False,
+    heads: Heads = no_heads,
     watch: Watch = unwatched,
 ) -> Verification:
-    """Verify a record's chain over all its files; ``being_written`` if a gate is writing it now.
+    """Verify the chains of a record and of its traffic over all files.
+
+    ``being_written`` tells that a gate is writing it now; ``heads`` returns how far a file was
+    written.
 
     Raises:
         StoreError: there is no such record, or it cannot be read.
     """
-    files = record_files(path, rotated=rotated)
+    # Loaded before the files are read: a gate that writes meanwhile may store later ones.
+    head, other_head = heads(path), heads(traffic_path(path))
+    try:
+        files = record_files(path, rotated=rotated)
+    except StoreError:
+        if head is None:
+            raise
+        files = []
     is_gone = path not in files
     # A running writer does not explain a missing file.
-    verifier = Verifier(key, anchor, file=str(path), being_written=being_written and not is_gone)
-    for file in files:
+    written = being_written and not is_gone
+    calls = Verifier(key, anchor, file=str(path), being_written=written, head=head)
+    other = str(traffic_path(path))
+    traffic = Verifier(key, file=other, being_written=being_written, head=other_head)
+    has_traffic = other_head is not None
+    for file in files + (traffic_files(path) if rotated else []):
         for line in read_lines(file, watch=watch):
-            verifier.feed(line)
-    report = verifier.finish()
+            # An exported record has the lines of both chains in one file.
+            is_traffic = TRAFFIC_LINE in line.data[:_ENVELOPE] or str(file).startswith(other)
+            has_traffic = has_traffic or is_traffic
+            (traffic if is_traffic else calls).feed(line)
+    report = calls.finish()
+    if has_traffic:
+        report = _joined(report, traffic.finish(), len(calls.runs | traffic.runs))
     if is_gone:
         gone = RecordFinding(CURRENT_GONE, str(path), 0, GONE)
         report = report._replace(findings=(gone, *report.findings))
     return report
+
+
+def _joined(calls: Verification, traffic: Verification, runs: int) -> Verification:
+    """Return one result for the two chains of a record."""
+    return calls._replace(
+        findings=calls.findings + traffic.findings,
+        lines=calls.lines + traffic.lines,
+        runs=runs,
+        checkpoints=calls.checkpoints + traffic.checkpoints,
+        traffic_lines=traffic.lines,
+        traffic_head=traffic.head,
+    )

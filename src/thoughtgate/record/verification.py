@@ -23,6 +23,7 @@ from thoughtgate.record.evidence import (
     RECORD_REPAIRED,
     is_signed,
 )
+from thoughtgate.stores.record_heads import RecordHead
 
 EDITED: Final = "edited"
 REMOVED: Final = "removed"
@@ -40,6 +41,7 @@ OPEN_RUN: Final = "open_run"
 BEING_WRITTEN: Final = "being_written"
 CURRENT_GONE: Final = "current_gone"
 NO_ANCHOR: Final = "anchor"
+MISSING: Final = "missing"
 
 NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURRENT_GONE})
 """Findings that the record itself, or its running writer, explains; all others are faults."""
@@ -105,6 +107,10 @@ class Verification(NamedTuple):
     checkpoints: int
     head: str
     """The chain of the last line; stored elsewhere, it lets ``--anchor`` detect truncation."""
+    traffic_lines: int = 0
+    """How many of the lines are traffic with a chain of its own."""
+    traffic_head: str = ""
+    """The last chain of that traffic; empty if there is none."""
 
     @property
     def is_sound(self) -> bool:
@@ -125,15 +131,23 @@ class Verifier:
     """Verifies the lines of a record, which are fed to it in order."""
 
     def __init__(
-        self, key: bytes = b"", anchor: str = "", *, file: str = "", being_written: bool = False
+        self,
+        key: bytes = b"",
+        anchor: str = "",
+        *,
+        file: str = "",
+        being_written: bool = False,
+        head: RecordHead | None = None,
     ) -> None:
         """Check signatures with ``key``, and that some line has the chain ``anchor``.
 
+        ``head`` is the last line that a gate is known to have written.
         ``file`` is reported in findings without a line; with ``being_written``, a running writer
         explains a missing end.
         """
         self._key = key
         self._anchor = anchor
+        self._head = head
         self._being_written = being_written
         self._findings: list[RecordFinding] = []
         self._chain = GENESIS
@@ -193,6 +207,8 @@ class Verifier:
         self._chain = stated
         if stated == self._anchor:
             self._anchor = ""
+        if self._head is not None and stated == self._head.chain:
+            self._head = None
         self._learn(line, event)
         if not line.ended:
             self._find(line, TORN, "the last line has no line end: its writer was killed")
@@ -212,8 +228,30 @@ class Verifier:
             )
         if self._anchor:
             self._find(self._last, NO_ANCHOR, "no line states the anchor's chain: the tail is gone")
+        if self._head is not None:
+            self._find(self._last, MISSING, self._missing_lines(self._head))
         return Verification(
             tuple(self._findings), self._lines, len(self._runs), self._checkpoints, self._chain
+        )
+
+    @property
+    def runs(self) -> set[str]:
+        """The runs that have a line."""
+        return self._runs
+
+    def _missing_lines(self, head: RecordHead) -> str:
+        """Describe lines that a gate wrote and that are not in the record."""
+        count = head.seq - self._sequences.get((head.run_id, head.writer), 0)
+        if count <= 0:
+            return (
+                f"the line with number {head.seq} of run {head.run_id} is not what was written: "
+                "the record was rewritten"
+            )
+        lines = f"{_counted(count, 'line')} or more {'is' if count == 1 else 'are'}"
+        after = f" after line {self._last.number}" if self._last.number else ""
+        return (
+            f"{lines} missing{after}: a gate wrote this file up to byte {head.size}, number "
+            f"{head.seq} of run {head.run_id}; what follows was cut off, or the machine lost power"
         )
 
     def _find(self, line: RecordLine, kind: str, message: str) -> None:
@@ -241,6 +279,10 @@ class Verifier:
                 self._part += 1
             return
         said = member(event, "record")
+        number = said.get("file")
+        if self._lines == 1 and self._head is not None and type(number) is int:
+            # The file that the head is about may be gone because of the retention limits.
+            self._head = self._head if number <= self._head.number else None
         previous = said.get("previous_chain")
         if type(previous) is not str or not _CHAIN.fullmatch(previous) or previous == self._chain:
             return

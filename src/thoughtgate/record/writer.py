@@ -15,6 +15,7 @@ from thoughtgate.core.envelope import Envelope, seal, seal_all
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import RecordError
 from thoughtgate.record.evidence import (
+    CUT_BEFORE,
     checkpoint,
     record_cut,
     record_gap,
@@ -22,7 +23,9 @@ from thoughtgate.record.evidence import (
     record_repaired,
 )
 from thoughtgate.record.file import RecordFile, Tail
+from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.stream import STREAMS, RecordStream, is_stream
+from thoughtgate.stores.record_heads import RecordHead, head_name
 
 REFUSE: Final = "refuse"
 CONTINUE: Final = "continue"
@@ -52,9 +55,15 @@ class RecordWriter:
         fsync: bool = False,
         sign_key: bytes = b"",
         checkpoint_every: int = CHECKPOINT_EVERY,
+        heads: HeadKeeper | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Write to a file or a stream; ``say`` reports failures and recovery to the operator."""
+        """Write to a file or a stream; ``say`` reports failures and recovery to the operator.
+
+        ``heads`` stores how far a file was written.
+        """
+        self._heads = heads
+        self._name = head_name(Path(path)) if heads is not None else ""
         self.envelope = envelope
         self.lost = 0
         """Events that could not be written and are not yet recorded as lost."""
@@ -81,6 +90,7 @@ class RecordWriter:
                 keep_bytes=keep_bytes,
                 fsync=fsync,
                 take_back=self._take_back,
+                on_append=self._note_head,
             )
 
     def write(self, records: Sequence[Record]) -> None:
@@ -107,9 +117,12 @@ class RecordWriter:
 
     def close(self) -> None:
         """Sign the end if there is a key, and close. All events must already be written."""
-        if self._sign_key and self._last_at:
+        if self._heads is not None:
+            # A short run may end before its first comparison with what earlier ones had written.
+            self._heads.save()
+        if self._last_at and (self._sign_key or self._cut_before()):
             try:
-                self._append((), closing=True)
+                self._append((), closing=bool(self._sign_key))
             except RecordError as error:
                 self._reason = str(error)
         self._sink.close()
@@ -117,15 +130,16 @@ class RecordWriter:
     def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
         seq, unsigned, signed_at = self.envelope.seq, self._unsigned, self._signed_at
 
-        gone = 0
+        gone, before = 0, self._cut_before()
 
         def render(tail: Tail) -> tuple[bytes, str]:
             nonlocal gone
             gone = tail.gone
             events = records
-            if gone:
+            if gone or before:
                 at = records[0].at if records else self._last_at
-                events = [record_cut(at, gone), *records]
+                cut = record_cut(at, gone) if gone else record_cut(at, before, CUT_BEFORE)
+                events = [cut, *records]
             return self._lines(events, tail, closing=closing)
 
         try:
@@ -137,8 +151,21 @@ class RecordWriter:
             missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
             self._say(f"the record goes on; {missing} missing and named as lost in it")
         self.lost = 0
-        if gone:
-            self._say(f"{gone} or more bytes were cut off the record's end; it goes on and says so")
+        if self._heads is not None and before:
+            self._heads.reported(self._name)
+        if gone or before:
+            cut = gone or before
+            self._say(f"{cut} or more bytes were cut off the record's end; it goes on and says so")
+
+    def _cut_before(self) -> int:
+        """Return how many bytes of earlier gates are missing and not reported yet; usually 0."""
+        return self._heads.missing(self._name) if self._heads is not None else 0
+
+    def _note_head(self, number: int, size: int, chain: str) -> None:
+        if self._heads is not None:
+            run, envelope = self.envelope.run, self.envelope
+            head = (self._name, number, size, chain, run.run_id, run.shim_id, envelope.seq)
+            self._heads.note(RecordHead(*head))
 
     def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
         wrap, dump = self.envelope.wrap, orjson.dumps

@@ -389,7 +389,7 @@ class Governance:
         }
         if not verdict.enforced:
             answer["outcome"] = "WOULD_BLOCK"
-            answer["tool"] = tool
+            answer["tool"] = self.governor.judge.recorded_name(tool)
         if verdict.action == DENY or not verdict.enforced:
             answer["kind"] = verdict.kind or "approval"
         optional = {

@@ -381,8 +381,8 @@ class ServiceAuthority:
             return
         asked: dict[str, Any] = {}
         if command is not None:
-            name = command.named[0].name
-            asked = {"method": command.method, "tool": name, "message_id": command.key}
+            # Not the name: only the service knows which secrets to mask in it.
+            asked = {"method": command.method, "message_id": command.key}
         self.log.say(
             "warn",
             "call judged",

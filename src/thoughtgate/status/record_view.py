@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from thoughtgate.core.record_events import MESSAGE, SERVER_EXITED, SERVER_STARTED, TOOLS_LIST
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, text
-from thoughtgate.record.follower import Follower
+from thoughtgate.record.follower import RecordFollower
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.ledger_queries import CallFilter, find_call, find_calls
 from thoughtgate.record.reader import read_entry, read_record
@@ -48,15 +48,15 @@ class ConsoleRecord:
         self.path = record
         self._servers = ServerSummaries()
         self._lock = threading.Lock()
-        self._follower = Follower(record, rotated=True) if record is not None else None
+        self._follower = RecordFollower(record, rotated=True) if record is not None else None
 
     def recent(self, count: int, *, every: bool = False) -> list[dict[str, Any]]:
         """Return the newest events, newest first; without ``every``, only judged calls."""
         if self.path is None:
             return []
         newest: deque[dict[str, Any]] = deque(maxlen=count)
-        for event in Follower(self.path, tail_bytes=TAIL_BYTES).read():
-            if event and (every or event["type"] != MESSAGE):
+        for event in RecordFollower(self.path, tail_bytes=TAIL_BYTES).read():
+            if every or event["type"] != MESSAGE:
                 newest.append(event)
         return list(newest)[::-1]
 
@@ -64,10 +64,9 @@ class ConsoleRecord:
         """Return a function that returns the events since its last call."""
         if self.path is None:
             return list
-        follower = Follower(self.path, tail_bytes=1)
-        for _ in follower.read():
-            pass
-        return lambda: [event for event in follower.read() if event]
+        follower = RecordFollower(self.path, tail_bytes=1)
+        follower.read()
+        return follower.read
 
     def calls(self, limit: int, since: float = 0.0, **wanted: str) -> list[dict[str, Any]]:
         """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""

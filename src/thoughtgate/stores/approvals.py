@@ -25,7 +25,14 @@ from thoughtgate.core.approval import (
     Refusal,
     Vote,
 )
-from thoughtgate.core.grant import ONCE, Grant, Remember, grant_from, matches
+from thoughtgate.core.grant import (
+    ONCE,
+    Grant,
+    Remember,
+    grant_from,
+    has_lost_definition,
+    matches,
+)
 from thoughtgate.stores.database import Database, next_rev
 from thoughtgate.stores.policies import PolicyStore, settle_offer
 from thoughtgate.stores.process_owner import is_alive
@@ -50,6 +57,7 @@ _GRANTS_LISTED: Final = "list them with: thoughtgate approvals grants list"
 
 GONE: Final = "the gate that asked is gone"
 STALE: Final = "it was approved too long ago"
+CHANGED: Final = "a remembered approval ended, because the server changed the tool's definition"
 
 _LATE: Final = (
     "((status = 'pending' AND expires_at <= ?) OR (status = 'approved' AND decided_at < ?))"
@@ -80,6 +88,7 @@ _INSERT_GRANT: Final = f"INSERT INTO grants VALUES ({', '.join('?' * len(Grant._
 _APPROVERS: Final = Approval._fields.index("approvers")
 _OWNER: Final = Approval._fields.index("owner")
 _VOTES: Final = Approval._fields.index("votes")
+_ENDED_GRANTS: Final = Approval._fields.index("ended_grants")
 
 
 class Limits(NamedTuple):
@@ -160,9 +169,9 @@ class ApprovalStore:
                 return earlier
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is already used")
-            granted = self._spend_grant(connection, asked, now)
-            if granted is not None:
-                return self._insert(connection, granted)
+            asked = self._spend_grant(connection, asked, now)
+            if asked.status != PENDING:
+                return self._insert(connection, asked)
             refusal = self._over_limit(connection, asked, now, limits)
             if refusal is not None:
                 return refusal
@@ -414,9 +423,8 @@ class ApprovalStore:
             return Refusal("limit_total", "too many approvals are pending")
         return None
 
-    def _spend_grant(
-        self, connection: sqlite3.Connection, asked: Approval, now: float
-    ) -> Approval | None:
+    def _spend_grant(self, connection: sqlite3.Connection, asked: Approval, now: float) -> Approval:
+        """Let a grant decide a request, and end grants that the tool's definition has outlived."""
         rows = connection.execute(
             f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
             "ORDER BY lifetime = 'once', created_at, id",
@@ -424,6 +432,9 @@ class ApprovalStore:
         )
         for row in rows.fetchall():
             grant = Grant(*row)
+            if has_lost_definition(grant, asked):
+                connection.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
+                asked = asked._replace(ended_grants=(*asked.ended_grants, grant.id))
             if not matches(grant, asked, now):
                 continue
             if lifecycle.may_vote(asked, grant.by) is not None:
@@ -436,7 +447,10 @@ class ApprovalStore:
                 connection.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
             vote = Vote(grant.by, approve=True, at=now, reason=f"remembered as grant {grant.id}")
             return asked._replace(status=APPROVED, votes=(vote,), decided_at=now, grant=grant.id)
-        return None
+        if asked.ended_grants:
+            reason = f"{asked.reason}; {CHANGED}" if asked.reason else CHANGED
+            return asked._replace(reason=reason)
+        return asked
 
     def _remembered(
         self,
@@ -511,7 +525,13 @@ def _late(now: float) -> tuple[float, float]:
 
 
 def _row(made: Approval) -> tuple[Any, ...]:
-    return tuple(made._replace(approvers=json.dumps(made.approvers), votes=json.dumps(made.votes)))  # type: ignore[arg-type]  # the row holds JSON text
+    return tuple(
+        made._replace(
+            approvers=json.dumps(made.approvers),  # type: ignore[arg-type]  # the row holds JSON text
+            votes=json.dumps(made.votes),  # type: ignore[arg-type]  # as above
+            ended_grants=json.dumps(made.ended_grants),  # type: ignore[arg-type]  # as above
+        )
+    )
 
 
 def _approval(row: tuple[Any, ...]) -> Approval:
@@ -519,6 +539,7 @@ def _approval(row: tuple[Any, ...]) -> Approval:
     return plain._replace(
         approvers=tuple(json.loads(row[_APPROVERS])),
         votes=tuple(Vote(*vote) for vote in json.loads(row[_VOTES])),
+        ended_grants=tuple(json.loads(row[_ENDED_GRANTS])),
         folded=bool(plain.folded),
         elicitation=bool(plain.elicitation),
         remember=bool(plain.remember),

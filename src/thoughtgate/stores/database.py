@@ -67,6 +67,22 @@ CREATE INDEX tasks_gate ON tasks (gate);
 """Adds the gate that a task belongs to, and the process of that gate that owns it."""
 
 _V3: Final = """
+ALTER TABLE approvals ADD COLUMN extra TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN definition TEXT NOT NULL DEFAULT '';
+ALTER TABLE approvals ADD COLUMN ended_grants TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE grants ADD COLUMN definition TEXT NOT NULL DEFAULT '';
+"""
+"""Adds what a call carries beyond its arguments, and the definition of the tool that it calls."""
+
+_V4: Final = """
+CREATE TABLE record_heads (
+  record TEXT PRIMARY KEY, number INTEGER NOT NULL, size INTEGER NOT NULL, chain TEXT NOT NULL,
+  run_id TEXT NOT NULL, writer TEXT NOT NULL, seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+"""Adds how far each file of the record was written."""
+
+_V5: Final = """
 CREATE TABLE policies (
   path TEXT NOT NULL, digest TEXT NOT NULL, status TEXT NOT NULL, files TEXT NOT NULL,
   changed_at REAL NOT NULL, accepted_by TEXT NOT NULL, rev INTEGER NOT NULL,
@@ -76,7 +92,7 @@ CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepte
 """
 """Adds the policies that were accepted, and those that wait to be."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3)
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

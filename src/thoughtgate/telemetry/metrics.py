@@ -371,15 +371,16 @@ class Metrics:
 
     def _message(self, record: Record) -> None:
         said = record.body["message"]
-        method = self.bounded("method", said["method"])
+        method, times = self.bounded("method", said["method"]), said.get("repeated", 1)
         if said["shape"] == "response" and said["direction"] == events.SERVER_TO_AGENT:
-            self.add("mcp_requests_total", 1, method, "success")
-        self._pass(record.server, said["direction"], method, 1)
+            self.add("mcp_requests_total", times, method, "success")
+        self._pass(record.server, said["direction"], method, times)
 
     def _listed(self, record: Record) -> None:
-        method = self.bounded("method", record.body["list"]["method"])
-        self.add("mcp_requests_total", 1, method, "success")
-        self._pass(record.server, events.SERVER_TO_AGENT, method, 1)
+        said = record.body["list"]
+        method, times = self.bounded("method", said["method"]), said.get("repeated", 1)
+        self.add("mcp_requests_total", times, method, "success")
+        self._pass(record.server, events.SERVER_TO_AGENT, method, times)
 
     def _refused(self, record: Record) -> None:
         frame = record.body["frame"]
@@ -403,8 +404,9 @@ class Metrics:
         self.set("thoughtgate_stdio_active_servers", active)
 
     def _connected(self, record: Record) -> None:
-        method = (record.body.get("agent") or {}).get("method", "none")
-        self.add("thoughtgate_agent_connections_total", 1, method, "accepted")
+        agent = record.body.get("agent") or {}
+        method, times = agent.get("method", "none"), agent.get("repeated", 1)
+        self.add("thoughtgate_agent_connections_total", times, method, "accepted")
 
     def _rejected(self, record: Record) -> None:
         agent = record.body.get("agent") or {}

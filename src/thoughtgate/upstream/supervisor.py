@@ -48,7 +48,7 @@ class Owner(Protocol):
     def server_sent(self, server: Any, message: Message) -> None:
         """Handle a request or a notification of the server."""
 
-    def server_refused(self, server: Any, fault: Fault, size: int) -> None:
+    def server_refused(self, server: Any, fault: Fault, line: bytes) -> None:
         """Handle a server frame that was dropped."""
 
     def server_changed(self, server: Any, event: str) -> None:
@@ -308,7 +308,7 @@ class Supervisor(ServerRunner):
     def server_refused(self, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped, unless there are too many."""
         if self.check_noise():
-            self._owner.server_refused(self, fault, len(line))
+            self._owner.server_refused(self, fault, line)
 
 
 def _about(uri: str, trace: str) -> dict[str, Any]:

@@ -107,7 +107,10 @@ def _summarize_list(event: dict[str, Any]) -> tuple[str, str]:
 def _summarize_message(event: dict[str, Any]) -> tuple[str, str]:
     said = member(event, "message")
     arrow = "→" if text(said, "direction") == "agent_to_server" else "←"
-    return "", f"{arrow} {text(said, 'shape')} {text(said, 'method')}, {said.get('bytes')} bytes"
+    return (
+        "",
+        f"{arrow} {text(said, 'shape')} {text(said, 'method')}, {said.get('bytes')} bytes{_times(said)}",
+    )
 
 
 def _summarize_frame(event: dict[str, Any]) -> tuple[str, str]:

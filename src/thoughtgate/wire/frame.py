@@ -8,6 +8,7 @@ separators on which some parsers split are escaped, which does not change the me
 
 import json
 import re
+from itertools import accumulate
 from json.scanner import make_scanner
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -28,16 +29,21 @@ and could take the response to one request for the response to the other."""
 MAX_METHOD: Final = 256
 """Maximum length of a method name; the longest known ones have about forty characters."""
 
-_STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, possibly unterminated at the end; possessive, so that it never backtracks."""
-_TOKENS: Final = rf"{_STRINGS.pattern.decode()}|[{{}}\[\]]"
-"""A string, or a bracket outside of strings; compiled when it is first used, since few frames need it."""
+_TOKENS: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]]'
+"""A string, possibly unterminated at the end (possessive, so that it never backtracks),
+or a bracket outside of strings; compiled when it is first used, since few frames need it."""
 _LAST_ID: Final = re.compile(
     rb'[,{][ \t\r]*"id"[ \t\r]*:[ \t\r]*(-?[0-9]{1,20}|"(?:[^"\\]|\\.){0,256}")[ \t\r]*\}[ \t\r]*\Z'
 )
 """An ``id`` that is the last member of the object that ends the text."""
 _ROUND: Final = bytes.maketrans(b"{[}]", b"(())")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"{[}]"))
+_STEPS: Final = bytes.maketrans(b"()", b"\x01\xff")
+"""Turns a bracket into what it adds to the depth, as a signed byte."""
+_DEPTH_CHUNK: Final = 65_536
+"""Bytes whose brackets are counted at once; bounds the memory that counting takes."""
+_FLAT_PASSES: Final = 4
+"""Levels of a chunk that are removed before counting; few messages have more between strings."""
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 UNREAD: Final = frozenset(
     {
@@ -171,9 +177,7 @@ def parse_strict(data: bytes) -> Any:
     text = data.decode("utf-8")
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH and is_deeper_than(MAX_DEPTH, data):
         raise _TwoReadings("too_deep", f"the nesting is deeper than {MAX_DEPTH}, or unbalanced")
-    start = 0
-    while text[start : start + 1] in {" ", "\t", "\n", "\r"}:
-        start += 1
+    start = len(text) - len(text.lstrip(" \t\n\r")) if text[:1] in {" ", "\t", "\n", "\r"} else 0
     try:
         value, end = _SCAN(text, start)
     except StopIteration:
@@ -187,17 +191,37 @@ def parse_strict(data: bytes) -> Any:
 
 
 def is_deeper_than(limit: int, data: bytes) -> bool:
-    """Tell whether a JSON text nests deeper than a limit, using a few fast replacements.
+    """Tell whether a JSON text nests deeper than a limit, or its brackets do not match up.
 
-    Only brackets outside strings are kept; each pass then removes the innermost pairs.
+    Linear in the size of the text, whatever it holds, and a text that is far too deep is not read
+    to its end. Text that is not JSON may get either answer.
     """
-    brackets = _STRINGS.sub(b"", data).translate(_ROUND, _NOT_BRACKETS)
-    for _ in range(limit):
-        shorter = brackets.replace(b"()", b"")
-        if len(shorter) == len(brackets):
-            break
-        brackets = shorter
-    return bool(brackets)
+    if b"\\" in data:
+        # Only inside strings; what is left are quotes that begin or end a string.
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    depth, in_string = 0, False
+    for start in range(0, len(data), _DEPTH_CHUNK):
+        parts = data[start : start + _DEPTH_CHUNK].split(b'"')
+        brackets = b"".join(parts[in_string::2]).translate(_ROUND, _NOT_BRACKETS)
+        in_string ^= len(parts) % 2 == 0
+        depth = _depth_after(brackets, depth, limit)
+        if depth < 0:
+            return True
+    return depth != 0
+
+
+def _depth_after(brackets: bytes, depth: int, limit: int) -> int:
+    """Return the depth after some brackets; -1 if it exceeds the limit or is negative meanwhile."""
+    rest, removed = brackets, 0
+    while removed < _FLAT_PASSES and b"()" in rest:
+        rest, removed = rest.replace(b"()", b""), removed + 1
+    opened = rest.count(b"(")
+    closed = len(rest) - opened
+    if closed <= depth and depth + removed + opened <= limit:
+        return depth + opened - closed  # true for nearly all messages, and cheap
+    steps = memoryview(brackets.translate(_STEPS)).cast("b")
+    depths = list(accumulate(steps, initial=depth))
+    return -1 if max(depths) > limit or min(depths) < 0 else depths[-1]
 
 
 def _refuse_lone_surrogates(value: Any) -> None:

@@ -117,3 +117,19 @@ def test_json_has_times_and_booleans_as_the_record_has_them(
     (found,) = command(capsys, "audit", "show", "run-1.2", "--record", path, "--json").json
     assert found["approval_at"] == "2025-10-09T08:53:27.000Z"
     assert found["executes"] is True
+
+
+@pytest.mark.promise("params-are-bound")
+def test_what_else_a_request_carried_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    start = started("run-1.1")
+    start.body["call"]["extra"] = {"truncated": False, "preview": '{"cwd":"/etc"}'}
+    start.body["call"]["extra_hash"] = "ab" * 32
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([start])
+    writer.close()
+    done = command(capsys, "audit", "show", "run-1.1", "--record", str(path))
+    assert 'extra      {"cwd":"/etc"}' in done.out
+    assert f"sha256 {'ab' * 32}" in done.out

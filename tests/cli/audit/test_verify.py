@@ -115,7 +115,7 @@ def test_a_signed_record_is_sound_while_its_gate_runs_and_when_it_has_ended(
     path = tmp_path / "own.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     cut = verify(capsys, path)
-    assert (cut.code, kinds(cut)) == (1, [("truncated", True)])
+    assert (cut.code, kinds(cut)) == (1, [("truncated", True), ("missing", True)])
 
 
 @pytest.mark.usefixtures("keyed")

@@ -13,6 +13,7 @@ from tests.support.approvals import (
     a_no,
     a_store,
     a_yes,
+    an_approval,
     held,
 )
 from tests.support.waiting import wait_for
@@ -31,7 +32,7 @@ from thoughtgate.gate.approvals.queue import (
     new_approval_id,
     open_approvals,
     open_store,
-    show_arguments,
+    show_json,
 )
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import MASK, Redactor
@@ -499,8 +500,8 @@ def test_a_decision_without_a_vote_is_still_a_decision(store: ApprovalStore) -> 
 
 
 def test_long_values_are_folded_and_people_are_told() -> None:
-    call = CALL._replace(arguments={"text": "x" * MAX_SHOWN, "deep": {"list": ["y" * 5000, 1]}})
-    text, folded = show_arguments(call, Redactor())
+    arguments = {"text": "x" * MAX_SHOWN, "deep": {"list": ["y" * 5000, 1]}}
+    text, folded = show_json(arguments, Redactor())
     shown = json.loads(text)
     assert folded
     assert len(text) < MAX_SHOWN
@@ -509,8 +510,7 @@ def test_long_values_are_folded_and_people_are_told() -> None:
 
 
 def test_arguments_too_long_even_when_folded_are_only_measured() -> None:
-    call = CALL._replace(arguments={str(n): n for n in range(20_000)})
-    text, folded = show_arguments(call, Redactor())
+    text, folded = show_json({str(n): n for n in range(20_000)}, Redactor())
     assert folded
     assert "too long to show" in text
     json.loads(text)
@@ -556,3 +556,45 @@ def test_old_approvals_are_purged_while_the_desk_is_in_use(
     wait_for(lambda: desk.poll(later + 1) == [])
     assert [each.id for each in people.listed()] == ["a2"]
     assert module.POLL_EVERY_S < 1
+
+
+@pytest.mark.promise("params-are-bound")
+def test_reviewers_see_what_else_a_request_carries(store: ApprovalStore) -> None:
+    extra = {"cwd": "/etc", "password": "hunter2", "text": "x" * MAX_SHOWN}
+    queue = a_desk(store)
+    queue.ask("run.1", held(CALL._replace(extra=extra)), "default", NOW)
+    asked = store.listed()[0]
+    shown = json.loads(asked.extra)
+    assert shown["cwd"] == "/etc"
+    assert "hunter2" not in asked.extra
+    assert asked.folded
+    assert asked.digest != an_approval().digest
+
+
+def test_a_plain_call_has_no_extra(store: ApprovalStore) -> None:
+    a_desk(store).ask("run.1", held(), "default", NOW)
+    assert store.listed()[0].extra == ""
+
+
+@pytest.mark.promise("names-are-masked")
+def test_a_secret_in_a_name_is_masked_for_reviewers_and_in_the_store(store: ApprovalStore) -> None:
+    secret = "hunter2hunter2hunter2"
+    name = f"https://host/?credential={secret}"
+    queue = a_desk(store)
+    queue.ask("run.1", held(CALL._replace(kind="resource", name=name)), "default", NOW)
+    queue.ask("run.2", held(CALL._replace(kind="resource", name=f"{name}3")), "default", NOW)
+    one, other = store.listed()
+    assert secret not in one.tool
+    assert one.tool != other.tool
+
+
+@pytest.mark.promise("grants-end-with-the-definition")
+def test_the_record_names_the_grants_that_ended(store: ApprovalStore) -> None:
+    queue = a_desk(store)
+    queue.ask("run.1", held(CALL._replace(definition="d1")), "default", NOW)
+    (first,) = store.listed()
+    store.vote(first.id, [a_yes()], NOW + 1, remember=Remember(SESSION, TOOL), grant_id="g1")
+    queue.ask("run.2", held(CALL._replace(definition="d1")), "default", NOW + 2)
+    assert queue.facts("run.2")["grant"] == "g1"
+    queue.ask("run.3", held(CALL._replace(definition="d2")), "default", NOW + 3)
+    assert queue.facts("run.3")["ended_grants"] == ["g1"]

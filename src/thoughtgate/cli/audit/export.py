@@ -22,7 +22,7 @@ from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 from thoughtgate.record.ocsf import Starts, ocsf_event, ocsf_line
-from thoughtgate.record.reader import RecordEntry, read_record, record_files
+from thoughtgate.record.reader import RecordEntry, all_files, read_record
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -78,7 +78,7 @@ def _converter(format_: str, record: Path) -> Convert:
 
 def _approved_calls(record: Path) -> frozenset[CallKey]:
     """Return the held calls that were approved and made, possibly long after their verdict."""
-    with Reading(record_files(record)) as progress:
+    with Reading(all_files(record)) as progress:
         entries = read_record(record, watch=progress.read)
         found = (approved_call(entry.event) for entry in entries if entry.line.ended)
         return frozenset(call for call in found if call is not None)
@@ -88,7 +88,7 @@ def _export(record: Path, convert: Convert, since: float, until: float) -> None:
     """Print the events between two times; an event without a time gets that of the line before."""
     before, starts = 0.0, Starts()
     # On a terminal, the events themselves show the progress.
-    with Reading(record_files(record), wanted=not sys.stdout.isatty()) as progress:
+    with Reading(all_files(record), wanted=not sys.stdout.isatty()) as progress:
         for entry in read_record(record, watch=progress.read):
             at = event_time(entry.event)
             at = at if at > 0 else before

@@ -48,6 +48,9 @@ def history(call: Mapping[str, Any]) -> Iterator[str]:
         cut = " (cut)" if call["truncated"] else ""
         yield f"arguments  {printable(call['preview'])}{cut}"
     yield f"           sha256 {call['args_hash'] or '-'}"
+    if call["extra"]:
+        yield f"extra      {printable(call['extra'])}"
+        yield f"           sha256 {call['extra_hash'] or '-'}"
     if call["decision"]:
         rule = f", {printable(call['rule'])}" if call["rule"] else ""
         yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{rule}"

@@ -20,7 +20,7 @@ from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.ledger import MAX_FAULTS, Ledger, ledger_path
-from thoughtgate.record.reader import GONE, read_entry, read_lines, record_files
+from thoughtgate.record.reader import GONE, all_files, read_entry, read_lines, record_files
 
 _SHOWN_FAULTS: Final = 5
 
@@ -67,7 +67,7 @@ def open_ledger(place: Place) -> Iterator[Ledger]:
     with ExitStack() as stack:
         ledger = _ledger(place, stack)
         stack.callback(ledger.close)
-        with Reading(record_files(place.record)) as progress:
+        with Reading(all_files(place.record)) as progress:
             ingested = ledger.ingest(place.record, progress.read)
         warn_of_faults(ingested.faults)
         yield ledger

@@ -27,6 +27,7 @@ from thoughtgate.errors import UsageError
 from thoughtgate.policy.globs import Glob
 from thoughtgate.record.call_rows import event_time, member, number, text
 from thoughtgate.record.contract import EVENTS
+from thoughtgate.record.file import traffic_path
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import MAX_FAULTS
 from thoughtgate.record.reader import read_entry, read_lines
@@ -131,18 +132,31 @@ def events_of(
         sys.stderr.write(f"Waiting for {path} to be created.\n")
     files = [] if follow else require_record(path)
     current = path if follow or path in files else files[-1]
-    reader = Follower(current)
+    readers = [Follower(current), Follower(traffic_path(path))]
+    newest = [
+        *_newest(readers[0], wanted, count, older=None if current == path else files[:-1]),
+        *_newest(readers[1], wanted, count),
+    ]
+    newest.sort(key=event_time)
+    yield from newest[len(newest) - min(count, len(newest)) :]
+    while follow:
+        news = [event for one in readers for event in _accepted(one.lines(), wanted)]
+        yield from sorted(news, key=event_time)
+        time.sleep(_POLL_S)
+
+
+def _newest(
+    reader: Follower, wanted: EventFilter, count: int, *, older: list[Path] | None = None
+) -> deque[dict[str, Any]]:
+    """Return the last events of one chain; ``older`` are its files before the current one."""
     newest = deque(_accepted(reader.lines(), wanted), maxlen=count)
     # Listed only now, because the current file may have been rotated while it was read.
-    for file in reversed(reader.older() if current == path else files[:-1]):
+    for file in reversed(reader.older() if older is None else older):
         if len(newest) == count:
             break
         before = deque(_accepted(read_lines(file), wanted), maxlen=count - len(newest))
         newest.extendleft(reversed(before))
-    yield from newest
-    while follow:
-        yield from _accepted(reader.lines(), wanted)
-        time.sleep(_POLL_S)
+    return newest
 
 
 def _accepted(lines: Iterable[RecordLine], wanted: EventFilter) -> Iterator[dict[str, Any]]:

@@ -13,12 +13,14 @@ from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.cli.output import counted, write_report
 from thoughtgate.cli.progress import Reading
 from thoughtgate.core.envelope import GENESIS
-from thoughtgate.errors import EXIT_CONFIG, UsageError
+from thoughtgate.errors import EXIT_CONFIG, StoreError, UsageError
 from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.gate.state_directory import state_directory
-from thoughtgate.record.reader import record_files, verify_record
+from thoughtgate.record.file import traffic_path
+from thoughtgate.record.reader import all_files, no_heads, verify_record
 from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, Verification
 from thoughtgate.stores.process_owner import name_of
+from thoughtgate.stores.record_heads import RecordHead, find_head
 
 VERIFY_EXAMPLES: Final = examples(
     "thoughtgate audit verify",
@@ -62,11 +64,11 @@ def verify_command(
 
     The exit code is 0 if the record is sound, 1 if it is not, and 2 if it cannot be read.
 
-    Without a key, this does not detect a file that was rewritten as a whole, or an end that
-    was cut off after the gate had stopped. Signed checkpoints detect both, unless whole runs
-    are missing at the end: a record that was cut right after a closing checkpoint looks like
-    one that ended there. An anchor that you keep elsewhere detects all of these, up to
-    the line where it was taken.
+    The state directory stores how far each file was written, so an end that was cut off, or
+    a file that was emptied or removed, is detected as well. Somebody who can also change the
+    state directory can hide that, and can rewrite a file as a whole. Signed checkpoints detect
+    both, unless whole runs are missing at the end. An anchor that you keep elsewhere detects
+    all of these, up to the line where it was taken.
 
     Lines that a running gate has not signed yet are reported as a note.
     """
@@ -92,19 +94,32 @@ def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
     """Verify a record, taking into account a gate that is writing it or starts to meanwhile."""
     written = bool(place.key) and _is_being_written(place.record)
     while True:
-        with Reading(record_files(place.record, rotated=rotated)) as progress:
+        with Reading(_files(place.record, rotated=rotated)) as progress:
             report = verify_record(
                 place.record,
                 key=place.key,
                 anchor=anchor,
                 rotated=rotated,
                 being_written=written,
+                heads=_stored_head if rotated else no_heads,
                 watch=progress.read,
             )
         is_open = any(finding.kind == TRUNCATED for finding in report.findings)
         if written or not is_open or not _is_being_written(place.record):
             return report
         written = True
+
+
+def _files(record: Path, *, rotated: bool) -> list[Path]:
+    """Return the files to read; none if they are gone, which the verification then reports."""
+    try:
+        return all_files(record, rotated=rotated)
+    except StoreError:
+        return []
+
+
+def _stored_head(file: Path) -> RecordHead | None:
+    return find_head(Path(state_directory(os.environ)), file)
 
 
 def _is_being_written(record: Path) -> bool:
@@ -128,6 +143,8 @@ def _as_json(place: Place, report: Verification) -> dict[str, object]:
         "checkpoints": report.checkpoints,
         "signatures_checked": bool(place.key),
         "head": report.head,
+        "traffic_lines": report.traffic_lines,
+        "traffic_head": report.traffic_head,
         "findings": [
             {**finding._asdict(), "fault": finding.is_fault} for finding in report.findings
         ],
@@ -151,3 +168,6 @@ def _lines(place: Place, report: Verification) -> Iterator[str]:
     signed = signed if report.checkpoints or place.key else "not signed"
     yield f"{place.record}: {verdict}: {facts}; {signed}"
     yield f"head {report.head}"
+    if report.traffic_head:
+        traffic = counted(report.traffic_lines, "line")
+        yield f"traffic {traffic_path(place.record)}: {traffic}; head {report.traffic_head}"

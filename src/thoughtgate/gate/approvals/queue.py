@@ -35,7 +35,7 @@ from thoughtgate.core.envelope import render_time
 from thoughtgate.core.judge import Decision, OpenCall, refusal
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
-from thoughtgate.policy.call import Call
+from thoughtgate.policy.names import shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
@@ -170,6 +170,8 @@ class ApprovalQueue:
         }
         if asked.grant:
             facts["grant"] = asked.grant
+        if asked.ended_grants:
+            facts["ended_grants"] = list(asked.ended_grants)
         return facts
 
     def prompt(self, call_id: str) -> str:
@@ -262,16 +264,17 @@ class ApprovalQueue:
         self, call_id: str, open_call: OpenCall, settings: WorkflowSettings, at: float, owner: str
     ) -> Approval | Refusal:
         call, verdict = open_call.call, open_call.verdict
-        shown, folded = show_arguments(call, self._redactor)
+        shown, folded = show_json(call.arguments, self._redactor)
+        extra, extra_folded = show_json(call.extra, self._redactor) if call.extra else ("", False)
         asked = Approval(
             id="",
             call_id=call_id,
             digest=digest_of(call, self._policy_version),
             server=call.server,
             kind=call.kind,
-            tool=call.name,
+            tool=shown_name(call.name, self._redactor),
             arguments=shown,
-            folded=folded,
+            folded=folded or extra_folded,
             principal=call.principal,
             session=call.session,
             workflow=settings.name,
@@ -287,6 +290,8 @@ class ApprovalQueue:
             elicitation=settings.allow_elicitation or settings.channel == elicitation.NAME,
             remember=settings.remember,
             owner=owner,
+            extra=extra,
+            definition=call.definition,
         )
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):
@@ -408,18 +413,16 @@ def decision_of(approval: Approval) -> Decision:
     return said._replace(votes=approval.votes, approval_id=approval.id)
 
 
-def show_arguments(call: Call, redactor: Redactor) -> tuple[str, bool]:
-    """Return the arguments for reviewers (secrets masked), and whether something was left out."""
-    masked = redactor.mask_value(call.arguments)
+def show_json(value: dict[str, Any], redactor: Redactor) -> tuple[str, bool]:
+    """Return JSON text for reviewers (secrets masked), and whether something was left out."""
+    masked = redactor.mask_value(value)
     text = canonical_json(masked)
     if len(text) <= MAX_SHOWN:
         return text, False
     folded = canonical_json(_fold(masked))
     if len(folded) <= MAX_SHOWN:
         return folded, True
-    return json.dumps(
-        {"…": f"{len(text)} characters of arguments, too long to show"}, ensure_ascii=False
-    ), True
+    return json.dumps({"…": f"{len(text)} characters, too long to show"}, ensure_ascii=False), True
 
 
 def _fold(value: Any) -> Any:

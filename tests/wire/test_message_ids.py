@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.core.message_ids import with_id, with_result
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Message
+from thoughtgate.wire.message_ids import with_id, with_result
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -1,0 +1,80 @@
+"""What servers have listed of their tools: annotations, and digests of the definitions."""
+
+from hashlib import sha256
+from typing import Any, Final
+
+from thoughtgate.core.tool_listing import DONE
+from thoughtgate.policy.call import TOOL
+from thoughtgate.wire.canonical import NotCanonical
+from thoughtgate.wire.fast_frame import canonical_quickly
+from thoughtgate.wire.message import Json
+from thoughtgate.wire.methods import Named
+
+_NOT_DEFINING: Final = frozenset({"_meta", "icons"})
+"""Members of a tool's entry that say nothing about what the tool does, and may change any time."""
+
+MAX_KNOWN_TOOLS: Final = 20_000
+"""Tools per server whose definitions are remembered; bounds the cost of a hostile list."""
+
+UNLISTED: Final[tuple[dict[str, Any] | None, str]] = (None, "")
+"""What is known of a tool that no list has shown."""
+
+
+class KnownTools:
+    """What servers have listed of their tools, for the judge."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, dict[str, tuple[dict[str, Any] | None, str]]] = {}
+        """The annotations of each server's tools, and the digests of their definitions."""
+        self._complete: set[str] = set()
+        """Servers whose tools are all known."""
+        self._changed: set[str] = set()
+        """Servers that said that their list has changed."""
+
+    def find(self, server: str, name: str) -> tuple[dict[str, Any] | None, str]:
+        """Return the annotations of a tool and the digest of its definition."""
+        known = self._listed.get(server)
+        return known.get(name, UNLISTED) if known is not None else UNLISTED
+
+    def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
+        """Remember a page of a server's list."""
+        known = self._listed.setdefault(server, {})
+        for entry in entries:
+            name, said = entry.get("name"), entry.get("annotations")
+            if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
+                # Annotations may only tighten, so a list without them takes nothing back.
+                if type(said) is not dict:
+                    said = known.get(name, UNLISTED)[0]
+                known[name] = (said, _definition(entry))
+
+    def forget(self, server: str) -> None:
+        """Note that a server's list has changed, so that it is fetched again."""
+        self._complete.discard(server)
+        self._changed.add(server)
+
+    def must_list(self, server: str, named: tuple[Named, ...], listed: str) -> bool:
+        """Tell whether the list must be fetched before a request is judged."""
+        if listed:
+            if listed == DONE:
+                self._complete.add(server)
+                self._changed.discard(server)
+            return False
+        if server in self._changed:
+            return any(one.kind == TOOL for one in named)
+        known = self._listed.get(server, {})
+        return server not in self._complete and any(
+            one.kind == TOOL and one.name not in known for one in named
+        )
+
+
+def _definition(entry: dict[str, Json]) -> str:
+    """Return the digest of what a server says about a tool; empty if it has no canonical form."""
+    return hash_of({name: one for name, one in entry.items() if name not in _NOT_DEFINING})
+
+
+def hash_of(value: dict[str, Json]) -> str:
+    """Return the hash of a JSON object; empty if it has no canonical form."""
+    try:
+        return sha256(canonical_quickly(value).encode()).hexdigest()
+    except NotCanonical:
+        return ""

@@ -1,0 +1,126 @@
+"""Writing a run's events to two files, so that traffic cannot rotate calls out of the record.
+
+A file of the record is rotated when it is full, and only the last ones are kept. Whoever causes
+many events therefore removes old ones. Peers cause traffic at will: a server its notifications,
+an agent its pings, anybody malformed requests. So only a bounded part of a run's traffic goes to
+the record's own file, where it is read in the order in which it happened; the rest goes to a
+second file next to it, which has its own chain and is rotated by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from thoughtgate.core.envelope import dump_bytes
+from thoughtgate.core.record_events import (
+    AGENT_AUTH_REJECTED,
+    AGENT_CONNECTED,
+    FRAME_REFUSED,
+    MESSAGE,
+    SERVER_EXITED,
+    SERVER_STARTED,
+    TOOLS_LIST,
+    Record,
+)
+from thoughtgate.record.head_keeper import HeadKeeper
+
+TRAFFIC_TYPES: Final = frozenset(
+    {
+        MESSAGE,
+        FRAME_REFUSED,
+        TOOLS_LIST,
+        AGENT_CONNECTED,
+        AGENT_AUTH_REJECTED,
+        SERVER_STARTED,
+        SERVER_EXITED,
+    }
+)
+"""Types of events that peers can cause without a call."""
+
+SHARE_BYTES: Final = 256 * 1024
+"""Traffic of one run in the record's own file. A file of 64 MiB holds the share of 256 runs, and
+starting a run is up to the user and the agent, never to a server."""
+
+_ENVELOPE_BYTES: Final = 512
+"""About what a line has besides the event's own members."""
+
+
+class EventWriter(Protocol):
+    """Writes events to one file."""
+
+    refuses: Callable[[], bool]
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write events, all or none."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class SplitWriter:
+    """Writes the events of one run to a record and its traffic file."""
+
+    def __init__(
+        self,
+        calls: EventWriter,
+        open_traffic: Callable[[], EventWriter],
+        *,
+        share: int = SHARE_BYTES,
+        heads: HeadKeeper | None = None,
+    ) -> None:
+        """Write to ``calls``; ``open_traffic`` opens the second file when it is needed."""
+        self._calls = calls
+        self._open_traffic = open_traffic
+        self._traffic: EventWriter | None = None
+        self._share = share
+        self._heads = heads
+        self._refuses = calls.refuses
+
+    @property
+    def refuses(self) -> Callable[[], bool]:
+        """Tells whether calls are refused while writing fails."""
+        return self._refuses
+
+    @refuses.setter
+    def refuses(self, refuses: Callable[[], bool]) -> None:
+        self._refuses = self._calls.refuses = refuses
+        if self._traffic is not None:
+            self._traffic.refuses = refuses
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Write events before returning.
+
+        Raises:
+            RecordError: no event of a call was written.
+        """
+        traffic = [record for record in records if record.type in TRAFFIC_TYPES]
+        if traffic:
+            if self._has_room(traffic):
+                self._calls.write(records)
+                return
+            # First, so that no call is on the record whose batch then fails.
+            self._other().write(traffic)
+            records = [record for record in records if record.type not in TRAFFIC_TYPES]
+        if records:
+            self._calls.write(records)
+
+    def close(self) -> None:
+        """Close both files."""
+        if self._traffic is not None:
+            self._traffic.close()
+        self._calls.close()
+        if self._heads is not None:
+            self._heads.close()
+
+    def _has_room(self, traffic: Sequence[Record]) -> bool:
+        """Take the traffic off the run's share of the record's own file, as long as it lasts."""
+        if self._share <= 0:
+            return False
+        for record in traffic:
+            self._share -= _ENVELOPE_BYTES + len(dump_bytes(record.body))
+        return self._share >= 0
+
+    def _other(self) -> EventWriter:
+        if self._traffic is None:
+            self._traffic = self._open_traffic()
+            self._traffic.refuses = self._refuses
+        return self._traffic

@@ -1,0 +1,50 @@
+"""What the judge remembers of servers' tools, in bounds and without taking annotations back."""
+
+from thoughtgate.core.known_tools import MAX_KNOWN_TOOLS, UNLISTED, KnownTools, hash_of
+from thoughtgate.core.tool_listing import DONE, FAILED
+from thoughtgate.wire.methods import Named
+
+ASKED = (Named("tool", "t", {}),)
+
+
+def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
+    tools = KnownTools()
+    tools.learn("srv", tuple({"name": f"t{n}"} for n in range(MAX_KNOWN_TOOLS + 5)))
+    assert tools.find("srv", "t0") != UNLISTED
+    assert tools.find("srv", f"t{MAX_KNOWN_TOOLS}") == UNLISTED
+
+
+def test_a_definition_is_known_by_its_digest() -> None:
+    tools = KnownTools()
+    tools.learn("srv", ({"name": "t", "description": "a", "icons": []},))
+    first = tools.find("srv", "t")
+    tools.learn("srv", ({"name": "t", "description": "a", "icons": [1]},))
+    assert tools.find("srv", "t") == first
+    tools.learn("srv", ({"name": "t", "description": "b"},))
+    assert tools.find("srv", "t") != first
+    assert tools.find("other", "t") == UNLISTED
+
+
+def test_annotations_that_disappear_still_count() -> None:
+    tools = KnownTools()
+    tools.learn("srv", ({"name": "t", "annotations": {"destructiveHint": True}},))
+    tools.learn("srv", ({"name": "t"}, {"name": 5}))
+    assert tools.find("srv", "t")[0] == {"destructiveHint": True}
+
+
+def test_a_list_is_fetched_for_an_unknown_tool_and_after_a_change() -> None:
+    tools = KnownTools()
+    assert tools.must_list("srv", ASKED, "")
+    assert not tools.must_list("srv", ASKED, FAILED)
+    assert tools.must_list("srv", ASKED, "")
+    assert not tools.must_list("srv", ASKED, DONE)
+    assert not tools.must_list("srv", ASKED, "")
+    tools.learn("srv", ({"name": "t"},))
+    tools.forget("srv")
+    assert tools.must_list("srv", ASKED, "")
+    assert not tools.must_list("srv", (Named("prompt", "p", {}),), "")
+
+
+def test_what_has_no_canonical_form_has_no_hash() -> None:
+    assert hash_of({"a": float("nan")}) == ""
+    assert len(hash_of({"a": 1})) == 64
