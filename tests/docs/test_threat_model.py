@@ -18,7 +18,7 @@ def promised() -> list[str]:
     return [ident for ident, _, _ in _ROW.findall(PAGE.read_text("utf-8"))]
 
 
-def tested() -> dict[str, list[str]]:
+def holders() -> dict[str, list[str]]:
     """Return the ids that tests are marked with, each with the tests."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
@@ -40,20 +40,19 @@ def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _ids(mark: ast.expr) -> Iterator[str]:
     """Yield the ids of ``pytest.mark.promise(...)``."""
-    is_call = isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute)
-    if is_call and mark.func.attr == "promise":  # type: ignore[attr-defined]  # checked by is_call
-        for argument in mark.args:  # type: ignore[attr-defined]  # checked by is_call
-            if isinstance(argument, ast.Constant):
-                yield str(argument.value)
+    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.promise":
+        for argument in mark.args:
+            assert isinstance(argument, ast.Constant)
+            yield str(argument.value)
 
 
 @pytest.mark.parametrize("ident", promised())
 def test_a_promise_has_a_test(ident: str) -> None:
-    assert tested().get(ident), f"no test is marked with promise({ident!r})"
+    assert holders().get(ident), f"no test is marked with promise({ident!r})"
 
 
 def test_every_marked_test_holds_a_promise_of_the_page() -> None:
-    assert set(tested()) <= set(promised())
+    assert set(holders()) <= set(promised())
 
 
 def test_a_promise_stands_once_on_the_page() -> None:

@@ -585,9 +585,7 @@ TestAnyOrder = AnyOrder.TestCase
 # Questions of tasks.
 
 
-def test_a_question_whose_task_waits_no_more_is_closed_after_a_while(
-    store: ApprovalStore, tmp_path: Path
-) -> None:
+def test_a_question_of_an_ended_task_is_closed_later(store: ApprovalStore, tmp_path: Path) -> None:
     later = NOW + module.ORPHAN_AFTER_S + 1
     tasks = TaskStore(open_database(tmp_path))
     for number, phase in enumerate(("held", "cancelled"), 1):
