@@ -83,22 +83,22 @@ class Setup:
 
 
 class JsonLines:
-    """A file of JSON lines that another process appends to, read from where it was left."""
+    """Files of JSON lines that another process appends to, read from where they were left."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
+    def __init__(self, *paths: Path) -> None:
+        self._at = dict.fromkeys(paths, 0)
         self._lines: list[dict[str, Any]] = []
 
     def read(self) -> list[dict[str, Any]]:
         """Return every whole line so far."""
-        if self._path.exists():
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._at += len(whole)
-            self._lines += map(json.loads, whole.splitlines())
+        for path, at in self._at.items():
+            if path.exists():
+                with path.open("rb") as file:
+                    file.seek(at)
+                    data = file.read()
+                whole = data[: data.rfind(b"\n") + 1]
+                self._at[path] += len(whole)
+                self._lines += map(json.loads, whole.splitlines())
         return self._lines
 
 
@@ -113,7 +113,8 @@ class Gate:
         self.state = root / "state"
         self.log = root / "server.jsonl"
         self._received = JsonLines(self.log)
-        self._records = JsonLines(self.state / "audit.jsonl")
+        record = self.state / "audit.jsonl"
+        self._records = JsonLines(record, record.with_suffix(".traffic.jsonl"))
         self.config = root / "thoughtgate.yaml"
         self.patience_s = PATIENCE_S
         self.is_modern = False

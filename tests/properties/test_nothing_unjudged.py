@@ -269,7 +269,14 @@ def _may_have_been_sent(body: dict[str, Any], before: list[Record]) -> bool:
         return any(one["method"] == method for one in seen)
     if "error" in body:
         return "kind" in body["error"]["data"]  # the gate's own, to a request it refused
-    return any(one["shape"] == "response" for one in seen)
+    asked = {
+        one.body["call"]["call_id"]
+        for one in before
+        if one.type == "tool_call_start" and "direction" in one.body["call"]
+    }
+    ended = [one.body["call"]["call_id"] for one in before if one.type == "tool_call_end"]
+    # An answer to a judged request of the server ends a call, others are messages.
+    return any(one["shape"] == "response" for one in seen) or not asked.isdisjoint(ended)
 
 
 def _check(play: Play) -> None:

@@ -23,7 +23,9 @@ class ShimPeer(StdioPeer):
         options: Sequence[str] = (),
         flags: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        agent: Sequence[str] = (),
     ) -> None:
+        """Start a shim; ``agent`` is a command between the test and the shim, such as ``AGENT``."""
         self.folder = folder
         self.state = folder / "state"
         self.log = folder / "reached.jsonl"
@@ -33,7 +35,7 @@ class ShimPeer(StdioPeer):
             flags = ["-c", str(settings), *flags]
         command = server or sample_server("--log", str(self.log), *options)
         super().__init__(
-            shim(list(command), "--state-dir", str(self.state), *flags),
+            [*agent, *shim(list(command), "--state-dir", str(self.state), *flags)],
             env={"THOUGHTGATE_STATE_DIR": str(self.state), **(env or {})},
             cwd=folder,
         )

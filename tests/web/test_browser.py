@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.support.commands import AGENT
 from tests.support.consoles import LocalConsole, RunningConsole, chromium
 from tests.support.shim_peer import ShimPeer
 from tests.support.waiting import wait_for
@@ -51,7 +52,7 @@ def signed_in(context: BrowserContext, link: str) -> Page:
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[ShimPeer]:
     """A real shim that holds a real call: request 2."""
-    with ShimPeer(tmp_path, RULES) as peer:
+    with ShimPeer(tmp_path, RULES, agent=AGENT) as peer:
         peer.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
         peer.receive_answer(1)
         yield peer
