@@ -299,6 +299,9 @@ class Session:
             if asked.method == methods.TASKS_LIST:
                 self._waiting[ident] = asked._replace(message=message)
                 return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
+            if asked.method in methods.TASK_RESULTS:
+                self._waiting[ident] = asked._replace(message=message)
+                return [seen, MaskAnswer(ident, message.body, at, of_task=True)]
             return [seen, ToAgent(message.raw, ident)]
         if asked.redact:
             self._waiting[ident] = asked._replace(message=message)
@@ -320,7 +323,9 @@ class Session:
             return []
         if body is None:
             return self._replies.failed(key, asked, "internal_error", at, text=UNREADABLE)
-        return self._answer_call(key, asked, body, render(body), at)
+        read = asked.message
+        raw = read.raw if read is not None and body == read.body else render(body)
+        return self._answer_call(key, asked, body, raw, at)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
         """Refuse an invalid frame from the server; if it was an answer, its caller gets an error."""

@@ -171,7 +171,7 @@ class Governance:
         said = body.get("body")
         if not isinstance(said, dict):
             wrong("body must be an object")
-        return {"body": self.governor.mask(said)}
+        return {"body": self.governor.mask(said, of_task=body.get("of_task") is True)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
         """Withdraw the approval request of a held call that its caller no longer waits for."""

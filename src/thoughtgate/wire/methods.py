@@ -117,6 +117,9 @@ _PLAIN_MEMBERS: Final = frozenset({"jsonrpc", "id", "result", "content", "isErro
 
 TASKS_LIST: Final = "tasks/list"
 
+TASK_RESULTS: Final = frozenset({"tasks/get", "tasks/result"})
+"""Methods whose answers may hold the result of a call that became a task of the server."""
+
 TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
 )
