@@ -1,6 +1,16 @@
 """What the judge remembers of servers' tools, in bounds and without taking annotations back."""
 
-from thoughtgate.core.known_tools import MAX_KNOWN_TOOLS, UNLISTED, KnownTools, hash_of
+from typing import Any
+
+import pytest
+
+from thoughtgate.core.known_tools import (
+    MAX_ANNOTATIONS,
+    MAX_KNOWN_TOOLS,
+    UNLISTED,
+    KnownTools,
+    hash_of,
+)
 from thoughtgate.core.tool_listing import DONE, FAILED
 from thoughtgate.wire.methods import Named
 
@@ -30,6 +40,26 @@ def test_annotations_that_disappear_still_count() -> None:
     tools.learn("srv", ({"name": "t", "annotations": {"destructiveHint": True}},))
     tools.learn("srv", ({"name": "t"}, {"name": 5}))
     assert tools.find("srv", "t")[0] == {"destructiveHint": True}
+
+
+@pytest.mark.promise("annotations")
+@pytest.mark.parametrize("later", [{}, {"title": "T"}, {"destructiveHint": None}], ids=str)
+def test_a_single_annotation_that_disappears_still_counts(later: dict[str, Any]) -> None:
+    tools = KnownTools()
+    tools.learn("srv", ({"name": "t", "annotations": {"destructiveHint": True}},))
+    tools.learn("srv", ({"name": "t", "annotations": later},))
+    known = tools.find("srv", "t")[0]
+    assert known is not None
+    assert known["destructiveHint"] is True
+
+
+def test_annotations_do_not_add_up_without_end() -> None:
+    tools = KnownTools()
+    for number in range(MAX_ANNOTATIONS + 5):
+        tools.learn("srv", ({"name": "t", "annotations": {f"a{number}": True}},))
+    known = tools.find("srv", "t")[0]
+    assert known is not None
+    assert len(known) == MAX_ANNOTATIONS
 
 
 def test_a_list_is_fetched_for_an_unknown_tool_and_after_a_change() -> None:

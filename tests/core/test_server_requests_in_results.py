@@ -19,9 +19,16 @@ from tests.support.session_play import (
     to_agent,
 )
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, MaskAnswer, Withdraw
+from thoughtgate.core.commands import (
+    AskPeople,
+    JudgeCall,
+    MaskAnswer,
+    ToAgent,
+    Withdraw,
+    WriteRecord,
+)
 from thoughtgate.core.events import GateStopping, ServerGone
-from thoughtgate.core.server_requests import FIRST_KEY
+from thoughtgate.core.server_requests import FIRST_KEY, MAX_REQUESTS
 from thoughtgate.testing.playbook import Playbook, Some
 
 KEY = FIRST_KEY + 1
@@ -121,3 +128,115 @@ def test_a_result_of_a_request_that_no_gate_judges_waits_too() -> None:
         .when(server(RESULT)).then(Some(JudgeCall))
         .when(judged(KEY, YES)).then(to_agent(frame(RESULT), 1))
     )  # fmt: skip
+
+
+ELICITED = {"mode": "url", "elicitationId": "e", "url": "https://evil.example", "message": "Go"}
+
+
+def judges(kind: str, name: str) -> Some:
+    return Some(JudgeCall, lambda command: (kind, name) in [one[:2] for one in command.named])
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"code": -32042, "message": "m", "data": {"elicitations": [ELICITED]}}},
+        {"error": {"code": -32042, "message": "m", "Data": {"Elicitations": [ELICITED]}}},
+        {"error": {"code": -32042.0, "data": {"elicitations": [{"url": "https://x.example"}]}}},
+        {"result": {"taskId": "t", "error": {"data": {"elicitations": [ELICITED]}}}},
+    ],
+    ids=str,
+)
+def test_an_error_that_carries_elicitations_waits_too(body: Any) -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, **body}
+    called().when(server(answer)).then(judges("elicitation", "url")).when(judged(KEY, NO)).then(
+        fails(1, "governance_denied")
+    )
+    called().when(server(answer)).whatever().when(judged(KEY, YES)).then(to_agent(frame(answer), 1))
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"InputRequests": INPUTS},
+        {"inputRequests": {}, "INPUTREQUESTS": INPUTS},
+        {"task": {"taskId": "t", "inputRequests": INPUTS}},
+        {"taskId": "t", "result": {"inputRequests": INPUTS}},
+    ],
+    ids=str,
+)
+def test_requests_are_found_wherever_an_agent_may_find_them(said: Any) -> None:
+    body = result(1, said)
+    called().when(server(body)).then(judges("elicitation", "form"))
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"a": {"method": "ping", "Method": "roots/list"}},
+        {"a": {"method": "elicitation/create", "Params": {"mode": "url"}}},
+        {"a": {"method": "elicitation/create", "params": {"Mode": "url"}}},
+        {str(number): {"method": "ping"} for number in range(101)},
+    ],
+    ids=["method", "params", "mode", "many"],
+)
+def test_input_requests_with_two_readings_do_not_reach_the_agent(inputs: Any) -> None:
+    body = result(1, {"inputRequests": inputs})
+    called().when(server(body)).then(fails(1, "internal_error"))
+
+
+@pytest.mark.promise("server-requests")
+def test_two_spellings_cannot_hide_a_request_behind_another() -> None:
+    harmless = {"a": {"method": "ping"}}
+    body = result(1, {"InputRequests": INPUTS, "inputRequests": harmless})
+    called().when(server(body)).then(fails(1, "internal_error"))
+
+
+TASK_NOTICE = notification("notifications/tasks", {"taskId": "t", "inputRequests": INPUTS})
+
+
+@pytest.mark.promise("server-requests")
+def test_a_notification_waits_for_the_verdict_on_its_requests() -> None:
+    session = new_session()
+    assert not sent_to_agent(session.receive(server(TASK_NOTICE)))
+    assert not sent_to_agent(session.receive(judged(KEY, ASK)))
+    assert sent_to_agent(session.receive(judged(KEY, YES))) == [frame(TASK_NOTICE)]
+
+
+@pytest.mark.promise("server-requests")
+def test_a_notification_whose_requests_are_denied_is_dropped_on_record() -> None:
+    session = new_session()
+    session.receive(server(TASK_NOTICE))
+    commands = session.receive(judged(KEY, NO))
+    assert not sent_to_agent(commands)
+    (ended,) = [one.record for one in commands if isinstance(one, WriteRecord)]
+    assert ended.body["error"]["kind"] == "governance_denied"
+
+
+@pytest.mark.promise("server-requests")
+def test_a_server_cannot_make_notifications_wait_without_end() -> None:
+    session = new_session()
+    for _ in range(MAX_REQUESTS):
+        session.receive(server(TASK_NOTICE))
+    commands = session.receive(server(TASK_NOTICE))
+    assert not any(isinstance(one, JudgeCall | ToAgent) for one in commands)
+
+
+def test_a_notification_with_unreadable_requests_is_refused() -> None:
+    session = new_session()
+    body = notification("notifications/tasks", {"inputRequests": 5})
+    (command,) = session.receive(server(body))
+    assert isinstance(command, WriteRecord)
+
+
+def test_a_notification_with_other_requests_passes() -> None:
+    session = new_session()
+    body = notification("notifications/tasks", {"inputRequests": {"a": {"method": "new/thing"}}})
+    assert sent_to_agent(session.receive(server(body))) == [frame(body)]
+
+
+def sent_to_agent(commands: list[Any]) -> list[bytes]:
+    return [one.data for one in commands if isinstance(one, ToAgent)]

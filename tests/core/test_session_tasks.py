@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.support.frames import call, notification, request, result
 from tests.support.frames import line as frame
 from tests.support.session_play import (
@@ -190,6 +191,16 @@ def test_an_answer_that_a_rule_wants_masked_goes_on_masked() -> None:
     )
     assert session.is_idle
     book.when(AnswerMasked(1, None, 1.0)).then()
+
+
+@pytest.mark.promise("names-are-masked")
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result"])
+def test_what_a_server_says_about_its_tasks_may_have_to_be_masked(method: str) -> None:
+    said = result(1, {"content": "secret"})
+    book = play().when(agent(request(1, method, {"taskId": "the server's"}))).whatever()
+    asks = Some(MaskAnswer, lambda command: command.of_task)
+    book.when(server(said)).then(asks)
+    book.when(AnswerMasked(1, said, 1.0)).then(to_agent(frame(said), 1))
 
 
 def test_an_answer_that_cannot_be_masked_is_not_given() -> None:

@@ -57,6 +57,16 @@ def test_the_request_speaks_the_revision_of_the_call() -> None:
     assert json.loads(frame.data)["params"] == {"_meta": meta}
 
 
+@pytest.mark.promise("params-are-bound")
+def test_nothing_of_a_call_without_a_verdict_reaches_the_server_with_the_list() -> None:
+    session = new_session()
+    sent = {"name": "t", "_meta": {"x/note": "a secret", "callId": "not an id"}}
+    session.receive(agent({**call(1, "t"), "params": sent}))
+    (frame,) = session.receive(judged(1, LIST_FIRST))
+    assert isinstance(frame, ToServer)
+    assert json.loads(frame.data)["params"] == {}
+
+
 @pytest.mark.promise("annotations")
 def test_the_call_is_judged_again_when_the_list_is_complete() -> None:
     session = listing(1, 2)

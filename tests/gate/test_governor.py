@@ -1,5 +1,6 @@
 """The governor: judge, record and people in one hand, and what happens when one of them fails."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -400,6 +401,17 @@ def test_an_answer_is_masked_without_its_envelope() -> None:
 
     assert masked["id"] == "ghp_abcdefgh1234"
     assert masked["result"] == {"text": "[token, 16 characters]"}
+
+
+@pytest.mark.promise("names-are-masked")
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_servers_task_is_masked_if_any_rule_masks_results(*, redact: bool) -> None:
+    governor = _governor()
+    rules = RuleSet([Rule("r", FORWARD, redact=redact)])
+    governor.judge.replace_policy(replace(governor.policy, rules=rules))
+    body = {"jsonrpc": "2.0", "id": 1, "result": {"text": "ghp_abcdefgh1234"}}
+
+    assert (governor.mask(body, of_task=True) != body) is redact
 
 
 def test_a_quiet_flush_that_loses_a_call_is_heard_by_whoever_would_send_it_on() -> None:

@@ -294,7 +294,7 @@ def test_a_glob_looks_at_a_path_as_systems_resolve_it(path: str, outcome: bool |
         ("https://example.com/*", "https://example.com@evil.org/a", False),
         ("https://example.com*", "https://example.com@evil.org/a", None),
         ("https://evil.org/*", "https:\\\\EVIL.org/a", None),
-        ("https://evil.org/*", "http:%40Elocalhost::80/localhost\u00e9.%20//\\%255c%5c", False),
+        ("https://evil.org/*", "http:%40Elocalhost::80/localhost\u00e9.%20//\\%255c%5c", None),
         ("*", "http:/%40Elocalhost::80/localhost\u00e9.%20//\\%255c%5c%3f@E%2f%5c", None),
     ],
 )
@@ -355,6 +355,26 @@ def test_any_and_all_fail_for_a_missing_array() -> None:
 )
 def test_a_path_leads_through_an_array(arguments: dict[str, Any], expected: bool | None) -> None:
     assert judge({"files.path": {"any": DOTFILES}}, arguments) is expected
+
+
+@pytest.mark.promise("readings-uri")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:etc/passwd",
+        "FILE:etc/passwd",
+        " file:///etc/passwd",
+        "\tfile:///etc/passwd",
+        "fi\nle:///etc/passwd",
+        "file:\r//localhost/etc/passwd",
+    ],
+)
+def test_a_glob_knows_a_url_where_parsers_find_one(url: str) -> None:
+    assert judge({"x": {"glob": "file:///etc/*"}}, {"x": url}) is UNSURE
+
+
+def test_a_path_with_a_drive_is_a_path() -> None:
+    assert judge({"x": {"glob": "C:/secret/*"}}, {"x": "C:\\secret.\\key"}) is UNSURE
 
 
 @pytest.mark.promise("readings-keys")

@@ -81,6 +81,9 @@ class MaskAnswer(NamedTuple):
     key: RequestId
     body: dict[str, Json]
     at: float
+    of_task: bool = False
+    """The answer is about a task of the server, so nobody knows which rule let its call pass: it
+    is masked if any rule has results masked."""
 
 
 class AskPeople(NamedTuple):

@@ -1,6 +1,7 @@
 """What servers have listed of their tools: annotations, and digests of the definitions."""
 
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Final
 
 from thoughtgate.core.tool_listing import DONE
@@ -15,6 +16,9 @@ _NOT_DEFINING: Final = frozenset({"_meta", "icons"})
 
 MAX_KNOWN_TOOLS: Final = 20_000
 """Tools per server whose definitions are remembered; bounds the cost of a hostile list."""
+
+MAX_ANNOTATIONS: Final = 64
+"""Annotations of one tool that further lists may add up to; the protocol has five."""
 
 UNLISTED: Final[tuple[dict[str, Any] | None, str]] = (None, "")
 """What is known of a tool that no list has shown."""
@@ -42,10 +46,8 @@ class KnownTools:
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
             if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
-                # Annotations may only tighten, so a list without them takes nothing back.
-                if type(said) is not dict:
-                    said = known.get(name, UNLISTED)[0]
-                known[name] = (said, _definition(entry))
+                hints = _annotations(known.get(name, UNLISTED)[0], said)
+                known[name] = (hints, _definition(entry))
 
     def forget(self, server: str) -> None:
         """Note that a server's list has changed, so that it is fetched again."""
@@ -65,6 +67,19 @@ class KnownTools:
         return server not in self._complete and any(
             one.kind == TOOL and one.name not in known for one in named
         )
+
+
+def _annotations(before: dict[str, Any] | None, said: Json) -> dict[str, Any] | None:
+    """Return a tool's annotations after a further list.
+
+    They may only tighten, so a list without them, or without one of them, takes nothing back.
+    """
+    if type(said) is not dict or not before:
+        return said if type(said) is dict else before
+    kept = before | {
+        name: value for name, value in said.items() if value is not None or name not in before
+    }
+    return dict(islice(kept.items(), MAX_ANNOTATIONS))
 
 
 def _definition(entry: dict[str, Json]) -> str:

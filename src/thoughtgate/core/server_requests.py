@@ -4,13 +4,22 @@ They are calls in the other direction. Rules can forward, deny or hold them; wha
 answered to the server and never reaches the agent.
 
 Since MCP 2026-07-28 a server puts such requests into a result. The result then waits until they
-are judged, and the agent gets an error in its place if they are denied.
+are judged, and the agent gets an error in its place if they are denied. So do errors that carry
+elicitations (2025-11-25). Notifications about tasks wait too, and are dropped.
 """
 
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import outcome_of
-from thoughtgate.core.commands import PROMPT, AskPeople, Command, JudgeCall, ToAgent, Withdraw
+from thoughtgate.core.commands import (
+    NOTICE,
+    PROMPT,
+    AskPeople,
+    Command,
+    JudgeCall,
+    ToAgent,
+    Withdraw,
+)
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.record_events import CANCELLED, ERROR, OK, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
@@ -167,10 +176,10 @@ class ServerRequests(dict[RequestId, PendingRequest]):
 
 
 class _Waiting(NamedTuple):
-    """A result that waits for the verdict on its input requests."""
+    """A message that waits for the verdict on its input requests."""
 
-    ident: RequestId
-    """The id of the agent's request that the result answers."""
+    message: Message
+    """The response, or a notification about a task."""
     inputs: PendingRequest
     """The input requests, as one call of the server."""
 
@@ -185,14 +194,17 @@ class InputRequests(dict[RequestId, _Waiting]):
         self._replies = replies
 
     def judge(
-        self, key: RequestId, message: Message, named: list[Named], at: float
+        self,
+        key: RequestId,
+        message: Message,
+        requests: dict[str, Any],
+        named: list[Named],
+        at: float,
     ) -> list[Command]:
-        """Have the input requests of a result judged."""
-        assert message.id is not None
+        """Have the input requests of a message judged."""
         asked = PendingRequest(None, INPUT_REQUIRED, named[0].name, at, modern=True, token=None)
-        self[key] = _Waiting(message.id, asked)
-        result: Any = message.body["result"]
-        params = {MEMBER: result[MEMBER]}
+        self[key] = _Waiting(message, asked)
+        params: dict[str, Any] = {MEMBER: requests}
         return [JudgeCall(key, INPUT_REQUIRED, tuple(named), params, len(message.raw), True, at)]
 
     def judged(
@@ -204,15 +216,23 @@ class InputRequests(dict[RequestId, _Waiting]):
         waits for the result.
         """
         key, verdict, call_id, at = event
-        ident, inputs = self[key]
+        message, inputs = self[key]
         if verdict.action == APPROVE and not inputs.held_since and is_awaited:
-            self[key] = _Waiting(ident, inputs._replace(call_id=call_id, held_since=at))
+            self[key] = _Waiting(message, inputs._replace(call_id=call_id, held_since=at))
             return None, [AskPeople(key, call_id, verdict.workflow, at)]
         del self[key]
         inputs = inputs._replace(call_id=call_id)
         if not is_awaited:
-            return ident, self._replies.withdrawn(inputs, at, CALLER_GONE)
-        return ident, self._ended(inputs, verdict, at)
+            return message.id, self._replies.withdrawn(inputs, at, CALLER_GONE)
+        return message.id, self._ended(inputs, verdict, at)
+
+    def notice_judged(self, event: CallJudged) -> list[Command]:
+        """Pass a notification on if its requests are allowed; drop it if they are denied."""
+        raw = self[event.key].message.raw
+        _, commands = self.judged(event, is_awaited=True)
+        if event.verdict.action == FORWARD:
+            commands.append(ToAgent(raw, None, NOTICE))
+        return commands
 
     def withdraw_all(self, reason: str, at: float) -> list[Command]:
         """Withdraw what is held, because the server or the gate stops."""

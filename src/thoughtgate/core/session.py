@@ -22,7 +22,12 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.elicitation import METHOD, Elicitations
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
-from thoughtgate.core.server_requests import MEMBER, InputRequests, ServerRequests, is_server_key
+from thoughtgate.core.server_requests import (
+    MAX_REQUESTS,
+    InputRequests,
+    ServerRequests,
+    is_server_key,
+)
 from thoughtgate.core.session_replies import (
     ASKED_IN_AGENT,
     CALLER_GONE,
@@ -239,8 +244,24 @@ class Session:
             self._open.note_progress(message, at)
         elif message.method == methods.CANCELLED:
             ended, is_known = self._served.cancelled(message.body.get("params"), at)
+        elif requests := methods.input_requests(message.body.get("params") or {}):
+            return self._server_notified_of_requests(message, requests, at)
         seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
         return [*seen, ToAgent(message.raw, None, NOTICE)] if is_known else seen
+
+    def _server_notified_of_requests(
+        self, message: Message, requests: dict[str, Any], at: float
+    ) -> list[Command]:
+        """Have requests to the agent judged that a notification about a task carries."""
+        named = methods.named_in_requests(requests)
+        if isinstance(named, str) or len(self._inputs) >= MAX_REQUESTS:
+            text = named if isinstance(named, str) else "too many requests are open"
+            fault = Fault("invalid_request", text, "wrong_params", None, answerable=False)
+            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
+        seen = self._replies.seen(message, at, SERVER_TO_AGENT)
+        if not named:
+            return [seen, ToAgent(message.raw, None, NOTICE)]
+        return [seen, *self._inputs.judge(self._served.new_key(), message, requests, named, at)]
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
@@ -251,14 +272,14 @@ class Session:
             if ident is not None:
                 self._open.late.pop(ident, None)
             return self._replies.unasked(message, at, SERVER_TO_AGENT)
-        result = message.body.get("result")
-        if type(result) is dict and MEMBER in result:
-            named = methods.named_in_result(result)
+        requests = methods.input_requests(message.body)
+        if requests:
+            named = methods.named_in_requests(requests)
             if isinstance(named, str):
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
                 self._waiting[ident] = asked._replace(message=message)
-                return self._inputs.judge(self._served.new_key(), message, named, at)
+                return self._inputs.judge(self._served.new_key(), message, requests, named, at)
         return self._deliver(ident, asked, message, at)
 
     def _deliver(
@@ -278,6 +299,9 @@ class Session:
             if asked.method == methods.TASKS_LIST:
                 self._waiting[ident] = asked._replace(message=message)
                 return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
+            if asked.method in methods.TASK_RESULTS:
+                self._waiting[ident] = asked._replace(message=message)
+                return [seen, MaskAnswer(ident, message.body, at, of_task=True)]
             return [seen, ToAgent(message.raw, ident)]
         if asked.redact:
             self._waiting[ident] = asked._replace(message=message)
@@ -299,7 +323,9 @@ class Session:
             return []
         if body is None:
             return self._replies.failed(key, asked, "internal_error", at, text=UNREADABLE)
-        return self._answer_call(key, asked, body, render(body), at)
+        read = asked.message
+        raw = read.raw if read is not None and body == read.body else render(body)
+        return self._answer_call(key, asked, body, raw, at)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
         """Refuse an invalid frame from the server; if it was an answer, its caller gets an error."""
@@ -356,7 +382,9 @@ class Session:
         """Handle the verdict on a request of the server, or on those in one of its results."""
         if event.key not in self._inputs:
             return self._served.judged(event)
-        ident = self._inputs[event.key].ident
+        ident = self._inputs[event.key].message.id
+        if ident is None:
+            return self._inputs.notice_judged(event)
         asked = self._waiting.get(ident)
         decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
         if decided is None or asked is None:

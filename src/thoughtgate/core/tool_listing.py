@@ -10,6 +10,7 @@ from typing import Any, Final
 from thoughtgate.core.commands import Command, JudgeCall, ScreenList
 from thoughtgate.core.session_replies import PendingRequest, to_server_frame
 from thoughtgate.policy.call import LIST, Verdict
+from thoughtgate.wire.extra_params import bookkeeping_of
 from thoughtgate.wire.message import Json, Message, RequestId
 from thoughtgate.wire.methods import named_by
 from thoughtgate.wire.replies import render
@@ -118,7 +119,10 @@ class ToolListings(dict[RequestId, _Listing]):
 
 
 def _without_token(meta: Json) -> dict[str, Json]:
-    """Return the metadata of the agent's request without what belongs to that request alone."""
-    if type(meta) is not dict:
-        return {}
-    return {name: value for name, value in meta.items() if name != "progressToken"}
+    """Return the bookkeeping of the agent's request, without what belongs to that request alone.
+
+    The rest is part of a call that has no verdict yet.
+    """
+    kept = bookkeeping_of(meta) if type(meta) is dict else {}
+    kept.pop("progressToken", None)
+    return kept

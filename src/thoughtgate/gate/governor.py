@@ -358,8 +358,10 @@ class Governor:
         self.note(record)
         return hidden
 
-    def mask(self, body: dict[str, Json]) -> dict[str, Json]:
-        """Return a server's response with its secrets masked."""
+    def mask(self, body: dict[str, Json], *, of_task: bool = False) -> dict[str, Json]:
+        """Return a server's response with its secrets masked; see ``MaskAnswer``."""
+        if of_task and not self.policy.masks_results():
+            return body
         said = {name: value for name, value in body.items() if name not in _ENVELOPE}
         masked: dict[str, Json] = self.policy.redactor.mask_value(said)
         return {**{name: body[name] for name in _ENVELOPE if name in body}, **masked}

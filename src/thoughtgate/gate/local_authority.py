@@ -122,7 +122,9 @@ class LocalAuthority:
     def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
         """Return an answer with its secrets masked, at once."""
         del driver
-        return AnswerMasked(command.key, self.governor.mask(command.body), command.at)
+        return AnswerMasked(
+            command.key, self.governor.mask(command.body, of_task=command.of_task), command.at
+        )
 
     # Approvals.
 

@@ -68,6 +68,12 @@ class Policy:
             or any(layer.policy.looks_at_annotations() for layer in self.layers)
         )
 
+    def masks_results(self) -> bool:
+        """Tell whether any rule has secrets in results masked."""
+        return any(rule.redact for rule in self.rules.rules) or any(
+            layer.policy.masks_results() for layer in self.layers
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:

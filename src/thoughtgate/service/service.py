@@ -15,6 +15,7 @@ from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.judge import CallRequest
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
+from thoughtgate.core.server_requests import MEMBER
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
@@ -40,7 +41,7 @@ from thoughtgate.wire.methods import (
     Named,
     named_by,
     named_by_server,
-    named_in_result,
+    named_in_requests,
 )
 
 SETTLE_EVERY_S: Final = 0.1
@@ -170,7 +171,7 @@ class Governance:
         said = body.get("body")
         if not isinstance(said, dict):
             wrong("body must be an object")
-        return {"body": self.governor.mask(said)}
+        return {"body": self.governor.mask(said, of_task=body.get("of_task") is True)}
 
     def withdraw(self, body: dict[str, Any]) -> None:
         """Withdraw the approval request of a held call that its caller no longer waits for."""
@@ -431,5 +432,6 @@ def _named(method: str, params: dict[str, Any], *, by_server: bool) -> list[Name
     if not by_server:
         return named_by(method, params)
     if method == INPUT_REQUIRED:
-        return named_in_result(params)
+        requests = params.get(MEMBER)
+        return named_in_requests(requests if type(requests) is dict else {"": requests})
     return named_by_server(method, params)

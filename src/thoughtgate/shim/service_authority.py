@@ -176,7 +176,7 @@ class ServiceAuthority:
             masked = reply.get("body") if reply is not None else None
             return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
 
-        self._post("/governance/mask", answer, body=command.body)
+        self._post("/governance/mask", answer, body=command.body, of_task=command.of_task)
         return None
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:

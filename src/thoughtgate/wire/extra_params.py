@@ -186,6 +186,12 @@ def _extra(method: str, params: dict[str, Json], named: frozenset[str]) -> dict[
     return extra
 
 
+def bookkeeping_of(meta: dict[str, Json]) -> dict[str, Json]:
+    """Return the part of ``_meta`` that is not part of the call."""
+    rest = _without_bookkeeping(meta)
+    return {key: value for key, value in meta.items() if key not in rest}
+
+
 def _without_bookkeeping(meta: dict[str, Json]) -> dict[str, Json]:
     rest = {}
     for key, value in meta.items():

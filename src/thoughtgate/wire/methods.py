@@ -6,6 +6,7 @@ Revisions do not matter here: a method that is gated in one revision is always g
 import re
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.unchecked import unchecked
 
@@ -97,7 +98,27 @@ _FOLDED_SERVER_REQUESTS: Final = frozenset(method.casefold() for method in SERVE
 INPUT_REQUIRED: Final = "input_required"
 """Stands for the method of the input requests in a result; they have several methods."""
 
+MAX_INPUTS: Final = 100
+"""Maximum number of requests to the agent in one message; every rule judges each."""
+
+_INPUTS: Final = "inputrequests"
+_ASKING: Final = frozenset({"method", "params"})
+_CARRIERS: Final = frozenset(
+    {
+        *((inside, name) for inside in ("", "result", "task") for name in ("result", "error")),
+        ("", "task"),
+        ("result", "task"),
+        ("error", "data"),
+    }
+)
+"""The members that may carry requests to the agent, each with the member that it is inside of."""
+_PLAIN_MEMBERS: Final = frozenset({"jsonrpc", "id", "result", "content", "isError", "tools"})
+"""Members of most responses, whose names need no folding."""
+
 TASKS_LIST: Final = "tasks/list"
+
+TASK_RESULTS: Final = frozenset({"tasks/get", "tasks/result"})
+"""Methods whose answers may hold the result of a call that became a task of the server."""
 
 TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
@@ -210,6 +231,8 @@ def named_by_server(method: str, params: Json) -> list[Named] | str:
         return "params must be an object"
     kind, name = known
     if kind == "elicitation":
+        if any(key != "mode" and fold_key(key) == "mode" for key in said):
+            return "a parameter's name differs from mode only by case"
         name = said.get("mode", name)
         if type(name) is not str or not name:
             return "params.mode must be a non-empty string"
@@ -217,21 +240,45 @@ def named_by_server(method: str, params: Json) -> list[Named] | str:
     return [Named(kind, name, arguments)]
 
 
-def named_in_result(result: dict[str, Json]) -> list[Named] | str:
-    """Return what the gates must judge in a result that asks the agent for input, or what is wrong.
+def input_requests(members: dict[str, Json], _in: str = "") -> dict[str, Json]:
+    """Return the requests to the agent that a response or the params of a notification carry.
 
-    Since MCP 2026-07-28 a server's requests to the agent are members of a result.
+    Since MCP 2026-07-28 they are members of a result, also of a task's, and of a task's
+    notifications; in 2025-11-25 an error may carry elicitations. The keys are only to tell them
+    apart. Agents may ignore the case of members, so every spelling counts.
     """
-    requests = result.get("inputRequests")
-    if requests is None:
-        return []
-    if type(requests) is not dict:
-        return "inputRequests must be an object"
+    found: dict[str, Json] = {}
+    for key, value in members.items():
+        name = key if key in _PLAIN_MEMBERS else fold_key(key)
+        if name == _INPUTS and value is not None:
+            more = value if type(value) is dict else {key: value}
+        elif name == "elicitations" and _in == "data":
+            asked = value if type(value) is list else [value]
+            more = {str(number): _elicitation(one) for number, one in enumerate(asked)}
+        elif type(value) is dict and (_in, name) in _CARRIERS:
+            more = input_requests(value, name)
+        else:
+            continue
+        # Two that have the same key are not told apart, and cannot be judged.
+        found |= more if found.keys().isdisjoint(more) else {key: None}
+    return found
+
+
+def _elicitation(params: Json) -> Json:
+    said = {"mode": "url", **params} if type(params) is dict else params
+    return {"method": "elicitation/create", "params": said}
+
+
+def named_in_requests(requests: dict[str, Json]) -> list[Named] | str:
+    """Return what the gates must judge in the requests of a message, or what is wrong with it."""
+    if len(requests) > MAX_INPUTS:
+        return f"a message has at most {MAX_INPUTS} input requests"
     found: list[Named] = []
     for request in requests.values():
-        method = request.get("method") if type(request) is dict else None
-        if type(method) is not str:
+        if type(request) is not dict or type(method := request.get("method")) is not str:
             return "an input request needs a method"
+        if any(key not in _ASKING and fold_key(key) in _ASKING for key in request):
+            return "a member of an input request differs from a known one only by case"
         named = named_by_server(method, request.get("params"))
         if isinstance(named, str):
             return named

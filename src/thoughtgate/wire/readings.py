@@ -7,6 +7,7 @@ to case (Go). The policy is asked about every reading, and the strictest verdict
 Paths of files in arguments have readings too: separators, dots and case differ between systems.
 """
 
+import ipaddress
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -50,7 +51,7 @@ _PLAIN: Final = re.compile(
     r"|(?:https?|wss?|ftp)://(?!xn--|[^/]*\.xn--)(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?=/)"
     r"|(?!(?:file|https?|wss?|ftp):)[a-z][a-z0-9+.-]*://[a-z0-9.-]*)"
     rf"(?:/(?!\.\.?(?:[/?#]|\Z)){_NAME}+)*/?"
-    rf"(?:[?#](?:{_NAME}|[/?#])*)?"
+    rf"(?:[?](?:{_NAME}|[/?])*)?"
 )
 """A URI with one reading, which most have."""
 
@@ -63,7 +64,8 @@ _ENCODED_DOT: Final = re.compile("%2[eE]")
 _DRIVE: Final = re.compile(r"[A-Za-z][:|]")
 _PATH_END: Final = re.compile("[?#]")
 _AUTHORITY_END: Final = re.compile("[/?#]")
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[/\\]")
+_URL: Final = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\t\n\r-]*):([\t\n\r]*[/\\])?")
+"""A scheme as URL parsers find it: they skip white space before it and line ends inside it."""
 _RESOLVES: Final = re.compile(r"\\|//|(?:\A|/)\.\.?(?:/|\Z)|[. ](?:/|\Z)")
 """What systems resolve in a path: a path without it has one reading."""
 
@@ -100,10 +102,16 @@ def _spellings(text: str) -> Iterator[str]:
     yield text
     # Parsers of URLs strip the ends and remove line ends and tabs everywhere.
     cleaned = text.strip(_C0_AND_SPACE).translate(_REMOVED)
-    for parsed in _parsed(cleaned):
-        yield parsed
-        encoded = _TO_ENCODE.sub(_encode, parsed)
-        yield _ENCODED.sub(lambda match: match.group().upper(), encoded)
+    wholes = {cleaned: None}
+    scheme, _, _ = cleaned.partition(":")
+    if scheme.lower() in _DEFAULT_PORTS:
+        # What fetches a URL does not send its fragment.
+        wholes[cleaned.partition("#")[0]] = None
+    for whole in wholes:
+        for parsed in _parsed(whole):
+            yield parsed
+            encoded = _TO_ENCODE.sub(_encode, parsed)
+            yield _ENCODED.sub(lambda match: match.group().upper(), encoded)
 
 
 def _parsed(text: str) -> Iterator[str]:
@@ -194,9 +202,13 @@ def _host_names(host: str) -> Iterator[str]:
             yield name.encode("ascii").decode("idna")
         except UnicodeError:
             return
+    # A dot at the end of a host only says that no domain is to be appended.
+    if len(name) > 1 and name.endswith("."):
+        yield name.removesuffix(".")
     number = _ipv4(name)
     if number:
         yield number
+    yield from _ipv6(name)
 
 
 def _ipv4(host: str) -> str:
@@ -210,6 +222,24 @@ def _ipv4(host: str) -> str:
     if value >> 32 or any(number >> 8 for number in numbers[:-1]):
         return ""
     return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _ipv6(host: str) -> Iterator[str]:
+    """Yield the short form of an IPv6 address, and the IPv4 address that it stands for."""
+    if not host.startswith("["):
+        return
+    try:
+        address = ipaddress.IPv6Address(host[1:].removesuffix("]").partition("%")[0])
+    except ValueError:
+        return
+    yield f"[{address.compressed}]"
+    mapped = address.ipv4_mapped
+    if mapped is not None:
+        # Python's short form ends in the dotted address, that of browsers does not.
+        high, low = divmod(int(mapped), 65_536)
+        yield f"[::ffff:{high:x}:{low:x}]"
+        yield f"[::ffff:{mapped}]"
+        yield str(mapped)
 
 
 def _ipv4_part(part: str) -> int:
@@ -313,9 +343,14 @@ def fold_path(path: str) -> str:
 def _text_readings(text: str) -> tuple[str, ...]:
     if len(text) > MAX_PATH:
         return ()
-    if ":" in text and _URL.match(text):
+    found = _URL.match(text) if ":" in text else None
+    scheme = found[1].translate(_REMOVED).lower() if found else ""
+    if found and (found[2] or scheme in _DEFAULT_PORTS):
         others = uri_readings(text)
-        return () if others is None else (text, *others)
+        if others is None:
+            return ()
+        # A single letter is a drive.
+        return (text, *others, *path_readings(text)) if len(scheme) == 1 else (text, *others)
     return (text, *path_readings(text)) if _RESOLVES.search(text) else (text,)
 
 
