@@ -162,3 +162,35 @@ def test_a_response_that_nobody_asked_for_is_dropped_and_recorded(tmp_path: Path
         checks = [one["frame"]["check"] for one in hub.records() if one["type"] == "frame_refused"]
 
     assert checks == ["unknown_response"]
+
+
+@pytest.mark.promise("serve-unlisted-names")
+@pytest.mark.parametrize("way", ["hidelist", "nolist"])
+def test_a_tool_that_no_list_has_shown_is_not_called(tmp_path: Path, way: str) -> None:
+    with serving(tmp_path, {"bad": odd(way, timeout="1s"), "good": sample()}) as hub:
+        hub.open()
+        refused = hub.ask(call(1, "bad.work"))["error"]
+        fine = hub.text(2, "good.echo", {"text": "fine"})
+        again = hub.kind(3, "bad.work")
+        log = hub.text(4, "thoughtgate.server_logs", {"server_id": "bad"})
+        records = hub.records()
+
+    assert refused["data"]["kind"] == again == "service_unavailable"
+    assert "tools/list" in refused["data"]["reason"]
+    assert fine == "fine"
+    assert "a call arrived" not in log
+    ended = [one for one in records if one["type"] == "tool_call_end"]
+    assert [one["error"]["kind"] for one in ended if one["call"]["server_name"] == "bad"] == [
+        "service_unavailable"
+    ] * 2
+
+
+@pytest.mark.promise("serve-unlisted-names")
+def test_a_call_is_made_once_its_list_is_there(tmp_path: Path) -> None:
+    with serving(tmp_path, {"odd": odd("chatty")}) as hub:
+        hub.open()
+        said = hub.text(1, "odd.work")
+        log = hub.text(2, "thoughtgate.server_logs", {"server_id": "odd"})
+
+    assert said == "worked"
+    assert "a call arrived" in log

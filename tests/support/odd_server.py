@@ -2,7 +2,7 @@
 
 ``silent`` answers nothing, ``deaf`` nothing but the opening, ``exit`` leaves at once with
 words on stderr, ``flood`` prints lines that are no messages without end and ``deluge`` as fast as it can, ``twice`` lists
-two tools of one name, ``nolist`` answers lists with nonsense, ``chatty`` logs and changes
+two tools of one name, ``nolist`` answers lists with nonsense and ``hidelist`` never, ``chatty`` logs and changes
 resources while it works, ``curious`` asks the client before it answers, ``endless`` pages
 its list for ever, ``slowstart`` answers the opening after a while.
 """
@@ -58,9 +58,13 @@ class OddServer:
                     "serverInfo": info,
                 },
             )
+        elif method in {"tools/list", "prompts/list"} and self.way == "hidelist":
+            return
         elif method == "tools/list" and self.way != "deaf":
             say(id=ident, result=self.tools())
         elif method == "tools/call" and self.way != "deaf":
+            sys.stderr.write("a call arrived\n")
+            sys.stderr.flush()
             self.work(ident)
         elif method == "resources/list":
             say(id=ident, result={"resources": [{"uri": "odd://1", "name": "one"}]})

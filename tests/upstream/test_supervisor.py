@@ -22,8 +22,8 @@ GOOD = {"good": sample("--tools", "echo")}
         (odd("exit"), "server_start_failed"),
         (odd("silent", start_timeout="1s"), "server_start_failed"),
         (odd("flood", timeout="2s"), ""),
-        (odd("nolist"), ""),
-        (odd("deaf", timeout="1s"), "tool_call_timeout"),
+        (odd("nolist"), "service_unavailable"),
+        (odd("deaf", timeout="1s"), "service_unavailable"),
         (odd("endless", timeout="2s"), ""),
     ],
 )

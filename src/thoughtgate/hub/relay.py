@@ -6,6 +6,7 @@ answers the server in the form of the server's.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from thoughtgate.core.negotiation import (
     input_requests,
     plain,
 )
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.hub.client import HIDDEN, Carried, ServerSession
 from thoughtgate.hub.parked_calls import Inflight, Parking, binding
 from thoughtgate.upstream.client import Carrier, ServerConnection
@@ -68,6 +69,7 @@ class ServerRelay(Supervisor):
         # Checked before the start, so that an unknown name starts nothing, and again after it,
         # because only then may the list be known.
         upstream = await self.ready()
+        await self._learn_offer(call)
         self._check_offered(call)
         self.calls += 1
         if call.modern and not upstream.modern:
@@ -81,6 +83,17 @@ class ServerRelay(Supervisor):
         offer = self.known(listed) if listed is not None else None
         if offer is not None and call.params.get("name") not in offer.names:
             raise PeerError(HIDDEN, "")
+
+    async def _learn_offer(self, call: Carried) -> None:
+        """Fetch the list that must show the call's name; refuse the call if it cannot be had."""
+        listed = _LISTED.get(call.method)
+        if listed is None or self.known(listed) is not None:
+            return
+        if not self.has_just_failed(listed):
+            with contextlib.suppress(PeerError, PeerGone):
+                await self.offer(listed)
+        if self.known(listed) is None:
+            raise PeerError("service_unavailable", f"the server has not answered {listed}")
 
     async def _follow(self, session: ServerSession, call: Carried) -> Message:
         uri = call.params["uri"]

@@ -79,7 +79,8 @@ class HubRoutes:
     ) -> Target:
         """Return the target, or a target without a server if its server does not offer it.
 
-        ``exposed`` and ``params`` are the client's own. Without an offer, every name is accepted.
+        ``exposed`` and ``params`` are the client's own. Without an offer the target is kept, so that
+        the call is judged and recorded; the relay then refuses to carry it.
         """
         if offer is None or target.name in offer.names or not self._may_pass(target):
             return target
@@ -91,7 +92,7 @@ class HubRoutes:
         return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
 
     async def learn(self, target: Target, supervisor: ServerRelay) -> None:
-        """Fetch a server's list for the judge; if that fails, calls are judged without it."""
+        """Fetch a server's list for the judge; if that fails, calls are judged but not carried."""
         method = LIST_OF[target.kind]
         try:
             await supervisor.offer(method)

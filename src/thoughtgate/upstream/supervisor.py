@@ -27,6 +27,9 @@ MAX_PAGES: Final = 1000
 
 IDLE_LOOK_S: Final = 1.0
 
+LIST_AGAIN_S: Final = 5.0
+"""How long a failed list counts for calls that waited for it, instead of being fetched again."""
+
 LISTED_BY: Final[dict[str, str]] = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -83,6 +86,8 @@ class Supervisor(ServerRunner):
         self._offers: dict[str, Offer] = {}
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
+        self._failed_at: dict[str, float] = {}
+        """When each list last failed; empty for lists that did not."""
 
     def known(self, method: str) -> Offer | None:
         """Return the last known version of a list; None if it was never fetched."""
@@ -91,6 +96,11 @@ class Supervisor(ServerRunner):
     def is_fresh(self, method: str) -> bool:
         """Return whether a list is cached and up to date."""
         return method in self._offers and method not in self._stale
+
+    def has_just_failed(self, method: str) -> bool:
+        """Return whether a list was fetched in vain a moment ago."""
+        failed_at = self._failed_at.get(method)
+        return failed_at is not None and monotonic() - failed_at < LIST_AGAIN_S
 
     @property
     def is_listed(self) -> bool:
@@ -198,8 +208,9 @@ class Supervisor(ServerRunner):
 
     def _listed(self, method: str, task: asyncio.Task[Offer]) -> None:
         self._listing.pop(method, None)
-        if not task.cancelled():
-            task.exception()
+        self._failed_at.pop(method, None)
+        if not task.cancelled() and task.exception() is not None:
+            self._failed_at[method] = monotonic()
 
     async def _list(self, method: str) -> Offer:
         upstream = await self.ready()
