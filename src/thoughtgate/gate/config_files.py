@@ -1,6 +1,5 @@
 """Finds and loads the config files: the user's, a project's and the organisation's."""
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from thoughtgate.gate.policy_files.sources import (
     describe_sources,
     find_places,
 )
-from thoughtgate.gate.policy_files.trusted_files import is_trusted, list_trusted
+from thoughtgate.gate.policy_files.trusted_files import is_trusted, list_trusted, place_of
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.layers import with_layers
@@ -238,7 +237,7 @@ class _Loader:
         if places.project:
             state = state_directory(self._environ)
             # Nothing that an unknown file names is read.
-            if os.path.realpath(places.project) in list_trusted(state):
+            if place_of(places.project) in list_trusted(state):
                 digest = _digest(places.project, self._files, self._environ)
                 if digest and is_trusted(state, places.project, digest):
                     return PolicySource(PROJECT, places.project)
