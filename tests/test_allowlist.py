@@ -70,6 +70,7 @@ def test_a_tool_that_is_not_allowed_never_reaches_the_server(tmp_path: Path) -> 
     assert '\\"echo\\"' in _reached(tmp_path)
 
 
+@pytest.mark.promise("exact-names")
 @pytest.mark.requirement("NFR-C1", "FR7")
 def test_names_that_only_look_alike_are_other_names(tmp_path: Path) -> None:
     with _peer(tmp_path, ["echo"]) as peer:

@@ -8,8 +8,9 @@ from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD
 from thoughtgate.policy.call import DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
+from thoughtgate.policy.layers import with_layers
 from thoughtgate.policy.limits import Breaker, Limit, Rate
-from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.policy import Layer, Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import Exposure, Visibility
@@ -37,6 +38,41 @@ def test_the_same_policy_changes_nothing() -> None:
 def test_a_rule_that_is_gone_loosens_what_it_named() -> None:
     changes = compare(rules(rule("deny", "wipe"), default=FORWARD), rules(default=FORWARD))
     assert changes == [PolicyChange(LOOSENS, "any other server: tool wipe", "BLOCK", "ALLOW")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ("approve", "policy", UNTOLD),
+        ("policy", "approve", UNTOLD),
+        ("policy", DENY, TIGHTENS),
+        (FORWARD, "policy", TIGHTENS),
+        (DENY, "policy", LOOSENS),
+        ("policy", FORWARD, LOOSENS),
+        ("approve", DENY, TIGHTENS),
+    ],
+)
+def test_cedar_as_the_default_may_decide_anything(old: str, new: str, effect: str) -> None:
+    changes = compare(Policy(default=old), Policy(default=new))
+    assert [one.effect for one in changes if one.subject == "default"] == [effect]
+
+
+def test_an_exposure_that_no_probe_tells_apart_is_compared() -> None:
+    old = Policy(visibility=Visibility({"s": Exposure.of("block", ["a*"])}), default=FORWARD)
+    new = Policy(visibility=Visibility({"s": Exposure.of("block", ["a*x"])}), default=FORWARD)
+    assert effects(compare(old, new), "servers.s.expose") == {UNTOLD}
+
+
+def test_the_layers_of_a_policy_are_compared_as_well() -> None:
+    strict, loose = Policy(default=DENY), Policy(default=FORWARD)
+    with_strict = with_layers(loose, Layer("project", strict))
+    with_loose = with_layers(loose, Layer("project", loose))
+    asking = with_layers(loose, Layer("project", strict, {"ops": "ops"}))
+
+    assert effects(compare(with_strict, loose), "policy of the project") == {LOOSENS}
+    assert effects(compare(loose, with_strict), "policy of the project") == {TIGHTENS}
+    assert LOOSENS in effects(compare(with_strict, with_loose), "project: default")
+    assert effects(compare(with_strict, asking), "approvals of the project") == {UNTOLD}
 
 
 def test_a_pattern_is_probed_with_a_name_it_matches() -> None:

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from thoughtgate.analysis import rule_changes
 from thoughtgate.analysis.rule_changes import LOOSENS, TIGHTENS, UNTOLD, compare_rules
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, POLICY
 from thoughtgate.policy.conditions import parse_conditions
@@ -156,3 +157,11 @@ def test_the_order_counts_where_rules_may_meet() -> None:
         assert effects([denial, apart], [apart, denial]) == []
     many, others = rule(DENY, "a*"), rule(FORWARD, "b*")
     assert effects([many, others], [others, many]) == []
+
+
+def test_too_many_rules_to_compare_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_changes, "MAX_PAIRS", 3)
+    many = [rule(DENY, name) for name in ("a", "b")]
+
+    assert effects(many, many) == []
+    assert effects(many, [*many, rule(DENY, "c")]) == [(UNTOLD, "3 parts")]

@@ -58,8 +58,11 @@ def test_every_setting_has_its_judge() -> None:
         ("", "audit: {on_failure: continue}", "audit.on_failure"),
         ("", "audit: {sink: stderr}", "audit.sink"),
         ("audit: {sign_key_env: KEY}", "", "audit.sign_key_env"),
-        ("redact: {names: [a, b]}", "redact: {names: [a]}", "redact.names"),
-        ("redact: {patterns: [abc]}", "", "redact.patterns"),
+        ("", "audit: {rotate: {keep: 3}}", "audit.rotate.keep"),
+        ("", "audit: {preview: 10}", "audit.preview"),
+        ("", "audit: {ledger: false}", "audit.ledger"),
+        ("audit: {fsync: true}", "", "audit.fsync"),
+        ("", "reload: auto", "reload"),
         ("manager_tools: false", "", "manager_tools"),
         ("console: {enabled: false}", "", "console.enabled"),
         (BEARER, LISTEN % "port: 8080", "listen.auth"),
@@ -93,6 +96,26 @@ def test_a_guard_that_is_taken_away_loosens(old: str, new: str, subject: str) ->
     assert effects(new, old) == {subject: back}
 
 
+@pytest.mark.promise("no-blinding-reload")
+@pytest.mark.parametrize(
+    ("old", "new", "subject"),
+    [
+        ("", 'redact: {patterns: [".*"]}', "redact.patterns"),
+        ("redact: {patterns: [abc]}", "", "redact.patterns"),
+        ("redact: {names: [a]}", "redact: {names: [a, b]}", "redact.names"),
+        ("redact: {names: [a, b]}", "redact: {names: [a]}", "redact.names"),
+    ],
+)
+def test_masking_more_hides_calls_and_masking_less_shows_secrets(
+    old: str, new: str, subject: str
+) -> None:
+    assert effects(old, new) == {subject: LOOSENS}
+
+
+def test_the_order_of_what_is_masked_does_not_matter() -> None:
+    assert effects("redact: {names: [a, b]}", "redact: {names: [b, a]}") == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "subject"),
     [
@@ -104,6 +127,8 @@ def test_a_guard_that_is_taken_away_loosens(old: str, new: str, subject: str) ->
         (BEARER, BEARER.replace("token_env: A", "token_env: B"), "listen.auth.token_env"),
         (WORKFLOW % "channel: console", WORKFLOW % "channel: terminal", "approval.ops.channel"),
         ("audit: {sign_key_env: KEY}", "audit: {sign_key_env: YEK}", "audit.sign_key_env"),
+        ("", "audit: {file: other.jsonl}", "audit.file"),
+        ("", "telemetry: {otlp: {endpoint: 'http://127.0.0.1:4318'}}", "telemetry.otlp"),
         ("cedar: {policies: [a.cedar]}", "cedar: {policies: [b.cedar]}", "cedar a.cedar"),
         (
             "servers: {a: {command: a}}",
@@ -121,11 +146,9 @@ def test_what_nobody_can_weigh_cannot_be_told(old: str, new: str, subject: str) 
     [
         ("listen: {port: 9000}", "listen.port"),
         ("listen: {max_body: 2MiB}", "listen.max_body"),
-        ("audit: {file: other.jsonl}", "audit.file"),
-        ("audit: {rotate: {keep: 3}}", "audit.rotate.keep"),
         ("holds: 3", "holds.connection"),
         ("tasks: {ttl: 1m}", "tasks.ttl_s"),
-        ("telemetry: {otlp: {endpoint: 'http://127.0.0.1:4318'}}", "telemetry.otlp"),
+        ("telemetry: {log_level: debug}", "telemetry.log_level"),
         ("reload: false", "reload"),
     ],
 )

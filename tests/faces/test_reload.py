@@ -10,6 +10,7 @@ from tests.faces.known_drift import part
 from tests.faces.outcomes import text_of
 from tests.faces.people import decide, wait_until_asked
 from tests.faces.record_view import events_since
+from tests.support.policy_changes import decide_change
 
 PERMIT = '@id("edited") permit(principal, action, resource == Tool::"sample/cedar_edited");\n'
 FORBID = '@id("edited") forbid(principal, action, resource == Tool::"sample/cedar_edited");\n'
@@ -75,7 +76,9 @@ def batched(action: str) -> dict[str, Any]:
     return {"default": "forward", "rules": rules, "approval": approval}
 
 
+@pytest.mark.promise("no-silent-loosening")
 def test_edited_files(start: Start) -> None:
+    """What tightens applies at once; what loosens, or may, is held until a person accepts it."""
     gate = start(Setup(policy("forward"), files={"policy.cedar": PERMIT}))
     agent = gate.agent()
     before = len(gate.records())
@@ -83,8 +86,35 @@ def test_edited_files(start: Start) -> None:
     assert text_of(agent.call("cedar_edited", {"mark": "before"})) == "done"
     gate.write_policy(policy("deny"))
     wait_for_kind(gate, agent, "yaml_edited", "governance_denied")
-    assert len(events_since(gate, before, "policy_changed")) == 1
+    assert outcomes(gate, before) == ["applied"]
     assert text_of(agent.call("cedar_edited", {"mark": "unchanged"})) == "done"
     with part("edited_cedar_file", gate):
         (gate.root / "policy.cedar").write_text(FORBID, "utf-8")
         wait_for_kind(gate, agent, "cedar_edited", "policy_denied")
+        assert outcomes(gate, before) == ["applied", "held"]
+    decide_change(gate.state)
+    gate.wait(lambda: is_decided(gate, agent, before, 3), "the accepted Cedar file")
+    gate.write_policy(policy("forward"))
+    gate.wait(lambda: is_decided(gate, agent, before, 4), "the question about the loosened file")
+    assert outcomes(gate, before) == ["applied", "held", "accepted", "held"]
+    assert kind_of(agent.call("yaml_edited", {"mark": "held"})) == "governance_denied"
+    decide_change(gate.state, approve=False)
+    gate.wait(lambda: is_decided(gate, agent, before, 5), "the refusal")
+    assert kind_of(agent.call("yaml_edited", {"mark": "refused"})) == "governance_denied"
+    assert outcomes(gate, before)[-1] == "refused"
+
+
+def kind_of(answer: dict[str, Any]) -> str:
+    """Return the kind of an error."""
+    return str(answer["error"]["data"]["kind"])
+
+
+def outcomes(gate: Gate, before: int) -> list[str]:
+    """Return what became of each change."""
+    return [one["policy"]["outcome"] for one in events_since(gate, before, "policy_changed")]
+
+
+def is_decided(gate: Gate, agent: Agent, before: int, count: int) -> bool:
+    """Call a tool, because gates look at their files as calls arrive; count the changes."""
+    agent.call("echo", {"mark": "look"})
+    return len(outcomes(gate, before)) >= count

@@ -74,6 +74,7 @@ def test_who_was_meant_for_somebody_else_is_on_record_without_his_words(gate: Ga
     assert "evil" not in json.dumps(rejected)
 
 
+@pytest.mark.promise("no-web-page")
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:1", "localhost.evil.example"])
 def test_another_host_is_421(gate: Gate, host: str) -> None:
     assert gate.call("echo", headers={"host": host}).status == 421

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.support.hub import Served, sample, serving, write_config
 from tests.support.hub_parts import governed, join, load, make_hub
+from tests.support.policy_changes import decide_change
 from tests.support.waiting import run_async, wait_for
 
 from thoughtgate.core.record_events import NOWHERE
@@ -91,7 +92,8 @@ def pids(hub: Served) -> dict[str, Any]:
 
 
 def test_a_changed_file_is_taken_over_and_unchanged_servers_go_on(tmp_path: Path) -> None:
-    with serving(tmp_path, {"one": ONE, "two": sample("--tools", "echo")}) as hub:
+    servers = {"one": ONE, "two": sample("--tools", "echo")}
+    with serving(tmp_path, servers, reload="auto") as hub:
         hub.open()
         assert hub.names(1) == ["one.echo", "two.echo"]
         before = pids(hub)
@@ -109,6 +111,7 @@ def test_a_hangup_signal_reads_the_file_again(tmp_path: Path) -> None:
         hub.names(1)
         write_config(hub.config, {"two": ONE}, reload=False)
         hub.signal(signal.SIGHUP)
+        decide_change(hub.state)
         wait_for(lambda: hub.names(time.monotonic_ns()) == ["two.echo"])
 
         assert hub.kind(2, "one.echo", {"text": "x"}) == "not_exposed"
@@ -145,7 +148,7 @@ def test_what_only_policy_reads_restarts_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_replaced_by_rename_is_noticed(tmp_path: Path) -> None:
-    with serving(tmp_path, {"one": ONE}) as hub:
+    with serving(tmp_path, {"one": ONE}, reload="auto") as hub:
         hub.open()
         hub.names(1)
         other = write_config(tmp_path / "new.yaml", {"two": ONE})

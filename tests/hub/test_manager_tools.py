@@ -1,11 +1,13 @@
 """The hub's own tools, judged like any other."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from tests.support.frames import call
 from tests.support.hub import modern, sample, serving, write_config
+from tests.support.policy_changes import decide_change
 from tests.support.waiting import wait_for
 
 from thoughtgate.hub.manager_tools import ENTRIES
@@ -76,14 +78,35 @@ def test_the_config_is_read_again_on_demand(tmp_path: Path) -> None:
         )
         told = hub.text(3, "thoughtgate.config_reload")
 
-        assert "two" in told
-        assert hub.names(4) == ["one.echo", "two.add"]
+        assert "a person must accept it" in told
+        assert hub.names(4) == ["one.echo"]
+        decide_change(hub.state)
+        wait_for(lambda: hub.names(time.monotonic_ns()) == ["one.echo", "two.add"])
         assert hub.server("one", 5)["pid"] == pid
         hub.config.write_text("servers: [this is wrong")
         wrong = hub.ask(call(6, "thoughtgate.config_reload"))["result"]
         assert wrong["isError"] is True
         assert "nothing was changed" in wrong["content"][0]["text"]
         assert hub.names(7) == ["one.echo", "two.add"]
+
+
+@pytest.mark.promise("no-silent-loosening")
+def test_an_agent_cannot_loosen_the_policy_by_reloading_it(tmp_path: Path) -> None:
+    servers = {"one": sample("--tools", "echo")}
+    denied = [{"tool": "echo", "action": "deny"}]
+    with serving(tmp_path, servers, rules=denied, reload=False) as hub:
+        hub.open()
+        write_config(hub.config, servers, reload="auto")
+        told = hub.text(1, "thoughtgate.config_reload")
+        again = hub.text(2, "thoughtgate.config_reload")
+
+        assert "a person must accept it" in told
+        assert "a person must accept it" in again
+        assert hub.kind(3, "one.echo", {"text": "x"}) == "governance_denied"
+        decide_change(hub.state, approve=False)
+        wait_for(lambda: "refused" in hub.stderr)
+        assert "refused" in hub.text(4, "thoughtgate.config_reload")
+        assert hub.kind(5, "one.echo", {"text": "x"}) == "governance_denied"
 
 
 def test_an_unknown_server_is_named_in_the_answer(tmp_path: Path) -> None:

@@ -204,11 +204,11 @@ def test_a_batch_whose_server_is_taken_out_of_the_config_is_answered(tmp_path: P
 
 
 def test_a_server_taken_out_of_the_config_is_disconnected_and_404(tmp_path: Path) -> None:
-    with serving_http(tmp_path, TWO) as hub:
+    with serving_http(tmp_path, TWO, reload="auto") as hub:
         idle = len(hub.peer.descendants())
         session = hub.open_session(path=ONE)
         with listening(hub, ONE, session) as stream:
-            write_config(hub.config, {"two": TWO["two"]})
+            write_config(hub.config, {"two": TWO["two"]}, reload="auto")
             rest = stream.read()
         body = call(1, "echo", {"text": "x"})
         gone = hub.post(body, path=ONE, **named(session)).status

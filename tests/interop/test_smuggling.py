@@ -51,6 +51,7 @@ def test_with_the_gate_it_is_refused_and_never_runs(tmp_path: Path, config: str)
     assert not trace.exists()
 
 
+@pytest.mark.promise("one-reading")
 @pytest.mark.parametrize(
     "separator",
     [

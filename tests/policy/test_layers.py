@@ -15,9 +15,10 @@ from thoughtgate.policy.call import (
     strictness,
 )
 from thoughtgate.policy.evaluation import evaluate, explain
-from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers
+from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers, with_proposed
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Layer, Policy
+from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 
@@ -115,3 +116,35 @@ def test_explain_shows_every_layer() -> None:
 def test_denial_is_stricter_than_approval() -> None:
     verdicts = [evaluate(CALL, policy(action), 0.0) for action in ACTIONS]
     assert sorted(verdicts, key=strictness) == verdicts
+
+
+@pytest.mark.parametrize("own", ACTIONS)
+@pytest.mark.parametrize("proposed", ACTIONS)
+def test_a_proposed_policy_only_makes_the_one_in_force_stricter(own: str, proposed: str) -> None:
+    both = with_proposed(policy(own, profile=PRODUCTION), policy(proposed, profile=DEVELOPMENT))
+
+    assert evaluate(CALL, both, 0.0).action == max(own, proposed, key=ACTIONS.index)
+    assert both.profile == PRODUCTION
+
+
+def test_a_proposed_policy_changes_neither_masking_nor_approvers() -> None:
+    kept = policy(FORWARD, workflows=frozenset({"default", "ops"}))
+    asking = Policy(
+        rules=RuleSet([Rule("r", APPROVE, workflow="mine")]),
+        workflows=frozenset({"default", "mine"}),
+        redactor=Redactor(patterns=[".*"]),
+    )
+
+    both = with_proposed(kept, asking)
+
+    assert evaluate(CALL, both, 0.0).workflow == "default"
+    assert evaluate(CALL, both, 0.0).rule == "proposed:r"
+    assert both.redactor is kept.redactor
+
+
+def test_the_layers_of_a_proposed_policy_are_asked_as_well() -> None:
+    strict = with_layers(policy(FORWARD), Layer(PROJECT, policy(DENY)))
+
+    verdict = evaluate(CALL, with_proposed(policy(FORWARD), strict), 0.0)
+
+    assert (verdict.action, verdict.rule) == (DENY, "proposed project:r")

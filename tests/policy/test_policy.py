@@ -92,6 +92,7 @@ def test_cedar_permits_asks_and_forbids() -> None:
     assert (huge.action, huge.kind, huge.rule) == ("deny", "policy_denied", "never")
 
 
+@pytest.mark.promise("gates-fail-closed")
 @pytest.mark.requirement("NFR-R3")
 def test_a_gate_that_raises_denies() -> None:
     judge_by = policy(Rule("r", "forward", conditions=(Condition(("a",), "no such operator", 1),)))

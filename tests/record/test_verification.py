@@ -163,6 +163,7 @@ def test_a_thousand_random_tamperings_are_found() -> None:
         assert not report.is_sound, (tamper.__name__, tried)
 
 
+@pytest.mark.promise("edited-record-is-found")
 def test_an_edited_line_is_named_and_no_other() -> None:
     lines = signed_record()
     lines[6] = lines[6].replace(b"read_file", b"list_file")

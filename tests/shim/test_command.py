@@ -129,6 +129,7 @@ rules:
 """
 
 
+@pytest.mark.promise("no-accidental-freedom")
 def test_a_wrong_config_tells_every_problem_and_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(BAD)
     flag = tmp_path / "started"

@@ -284,6 +284,7 @@ def _empty_the_disk(peer: ShimPeer) -> None:
     resource.prlimit(peer.pid, resource.RLIMIT_FSIZE, (infinite, infinite))
 
 
+@pytest.mark.promise("nothing-unrecorded")
 def test_what_cannot_be_recorded_is_refused_and_does_not_reach_the_server(tmp_path: Path) -> None:
     with ShimPeer(tmp_path) as peer:
         assert "result" in peer.ask(call(1, "echo", {"text": "a"}))

@@ -150,6 +150,7 @@ def test_two_signals_and_a_kill_as_impatient_agents_send_them_leave_nothing(
         peer.assert_nothing_left()
 
 
+@pytest.mark.promise("no-process-left")
 @pytest.mark.parametrize(
     "options", [[], ["--ignore-sigterm", "--ignore-eof", "--spawn-grandchild"]]
 )

@@ -160,6 +160,7 @@ def test_what_nobody_waits_for_does_not_count_against_a_limit(store: ApprovalSto
 # Deciding and using.
 
 
+@pytest.mark.promise("approval-is-exact")
 def test_an_approval_is_used_once(store: ApprovalStore) -> None:
     asked = put(store)
     refused(store.use(asked.id, asked.digest, NOW), "too_late")
@@ -584,9 +585,7 @@ TestAnyOrder = AnyOrder.TestCase
 # Questions of tasks.
 
 
-def test_a_question_whose_task_waits_no_more_is_closed_after_a_while(
-    store: ApprovalStore, tmp_path: Path
-) -> None:
+def test_a_question_of_an_ended_task_is_closed_later(store: ApprovalStore, tmp_path: Path) -> None:
     later = NOW + module.ORPHAN_AFTER_S + 1
     tasks = TaskStore(open_database(tmp_path))
     for number, phase in enumerate(("held", "cancelled"), 1):

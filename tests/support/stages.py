@@ -41,8 +41,10 @@ approval:
   patient: {channel: console, timeout: 12s}
 limits:
   - {tool: fail, budget: 1}
+reload: auto
 """
-"""Five seconds is the shortest timeout that a config may set; progress is told every ten."""
+"""Five seconds is the shortest timeout that a config may set; progress is told every ten. Scenarios
+that change the rules change them back, which would otherwise need a person."""
 
 DRIFTED: Final = RULES.replace(
     "{tool: add, action: approve, redact: true}", "{tool: add, action: deny}"

@@ -21,6 +21,10 @@ from thoughtgate.telemetry.metric_table import HTTP, METRICS, STDIO
 from thoughtgate.telemetry.metrics import Metrics
 
 
+def reloaded(outcome: str) -> Record:
+    return Record("policy_changed", T0, "", "0", {"policy": {"outcome": outcome}})
+
+
 def sample(metrics: Metrics, name: str, **labels: str) -> float:
     return found(metrics, name, labels) or 0.0
 
@@ -185,7 +189,7 @@ def test_the_values_that_a_metric_begins_with_are_those_that_are_counted() -> No
         *(answered(outcome, outcome=outcome) for outcome in outcomes),
         *(decided(one, action=one) for one in ("ALLOW", "HOLD", "BLOCK", "THROTTLE")),
         *(ended(one, status=one) for one in ("OK", "ERROR", "TIMEOUT", "CANCELLED")),
-        *(Record("policy_changed", T0, "", "0", {"policy": {"loaded": one}}) for one in (0, 1)),
+        *(reloaded(one) for one in ("applied", "invalid")),
     )
     text = metrics.render().decode()
     found = {
@@ -258,7 +262,8 @@ def test_agents_and_config_files_are_counted() -> None:
     metrics = fed(
         Record("agent_connected", T0, "", "1", {"agent": {"method": "bearer"}}),
         Record("agent_auth_rejected", T0, "", "0", {"agent": {"method": "bearer"}}),
-        Record("policy_changed", T0, "", "0", {"policy": {"loaded": False}}),
+        reloaded("invalid"),
+        reloaded("held"),
     )
     name = "thoughtgate_agent_connections_total"
     assert sample(metrics, name, method="bearer", outcome="accepted") == 1
@@ -268,7 +273,7 @@ def test_agents_and_config_files_are_counted() -> None:
 
 def test_the_config_file_of_the_start_is_counted_and_the_starter_is_none() -> None:
     name = "thoughtgate_config_load_total"
-    changed = Record("policy_changed", T0, "", "0", {"policy": {"loaded": True}})
+    changed = reloaded("accepted")
     assert sample(fed(run_started(T0, Policy()), changed), name, status="success") == 2
     assert sample(fed(run_started(T0, Policy(starter=True))), name, status="success") == 0
 

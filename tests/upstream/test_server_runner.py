@@ -204,6 +204,7 @@ def test_whoever_waits_for_a_start_is_told_of_a_stop() -> None:
     run_async(main())
 
 
+@pytest.mark.promise("bounded-memory")
 def test_a_server_that_floods_is_lost() -> None:
     async def main() -> Runner:
         runner = Runner()

@@ -36,6 +36,7 @@ def test_both_readers_agree(params: Any, separators: tuple[str, str], ascii_only
     assert read_quickly(line) == read_frame(line)
 
 
+@pytest.mark.promise("one-reading")
 @pytest.mark.parametrize(
     "line",
     [

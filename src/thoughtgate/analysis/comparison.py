@@ -2,14 +2,17 @@
 
 Policies are compared by their effect. Both judge every tool that was observed or that either
 policy names, with and without arguments that meet or break the conditions; patterns are probed
-with names that match them. ``analysis.rule_changes`` finds the changes that no probe shows.
+with names that match them. ``analysis.rule_changes`` and ``analysis.exposure_changes`` find the
+changes that no probe shows.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.analysis.exposure_changes import compare_exposures
 from thoughtgate.analysis.replay import STRICTNESS, outcome_word
 from thoughtgate.analysis.rule_changes import (
+    ACTION_SPANS,
     CHANGES,
     LOOSENS,
     TIGHTENS,
@@ -23,6 +26,7 @@ from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.visibility import ANY_SERVER
 
 SOMEBODY: Final = "~another-server"
 """A placeholder for all servers that neither policy names."""
@@ -51,7 +55,7 @@ def compare(
     old: Policy, new: Policy, observed: Iterable[CallTarget] = (), now: float = 0.0
 ) -> list[PolicyChange]:
     """Return the changes from one policy to the other, loosening ones first."""
-    changes = [*_whole(old, new), *_limits(old, new)]
+    changes = [*_whole(old, new), *_limits(old, new), *_layers(old, new, now)]
     shown: dict[str, set[CallTarget]] = {}
     for target, arguments in _probes(old, new, observed):
         call = Call(target.server, target.kind, target.name, arguments)
@@ -63,6 +67,12 @@ def compare(
         one.change
         for one in compare_rules(old, new)
         if not _is_shown(one, shown.get(one.change.effect, set()))
+    ]
+    loosened = {target.server for target in shown.get(LOOSENS, ())}
+    changes += [
+        found.change
+        for found in compare_exposures(old.visibility, new.visibility)
+        if (SOMEBODY if found.server == ANY_SERVER else found.server) not in loosened
     ]
     order = (LOOSENS, UNTOLD, CHANGES, TIGHTENS)
     return sorted(dict.fromkeys(changes), key=lambda one: order.index(one.effect))
@@ -92,15 +102,37 @@ def _whole(old: Policy, new: Policy) -> Iterable[PolicyChange]:
     if old.profile != new.profile:
         effect = LOOSENS if new.profile == DEVELOPMENT else TIGHTENS
         yield PolicyChange(effect, "profile", old.profile, new.profile)
+    defaults = old.default, new.default
     if old.default != new.default:
-        strict = ("forward", "approve", "policy", "deny")
-        looser = strict.index(new.default) < strict.index(old.default)
-        yield PolicyChange(LOOSENS if looser else TIGHTENS, "default", old.default, new.default)
+        yield PolicyChange(_default_effect(old.default, new.default), "default", *defaults)
     for name in sorted(old.workflows ^ new.workflows):
         there = name in old.workflows
         yield PolicyChange(
             CHANGES, f"approval.{name}", "there" if there else "-", "-" if there else "there"
         )
+
+
+def _default_effect(old: str, new: str) -> str:
+    (least_before, most_before), (least_after, most_after) = ACTION_SPANS[old], ACTION_SPANS[new]
+    if least_after >= most_before:
+        return TIGHTENS
+    return LOOSENS if most_after <= least_before else UNTOLD
+
+
+def _layers(old: Policy, new: Policy, now: float) -> Iterable[PolicyChange]:
+    """Yield the changes of the further policies, which can only make verdicts stricter."""
+    before = {layer.name: layer for layer in old.layers}
+    after = {layer.name: layer for layer in new.layers}
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name), after.get(name)
+        if one is None or other is None:
+            effect, words = (TIGHTENS, ("-", "there")) if one is None else (LOOSENS, ("there", "-"))
+            yield PolicyChange(effect, f"policy of the {name}", *words)
+            continue
+        if (one.workflows, one.prevails) != (other.workflows, other.prevails):
+            yield PolicyChange(UNTOLD, f"approvals of the {name}", "there", "other workflows")
+        for found in compare(one.policy, other.policy, now=now):
+            yield found._replace(subject=f"{name}: {found.subject}")
 
 
 def _limits(old: Policy, new: Policy) -> Iterable[PolicyChange]:

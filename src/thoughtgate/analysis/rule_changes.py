@@ -22,11 +22,16 @@ CHANGES: Final = "changes"
 UNTOLD: Final = "cannot_be_told"
 """Some calls may be judged less strictly, but this cannot be determined."""
 
-_SPANS: Final = {FORWARD: (0, 0), APPROVE: (1, 1), DENY: (2, 2), POLICY: (0, 2)}
+ACTION_SPANS: Final = {FORWARD: (0, 0), APPROVE: (1, 1), DENY: (2, 2), POLICY: (0, 2)}
 """The minimum and maximum strictness of an action; Cedar may decide anything."""
 
 _LOWER_BOUNDS: Final = frozenset({"gt", "ge", "length_gt"})
 _UPPER_BOUNDS: Final = frozenset({"lt", "le", "length_lt"})
+
+
+MAX_PAIRS: Final = 4_000_000
+"""Maximum number of pairs of rules to compare, which takes about a second; a gate compares rules
+while calls wait."""
 
 
 class PolicyChange(NamedTuple):
@@ -97,6 +102,11 @@ class RuleChange(NamedTuple):
 def compare_rules(old: Policy, new: Policy) -> Iterator[RuleChange]:
     """Yield the parts of rules that were added, removed, changed or moved with an effect."""
     before, after = _parts(old), _parts(new)
+    if len(before) * len(after) > MAX_PAIRS and list(before) != list(after):
+        words = f"{len(before)} parts", f"{len(after)} parts"
+        every = RulePart(RuleDecision(POLICY), None, None, None, None, {"too many": None})
+        yield RuleChange(PolicyChange(UNTOLD, "rules, too many to compare", *words), every)
+        return
     gone = [
         (_effect({part.decision}, _instead_of(part, after.values(), new.default)), part)
         for text, part in before.items()
@@ -195,7 +205,7 @@ def _effect(before: set[RuleDecision], after: set[RuleDecision]) -> str:
 
 
 def _span(decisions: set[RuleDecision]) -> tuple[int, int]:
-    spans = [_SPANS[decision.action] for decision in decisions]
+    spans = [ACTION_SPANS[decision.action] for decision in decisions]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 

@@ -180,8 +180,11 @@ def _members(old: Iterable[str], new: Iterable[str]) -> str:
 
 
 def _masked(old: Iterable[str], new: Iterable[str]) -> str:
-    """Judge a list of withheld values; its order does not matter."""
-    return _members(new, old)
+    """Judge what is masked; its order does not matter.
+
+    Masking more hides calls from reviewers and from the record, masking less shows secrets.
+    """
+    return LOOSENS if set(old) != set(new) else ""
 
 
 def _chosen(old: tuple[str, ...], new: tuple[str, ...]) -> str:
@@ -212,12 +215,18 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "approval.", "name timeout_s slack.mention slack.poll_s"),
     (_changes, "listen.", "port public_url admin_port request_timeout_s keep_alive_s drain_s"),
     (_changes, "listen.", "max_body max_concurrent max_batch max_sessions session_idle_s"),
-    (_changes, "audit.", "file ledger preview fsync rotate_size rotate_keep"),
     (_changes, "holds.", "connection principal total"),
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
-    (_changes, "telemetry.", "log_level log_format metrics otlp"),
-    (_changes, "telemetry.otlp.", "endpoint headers sample_rate resource service_name"),
-    (_changes, "", "console.port store separator reload"),
+    (_changes, "telemetry.", "log_level log_format metrics"),
+    (_changes, "telemetry.otlp.", "sample_rate resource service_name"),
+    (_changes, "", "console.port separator"),
+    # Traces name the tools that are called, and another place may receive them.
+    (_untold, "telemetry.", "otlp otlp.endpoint otlp.headers"),
+    # Another store has other approvals and grants; another file may be one that is not kept.
+    (_untold, "", "store audit.file"),
+    (_fewer, "audit.", "preview rotate_size rotate_keep"),
+    (_looser(False), "audit.", "ledger fsync"),
+    (_looser("auto"), "", "reload"),
     # Another program, place or credential under the same name.
     (_untold, "servers.", "command args env cwd url headers auth auth.type auth.token_env"),
     # It is unknown which reviewers approve more readily.

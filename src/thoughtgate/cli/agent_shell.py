@@ -34,6 +34,7 @@ WHO_MAY_RUN: Final = {
     "demo": ANYBODY,  # it has a state directory of its own
     "doctor": ANYBODY,
     "init": PERSON,
+    "policy accept": PERSON,
     "policy diff": ANYBODY,
     "policy explain": ANYBODY,
     "policy learn": ANYBODY,

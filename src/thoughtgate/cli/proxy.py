@@ -1,6 +1,7 @@
 """``thoughtgate proxy``: one server behind the gate, with stdio or HTTP on either side."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Annotated, TypedDict
 
 from typer import Exit, Option
@@ -14,7 +15,9 @@ from thoughtgate.cli.options import (
     read_gate_config,
 )
 from thoughtgate.cli.output import say as say_on_stderr
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.operator_log import operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
 from thoughtgate.wrap.remote_servers import is_remotes_file
@@ -80,6 +83,8 @@ def proxy(
     if not is_behind_shim and WORKER not in environ:
         say(f"policy    {loaded.summary}")
     state = ensure_directory(state_directory(environ))
+    if not listen and not is_behind_shim:
+        loaded = _accepted(loaded, environ, say, stdio=stdio, profile=profile)
     plan = plan_proxy(
         loaded,
         environ,
@@ -97,3 +102,22 @@ def proxy(
     with console if has_console else contextlib.nullcontext():
         code = run_proxy(plan, say)
     raise Exit(code)
+
+
+def _accepted(
+    loaded: Loaded,
+    environ: dict[str, str],
+    say: Callable[[str], None],
+    *,
+    stdio: bool,
+    profile: str,
+) -> Loaded:
+    """Return the config to start with, if no address on the command line shows an operator."""
+    return keep_accepted(
+        loaded,
+        environ,
+        state_directory(environ),
+        say,
+        profile=profile or None,
+        is_started_by_agent=lambda one: stdio or one.listen.transport == "stdio",
+    )

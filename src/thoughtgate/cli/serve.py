@@ -18,6 +18,7 @@ from thoughtgate.cli.options import (
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.operator_log import operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
 
@@ -72,10 +73,13 @@ def serve(
         say(f"policy    {loaded.summary}")
     from thoughtgate.hub.run import ServePlan, run_serve
 
+    state = ensure_directory(state_directory(environ))
+    if not http:
+        loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     plan = ServePlan(
         loaded,
         environ,
-        ensure_directory(state_directory(environ)),
+        state,
         namespace=namespace,
         eager=eager,
         http=_address(http) if http else None,

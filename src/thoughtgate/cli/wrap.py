@@ -21,7 +21,8 @@ from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.operator_log import json_log, operator_messages
-from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.gate.tracing import both
 from thoughtgate.service.service import Governance
 from thoughtgate.telemetry.metrics import Metrics
@@ -62,6 +63,16 @@ _OwnConfig = Annotated[
     ),
 ]
 
+_GovernancePort = Annotated[
+    int,
+    Option(
+        metavar="PORT",
+        min=0,
+        max=65535,
+        help="Port of the governance service; 0 for any free port.",
+    ),
+]
+
 
 @app.command(
     epilog=_EXAMPLES,
@@ -82,15 +93,7 @@ def wrap(
     ] = None,
     config: _OwnConfig = None,
     profile: ProfileOption = "",
-    governance_port: Annotated[
-        int,
-        Option(
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Port of the governance service; 0 for any free port.",
-        ),
-    ] = 0,
+    governance_port: _GovernancePort = 0,
     restore: Annotated[
         bool,
         Option("--restore/--no-restore", help="Restore the agent's config when the agent exits."),
@@ -118,21 +121,26 @@ def wrap(
     The agent's config is changed while the agent runs, and restored when it exits. The exit
     code is the agent's.
     """
-    if agent_type == "custom" and config_path is None:
-        raise UsageError("--agent-type custom needs --config-path FILE")
     environ = dict(os.environ)
     loaded = read_config(config, profile=profile)
     plan = _plan(command, agent_type, config_path, environ)
     if dry_run:
         _show(plan, environ, remote=remote)
         return
-    _refuse_nesting(environ)
     say = operator_messages("wrap", loaded, say_on_stderr)
+    _refuse_nesting(environ)
     _print_start(say, loaded, plan, command)
+    loaded = _accepted(loaded, environ, say, profile)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(loaded, environ, say, verbose=verbose)).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
+
+
+def _accepted(loaded: Loaded, environ: dict[str, str], say: Say, profile: str) -> Loaded:
+    """Return the config to start with: the agent may have changed the file since the last run."""
+    state = ensure_directory(state_directory(environ))
+    return keep_accepted(loaded, environ, state, say, profile=profile or None)
 
 
 def _refuse_nesting(environ: dict[str, str]) -> None:
@@ -146,6 +154,8 @@ def _refuse_nesting(environ: dict[str, str]) -> None:
 def _plan(
     command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
 ) -> Plan:
+    if agent_type == "custom" and config_path is None:
+        raise UsageError("--agent-type custom needs --config-path FILE")
     search = Search(
         detect_agent(command, agent_type),
         env=environ,

@@ -19,6 +19,9 @@ BUILT_IN_CHANNELS: Final = ("console", "terminal", "slack", "webhook", "elicitat
 """The approval channels that ThoughtGate itself provides; packages can add others."""
 
 
+RELOAD_MODES: Final = ("ask", "auto", "off")
+
+
 @dataclass(frozen=True, eq=False)
 class Parsed:
     """Marks a type whose values are written in another form, and parses that form."""
@@ -112,6 +115,14 @@ def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _reload_mode(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "ask" if value else "off"
+    if value not in RELOAD_MODES:
+        raise ValueError("unknown value; must be 'ask', 'auto' or 'off'")
+    return value
+
+
 def _word(value: str) -> None:
     if split_words(value) != {value.lower()}:
         raise ValueError(
@@ -156,3 +167,6 @@ ChannelName = Annotated[
     ),
 ]
 Action = Annotated[str, one_of("forward", "deny", "approve", "policy")]
+ReloadMode = Annotated[
+    str, Parsed(_reload_mode, {"anyOf": [{"enum": list(RELOAD_MODES)}, {"type": "boolean"}]})
+]

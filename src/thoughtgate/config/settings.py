@@ -29,6 +29,7 @@ from thoughtgate.config.key_types import (
     Port,
     PortOrZero,
     Regex,
+    ReloadMode,
     Size,
     Text,
     Texts,
@@ -586,8 +587,9 @@ class Settings(Section):
         str, matching(r"^[._/:-]{1,3}$|^__$", "must be one to three of the characters . _ / : -")
     ] = "."
     """Separator between server and tool in the names that ``serve`` lists."""
-    reload: bool = True
-    """Reload the file when it changes."""
+    reload: ReloadMode = "ask"
+    """``ask`` holds a changed file that may loosen the policy until a person accepts it, ``auto``
+    applies every change, ``off`` does not watch the file. ``true`` is ``ask``, ``false`` is ``off``."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:

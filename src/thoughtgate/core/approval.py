@@ -67,6 +67,13 @@ _WIDE: Final = "&<>`"
 
 _NOTHING: Final = ("", "{}", "[]", "null")
 
+POLICY_KIND: Final = "policy"
+"""The kind of a question about a changed policy; ``tool`` is the config file."""
+
+POLICY_OWNER: Final = "policy:"
+"""Prefix of the owner of such a question, with the digest of the policy: it belongs to no process,
+because every gate that uses the file waits for the answer."""
+
 _DOMAIN: Final = b"thoughtgate approval 1"
 
 

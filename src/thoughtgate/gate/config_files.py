@@ -2,7 +2,7 @@
 
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.gate.policy_files.agent_started import agent_started
-from thoughtgate.gate.policy_files.checked_files import PolicyFiles
+from thoughtgate.gate.policy_files.checked_files import PolicyFiles, absolute_path
 from thoughtgate.gate.policy_files.sources import (
     ORGANISATION,
     PROJECT,
@@ -33,6 +33,7 @@ from thoughtgate.policy.layers import with_layers
 from thoughtgate.policy.policy import Layer, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.starter import STARTER_TEXT
+from thoughtgate.stores.policies import PolicyFile
 
 STARTER_FILE: Final = "built-in starter policy"
 TEXT_FILE: Final = "config text"
@@ -82,6 +83,10 @@ class Loaded:
     ``load_text``. Further files may tighten the policy: see ``sources``."""
     warnings: tuple[str, ...] = ()
     """Messages for the operator, one line each."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of every file that it was read from, by its absolute path."""
+    proposed: "Loaded | None" = None
+    """What the files say now, if that waits for a person and this config is the one before."""
     sources: tuple[PolicySource, ...] = ()
     """Every policy in force; the first is the one that the settings come from."""
     origin: Origin | None = None
@@ -97,6 +102,16 @@ class Loaded:
         """Every file that was read."""
         return [name for source in self.sources for name in source.files]
 
+    @property
+    def own_file(self) -> PolicyFile:
+        """The config file and the policy files that it names, with their texts."""
+        if self.path is None:
+            return PolicyFile.of("", {})
+        path = absolute_path(self.path)
+        around = Path(path).parent
+        names = [path, *(str(around / source.file) for source in self.settings.cedar)]
+        return PolicyFile.of(path, {name: self.texts[name] for name in names})
+
 
 def load_configuration(
     flag: str | None,
@@ -106,12 +121,14 @@ def load_configuration(
     profile: str | None = None,
     config_home: str = "",
     has_floor: bool = True,
+    kept: Mapping[str, str] | None = None,
 ) -> Loaded:
     """Find, read and check the config files; without one, use the starter policy.
 
     ``profile`` is the one on the command line and takes precedence; ``config_home`` replaces the
     directory of the user's config files that the environment names. Without ``has_floor``, the
-    organisation's policy is not asked, because another gate in front of this one asks it.
+    organisation's policy is not asked, because another gate in front of this one asks it. A text in
+    ``kept`` is used instead of what the file of that absolute path says now.
 
     Raises:
         UsageError: there is no such profile.
@@ -122,7 +139,7 @@ def load_configuration(
     places = find_places(flag, environ, cwd, config_home)
     if not has_floor:
         places = places._replace(organisation="")
-    loader = _Loader(environ, cwd, profile)
+    loader = _Loader(environ, cwd, profile, kept)
     main = loader.choose(places)
     if places.organisation and main.role != ORGANISATION:
         loader.read_floor(places.organisation)
@@ -144,6 +161,31 @@ def load_configuration(
         warnings=(*loaded.warnings, *(_ignored_keys(one) for one in sources if one.ignored)),
         sources=tuple(sources),
         origin=Origin(flag, cwd, config_home, has_floor),
+        texts=loader.texts,
+    )
+
+
+def load_kept(
+    loaded: Loaded,
+    texts: Mapping[str, str],
+    environ: Mapping[str, str],
+    *,
+    profile: str | None = None,
+) -> Loaded:
+    """Load a config from where another one was found, with texts that were kept of its files.
+
+    Raises:
+        ConfigError: the texts are no valid config.
+    """
+    origin = loaded.origin or Origin(loaded.path, str(Path.cwd()))
+    return load_configuration(
+        origin.flag,
+        environ,
+        origin.cwd,
+        profile=profile,
+        config_home=origin.config_home,
+        has_floor=origin.has_floor,
+        kept=texts,
     )
 
 
@@ -222,13 +264,24 @@ def _check_profile(profile: str | None) -> None:
 class _Loader:
     """Reads the config files of one load; each file is read once."""
 
-    def __init__(self, environ: Mapping[str, str], cwd: str, profile: str | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        cwd: str,
+        profile: str | None = None,
+        kept: Mapping[str, str] | None = None,
+    ) -> None:
         self.floor: Settings | None = None
         """The organisation's policy, if it is not the only one."""
         self._environ = environ
         self._cwd = cwd
         self._profile = profile
-        self._files = PolicyFiles()
+        self._files = PolicyFiles(kept)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of every file that was read, by its absolute path."""
+        return self._files.texts
 
     def choose(self, places: Places) -> PolicySource:
         """Return the policy that the settings come from."""

@@ -35,6 +35,7 @@ from thoughtgate.core.run_summary import POLICY_BLOCK, RunSummary, run_ended, ru
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_table import TaskLimits, TaskTable
 from thoughtgate.errors import RecordError, StoreError
+from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
@@ -148,6 +149,8 @@ class Governor:
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
         """Called before a call is judged, at most once per second, to check for changed rules."""
+        self.policy_questions: PolicyQuestions | None = None
+        """Asks people about changed policies; without it, nobody can accept one."""
         self.seals: PromptSeals | None = None
         """Seals the state of prompts whose answers may arrive at another process, or after a
         restart."""
@@ -186,6 +189,9 @@ class Governor:
         except RecordError:
             self._withdraw_presence()
             raise
+        # A policy that waits for a person is asked about now, not with the first call.
+        if self.watch is not None:
+            self.watch(at)
 
     def announce(self, **facts: Any) -> None:
         """Add facts to the announcement of this gate, for ``status`` and other commands."""

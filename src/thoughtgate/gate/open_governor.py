@@ -74,11 +74,12 @@ def open_governor(
     held = Limits(settings.holds.principal, settings.holds.total)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
+    approvals = open_approvals(state, settings.approval, policy, channels=channels, limits=held)
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
         run,
-        approvals=open_approvals(state, settings.approval, policy, channels=channels, limits=held),
+        approvals=approvals,
         tasks=tasks,
         task_limits=TaskLimits(wished.per_principal, wished.total),
         task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
@@ -100,6 +101,7 @@ def open_governor(
     governor.policies = [source.as_recorded() for source in loaded.sources]
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
+    governor.policy_questions = approvals.policy_questions()
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor
 

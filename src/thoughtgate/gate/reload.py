@@ -1,24 +1,69 @@
 """Reloads the config during a run, when one of its files changes or on request.
 
-The config file and every Cedar file that it names are watched. If a file is invalid, the
-old rules stay in force, and the record and the operator log say so. The profile belongs to
-the run and does not change on a reload, because shims and clients learn it when they
-connect.
+A change that only tightens applies at once. A change that loosens the policy, or of which that
+cannot be told, waits for a person: until then the policy in force is asked as before, and the
+changed one as well, so that the stricter verdict counts. If a file is invalid, the old rules stay
+in force. The record and the operator log say what became of every change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.config.settings import Settings
+from thoughtgate.core.approval import PENDING
 from thoughtgate.core.record_events import POLICY_CHANGED, Record
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.errors import ConfigError
+from thoughtgate.gate.approvals.policy_questions import (
+    ACCEPTED,
+    LAPSED,
+    REFUSED,
+    Answer,
+    PolicyQuestion,
+)
+from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
+from thoughtgate.policy.call import DEVELOPMENT
+from thoughtgate.policy.layers import with_proposed
 from thoughtgate.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from thoughtgate.gate.policy_files.policy_change import Change
 
 Stamp = tuple[int, int, int]
 """Identifies a version of a file: inode, size, modification time."""
+
+APPLIED: Final = "applied"
+HELD: Final = "held"
+INVALID: Final = "invalid"
+UNCHANGED: Final = "unchanged"
+AFTER_RESTART: Final = "needs_restart"
+"""Nothing of the change applies before a restart."""
+
+IN_FORCE: Final = frozenset({APPLIED, ACCEPTED, UNCHANGED, AFTER_RESTART})
+"""Outcomes after which the files and the policy in force agree."""
+
+AUTO: Final = "auto"
+OFF: Final = "off"
+
+NOBODY: Final = "nobody: it loosens nothing"
+"""Who accepted a change that needed no acceptance."""
+BY_CONFIG: Final = "nobody: reload is auto"
+
+
+@dataclass(slots=True)
+class HeldChange:
+    """A change that waits for a person, or that nobody accepted."""
+
+    loaded: Loaded
+    change: "Change"
+    status: str = ""
+    """Empty until the question is asked; then ``pending``, ``refused`` or ``expired``."""
+    approval: str = ""
+    """The id of the question."""
 
 
 class Reloader:
@@ -30,72 +75,304 @@ class Reloader:
         loaded: Loaded,
         load: Callable[[], Loaded],
         say: Callable[[str], None],
+        *,
+        environ: Mapping[str, str] | None = None,
+        transform: Callable[[Policy], Policy] = lambda policy: policy,
+        adopt: Callable[[Settings], None] = lambda _: None,
+        applied: Iterable[str] = (),
     ) -> None:
-        """Reload with ``load``, which reads the config from where it was found at the start."""
-        self.loaded = loaded
+        """Reload with ``load``, which reads the config from where it was found at the start.
+
+        ``transform`` adds to a loaded policy what the product itself contributes; ``adopt``
+        applies new settings to other parts of the product, and ``applied`` names these settings.
+        """
+        self.loaded = replace(loaded, proposed=None)
+        """The config in force."""
         self.failure = ""
         """Why the last reload failed; empty if it succeeded."""
-        self.adopt: Callable[[Settings], None] | None = None
-        """Applies the new settings to other parts of the product that depend on them."""
-        self.transform: Callable[[Policy], Policy] = lambda policy: policy
-        """Adds to a loaded policy what the product itself contributes."""
         self._governor = governor
         self._load = load
         self._say = say
+        self._environ = environ or {}
+        self._transform = transform
+        self._adopt = adopt
+        self._applied = tuple(applied)
+        self._held: HeldChange | None = None
+        self._rev = self._store_rev()
+        """Policies that were accepted before this revision of the store are not news."""
+        if loaded.proposed is not None:
+            self._held = HeldChange(loaded.proposed, self._compare(loaded.proposed, now()))
+            self._ask_both(loaded.proposed)
         self._stamps = self._look_at_files()
 
+    @property
+    def held(self) -> HeldChange | None:
+        """The change that is not in force, if there is one."""
+        return self._held
+
     def look(self, at: float) -> None:
-        """Reload if one of the files has changed since the last check."""
+        """Reload if one of the files has changed, or if a change was decided."""
+        self._follow(at)
         stamps = self._look_at_files()
         # Stored even if the reload fails: an invalid file is reported once per change, not once
         # per second.
         before, self._stamps = self._stamps, stamps
-        if before != stamps and self.loaded.settings.reload:
+        if before != stamps and self.loaded.settings.reload != OFF:
             self.reload(at)
 
-    def reload(self, at: float) -> bool:
-        """Read the files again; return whether the new config is in force."""
+    def reload(self, at: float) -> str:
+        """Read the files again; return what became of the change."""
         try:
             loaded = self._load()
         except ConfigError as error:
-            self.failure = str(error)
-            for problem in error.problems:
-                self._say(f"config not reloaded: {problem}")
-            self._say("the old rules stay in force; check with: thoughtgate validate-config")
-            self._note(at, loaded=False)
-            return False
+            return self._fail(error, at)
         self.failure = ""
+        if loaded.texts == self.loaded.texts:
+            return self._take_back(at)
+        if self._held is not None and loaded.texts == self._held.loaded.texts:
+            return self._ask_again(at)
+        self._withdraw("the file changed again", at)
         for warning in loaded.warnings:
             self._say(f"warning: {warning}")
-        self.loaded = loaded
+        outcome = self._consider(loaded, at)
         # The new config may name other Cedar files.
         self._stamps = self._look_at_files()
-        policy = self.transform(loaded.policy)
+        return outcome
+
+    def _consider(self, loaded: Loaded, at: float) -> str:
+        """Apply a changed config, or hold it for a person."""
+        change = self._compare(loaded, at)
+        by = self._accepted_by(loaded)
+        if by:
+            return self._apply(loaded, change, at, ACCEPTED, by=by)
+        mode = self.loaded.settings.reload
+        if change.needs_acceptance and self._is_enforced() and mode != AUTO:
+            self._held = HeldChange(loaded, change)
+            self._ask_both(loaded)
+            self._ask(at)
+            return HELD
+        self._continue_from(loaded, BY_CONFIG if change.needs_acceptance else NOBODY, at)
+        return self._apply(loaded, change, at, APPLIED)
+
+    def _apply(
+        self, loaded: Loaded, change: "Change", at: float, outcome: str, **facts: Any
+    ) -> str:
+        before = self.loaded
+        self._held, self.loaded = None, loaded
+        self._rev = self._store_rev()
+        self._set_policy(loaded, self._transform(loaded.policy))
+        self._adopt(loaded.settings)
+        if not change.applies and outcome == APPLIED:
+            outcome = AFTER_RESTART
+        self._note(at, outcome, before, loaded, change, **facts)
+        where = loaded.path or "the built-in starter"
+        if outcome == AFTER_RESTART:
+            self._say(f"policy    {where} changed; nothing of it applies before a restart")
+        else:
+            self._say(f"policy    reloaded from {where}")
+        if change.after_restart:
+            self._say(f"after a restart: {', '.join(change.after_restart)}")
+        return outcome
+
+    # A change that waits for a person.
+
+    def _follow(self, at: float) -> None:
+        """Ask about a held change, or act on the answer."""
+        held = self._held
+        if held is None:
+            return
+        if not held.status:
+            self._ask(at)
+            return
+        by = self._accepted_by(held.loaded)
+        if by:
+            self._apply(held.loaded, held.change, at, ACCEPTED, by=by, approval=held.approval)
+            return
+        questions = self._governor.policy_questions
+        if held.status == PENDING and questions is not None:
+            self._settle(questions.follow(held.approval, at), at)
+
+    def _ask(self, at: float) -> None:
+        held, questions = self._held, self._governor.policy_questions
+        if held is None:
+            return
+        answer = Answer(LAPSED)
+        if questions is not None and held.change.is_whole:
+            answer = questions.ask(self._question(held), at)
+        held.status, held.approval = answer.status, answer.approval
+        if answer.status == REFUSED:
+            self._settle(answer, at)
+            return
+        self._note(at, HELD, self.loaded, held.loaded, held.change, approval=held.approval)
+        self._say(f"policy    {held.loaded.path} changed, but {held.change.words}: {self._how()}")
+        self._say("until then the stricter verdict of the old and the new rules counts")
+
+    def _how(self) -> str:
+        """Return how to accept the held change."""
+        held = self._held
+        command = f"thoughtgate policy accept {held.loaded.path if held else ''}"
+        if held is None or not held.approval:
+            return f"accept it with: {command}"
+        return f"accept it with: thoughtgate approvals approve {held.approval}, or: {command}"
+
+    def _ask_again(self, at: float) -> str:
+        """Ask again about a held change whose question was not answered in time."""
+        self._follow(at)
+        held = self._held
+        if held is None:
+            return ACCEPTED
+        if held.status == LAPSED:
+            self._ask(at)
+        return REFUSED if held.status == REFUSED else HELD
+
+    def _settle(self, answer: Answer, at: float) -> None:
+        held = self._held
+        if held is None or answer.status == PENDING:
+            return
+        facts = {"approval": answer.approval, "by": answer.by}
+        if answer.status == ACCEPTED:
+            self._apply(held.loaded, held.change, at, ACCEPTED, **facts)
+            return
+        held.status = answer.status
+        if answer.status == REFUSED:
+            self._set_policy(self.loaded, self._transform(self.loaded.policy))
+            self._say(f"policy    the change of {held.loaded.path} was refused: the old rules stay")
+        else:
+            self._say(f"policy    nobody accepted {held.loaded.path} in time: {self._how()}")
+        self._note(at, answer.status, self.loaded, held.loaded, held.change, **facts)
+
+    def _take_back(self, at: float) -> str:
+        """Return to the config in force, because the files say the same as it does again."""
+        held = self._held
+        self._withdraw("the file says again what is in force", at)
+        if held is not None:
+            self._held = None
+            self._set_policy(self.loaded, self._transform(self.loaded.policy))
+            self._note(at, UNCHANGED, self.loaded, self.loaded, None)
+            self._say("policy    the change was taken back")
+        self._stamps = self._look_at_files()
+        return UNCHANGED
+
+    def _withdraw(self, reason: str, at: float) -> None:
+        held, questions = self._held, self._governor.policy_questions
+        if held is not None and held.status == PENDING and questions is not None:
+            questions.withdraw(held.approval, reason, at)
+
+    def _question(self, held: HeldChange) -> PolicyQuestion:
+        return PolicyQuestion(
+            held.loaded.own_file,
+            held.change.digest,
+            dict(held.change.shown),
+            f"the file changed, and {held.change.words}",
+            self.loaded.policy.version,
+        )
+
+    def _accepted_by(self, loaded: Loaded) -> str:
+        """Return who accepted exactly this config while this gate runs; empty if nobody did."""
+        questions = self._governor.policy_questions
+        if questions is None or not _differs_only_in_own(self.loaded, loaded):
+            return ""
+        return questions.accepted_since(loaded.own_file, self._rev)
+
+    def _continue_from(self, loaded: Loaded, by: str, at: float) -> None:
+        """Let gates that start from now on compare with the new config instead of the old one."""
+        questions = self._governor.policy_questions
+        # What only observes must not decide what another gate enforces.
+        if questions is not None and self._is_enforced() and loaded.path is not None:
+            questions.continue_from(self.loaded.own_file.digest, loaded.own_file, by, at)
+
+    # Applying and reporting.
+
+    def _compare(self, loaded: Loaded, at: float) -> "Change":
+        # Imported here: most runs see no change, and a shim must stay small.
+        from thoughtgate.gate.policy_files.policy_change import find_change
+
+        return find_change(self.loaded, loaded, self._environ, at, applied=self._applied)
+
+    def _store_rev(self) -> int:
+        questions = self._governor.policy_questions
+        return questions.rev() if questions is not None else 0
+
+    def _is_enforced(self) -> bool:
+        return self.loaded.policy.profile != DEVELOPMENT
+
+    def _ask_both(self, proposed: Loaded) -> None:
+        """Ask the policy in force and the proposed one about every call."""
+        policy = self._transform(self.loaded.policy)
+        self._set_policy(self.loaded, with_proposed(policy, self._transform(proposed.policy)))
+
+    def _set_policy(self, loaded: Loaded, policy: Policy) -> None:
         self._governor.judge.replace_policy(policy)
         self._governor.approvals.reload(loaded.settings.approval, policy.redactor, policy.version)
-        if self.adopt is not None:
-            self.adopt(loaded.settings)
-        self._note(at, loaded=True)
-        self._say(f"policy    reloaded from {loaded.path or 'the built-in starter'}")
-        return True
 
-    def _note(self, at: float, *, loaded: bool) -> None:
-        body = {"policy": {**policy_reference(self._governor.policy), "loaded": loaded}}
-        self._governor.note(Record(POLICY_CHANGED, at, "", "0", body))
+    def _fail(self, error: ConfigError, at: float) -> str:
+        self.failure = str(error)
+        for problem in error.problems:
+            self._say(f"config not reloaded: {problem}")
+        self._say("the old rules stay in force; check with: thoughtgate validate-config")
+        self._note(at, INVALID, self.loaded, None, None)
+        return INVALID
+
+    def _note(
+        self,
+        at: float,
+        outcome: str,
+        old: Loaded,
+        new: Loaded | None,
+        change: "Change | None",
+        **facts: str,
+    ) -> None:
+        told: dict[str, Any] = {
+            **policy_reference(self._governor.policy),
+            "loaded": outcome in IN_FORCE,
+            "outcome": outcome,
+            "old_version": old.policy.version,
+        }
+        if new is not None:
+            told["new_version"] = new.policy.version
+        if change is not None:
+            told["effect"] = change.effect
+            told["change_digest"] = change.digest
+            if change.after_restart:
+                told["after_restart"] = list(change.after_restart)
+        told |= {name: value for name, value in facts.items() if value}
+        self._governor.note(Record(POLICY_CHANGED, at, "", "0", {"policy": told}))
         self._governor.flush_quietly()
 
     def _look_at_files(self) -> dict[str, Stamp]:
-        return {name: _stamp(name) for name in self.loaded.files}
+        names = {*self.loaded.texts, *(self._held.loaded.texts if self._held else ())}
+        return {name: _stamp(name) for name in sorted(names)}
 
 
 def watch_config(
-    governor: Governor, loaded: Loaded, environ: Mapping[str, str], say: Callable[[str], None]
+    governor: Governor,
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    **product: Any,
 ) -> Reloader:
-    """Make a governor check its config files for changes while it judges."""
-    reloader = Reloader(governor, loaded, lambda: reload_configuration(loaded, environ), say)
+    """Make a governor check its config files for changes while it judges.
+
+    ``product`` is what the product adds: see ``Reloader``.
+    """
+
+    def load() -> Loaded:
+        return reload_configuration(loaded, environ)
+
+    reloader = Reloader(governor, loaded, load, say, environ=environ, **product)
     if loaded.files:
         governor.watch = reloader.look
     return reloader
+
+
+def _differs_only_in_own(old: Loaded, new: Loaded) -> bool:
+    """Tell whether two configs differ only in the file of the settings and the files it names."""
+
+    def others(loaded: Loaded) -> dict[str, str]:
+        own = loaded.own_file.texts
+        return {name: text for name, text in loaded.texts.items() if name not in own}
+
+    return others(old) == others(new)
 
 
 def _stamp(name: str) -> Stamp:

@@ -26,10 +26,11 @@ from thoughtgate.core.routing import split
 from thoughtgate.core.server_lifecycle import CAME_UP, RUNNING, STARTING
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import PeerError
+from thoughtgate.gate.approvals.policy_questions import REFUSED
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.governor import Governor
-from thoughtgate.gate.reload import Reloader
+from thoughtgate.gate.reload import HELD, INVALID, Reloader
 from thoughtgate.hub.client import HIDDEN, Carried, Client, ServerSession
 from thoughtgate.hub.engine import HubEngine
 from thoughtgate.hub.lists import AT_ONCE, HubLists
@@ -53,6 +54,12 @@ ANNOUNCE_S: Final = 0.05
 
 EAGER_WAIT_S: Final = 1.0
 """How long the start of eager servers waits for the client to declare its capabilities."""
+
+_NOT_APPLIED: Final = {
+    HELD: "nothing was changed: the file may loosen the policy, so a person must accept it first;"
+    " until then the stricter of the old and the new rules counts",
+    REFUSED: "nothing was changed: a person refused this change of the file",
+}
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
@@ -361,8 +368,11 @@ class Hub:
         if reloader is None or reloader.loaded.path is None:
             raise PeerError("service_unavailable", "there is no config file to read again")
         before = self.gate.governor.policy.version
-        if not reloader.reload(now()):
+        outcome = reloader.reload(now())
+        if outcome == INVALID:
             raise PeerError("service_unavailable", f"nothing was changed: {reloader.failure}")
+        if outcome in {HELD, REFUSED}:
+            return _NOT_APPLIED[outcome]
         changed = await self.applied()
         servers = f"servers changed: {', '.join(changed)}" if changed else "no server changed"
         is_same = before == self.gate.governor.policy.version

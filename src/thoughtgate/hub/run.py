@@ -51,6 +51,16 @@ from thoughtgate.upstream.connect import Surroundings, config_directory
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
+APPLIED_SETTINGS: Final = (
+    "servers.*",
+    "namespaces.*",
+    "default_namespace",
+    "separator",
+    "manager_tools",
+    "holds.connection",
+)
+"""Settings that ``Hub.apply`` applies while the hub runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServePlan:
@@ -156,10 +166,17 @@ async def _serve(
         Surroundings(plan.environ, config_directory(loaded.path), guardian),
         namespace=plan.namespace,
     )
-    hub.reloader = reloader = watch_config(governor, loaded, plan.environ, _log.warning)
-    reloader.transform, reloader.adopt = hide_nowhere, hub.adopt
+    hub.reloader = reloader = watch_config(
+        governor,
+        loaded,
+        plan.environ,
+        _log.warning,
+        transform=hide_nowhere,
+        adopt=hub.adopt,
+        applied=APPLIED_SETTINGS,
+    )
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: reloader.reload(now()))
-    watching = spawn(_watch(reloader)) if loaded.settings.reload and loaded.files else None
+    watching = spawn(_watch(reloader)) if loaded.files else None
     control = await _open_control(plan.state, hub)
     governor.announce(**_facts(plan, hub, governor))
     principal = principal_of(governor.run, by_agent=plan.http is None)

@@ -1,7 +1,7 @@
 """Layers: further policies that are asked about every call and can only make it stricter.
 
-The organisation's policy, a project's policy that the user has not trusted, and the policy before
-a change that nobody has accepted are layers.
+The organisation's policy, a project's policy that the user has not trusted, and a changed policy
+that nobody has accepted are layers.
 """
 
 from dataclasses import replace
@@ -14,7 +14,8 @@ from thoughtgate.policy.visibility import Visibility
 
 ORGANISATION: Final = "organisation"
 PROJECT: Final = "project"
-PREVIOUS: Final = "previous"
+PROPOSED: Final = "proposed"
+"""A changed policy that nobody has accepted, beside the one in force."""
 
 
 def with_layers(policy: Policy, *layers: Layer) -> Policy:
@@ -41,3 +42,17 @@ def with_layers(policy: Policy, *layers: Layer) -> Policy:
         workflows=policy.workflows.union(*(layer.workflows.values() for layer in layers)),
         layers=(*policy.layers, *layers),
     )
+
+
+def with_proposed(policy: Policy, proposed: Policy) -> Policy:
+    """Return a policy that also asks a changed one that nobody has accepted.
+
+    Masking, workflows and profile stay those of the policy in force; a workflow that it does not
+    have is replaced by its default one.
+    """
+    alone = replace(proposed, layers=())
+    workflows = {name: name for name in proposed.workflows & policy.workflows}
+    further = [
+        replace(layer, name=f"{PROPOSED} {layer.name}", prevails=False) for layer in proposed.layers
+    ]
+    return with_layers(policy, Layer(PROPOSED, alone, workflows), *further)

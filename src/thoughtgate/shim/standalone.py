@@ -14,6 +14,7 @@ from thoughtgate.gate.config_files import load_agent_gate
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.operator_log import operator_log, operator_messages
+from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.running_gates import describe_governed
@@ -53,6 +54,7 @@ def govern_locally(
         say(f"warning: {warning}")
     say(f"policy    {loaded.summary}")
     state = ensure_directory(state_directory(environ))
+    loaded = keep_accepted(loaded, environ, state, say, profile=profile or None)
     refuse_stdout(record_place(loaded, state, audit), audit)
     observe = operator_log("shim", loaded)
     governor = open_governor(

@@ -13,9 +13,11 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core import approval as lifecycle
 from thoughtgate.core.approval import (
     APPROVED,
+    DENIED,
     DURABLE,
     OPEN,
     PENDING,
+    POLICY_KIND,
     USED,
     VOID,
     WITHDRAWN,
@@ -33,6 +35,7 @@ from thoughtgate.core.grant import (
 )
 from thoughtgate.stores.argument_parts import read_part, write_parts
 from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.policies import PolicyStore, settle_offer
 from thoughtgate.stores.process_owner import is_alive
 
 MAX_PER_PRINCIPAL: Final = 10
@@ -73,6 +76,10 @@ _ANY_LATE: Final = f"SELECT 1 FROM approvals WHERE {_LATE} LIMIT 1"  # noqa: S60
 
 _COLUMNS: Final = tuple("grant_id" if name == "grant" else name for name in Approval._fields)
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM approvals"  # noqa: S608 - names of our own fields
+_ABOUT_POLICY: Final = (
+    f"{_SELECT} WHERE kind = ? AND tool = ? AND rev > coalesce("  # noqa: S608 - a constant
+    "(SELECT rev FROM policies WHERE path = ? AND status = 'accepted'), 0)"
+)
 _INSERT: Final = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}) "  # noqa: S608 - names of our own fields
     f"VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -221,6 +228,27 @@ class ApprovalStore:
                 return found
             return self._close(connection, found, reason, now)
 
+    def ask_about_policy(self, asked: Approval, now: float) -> Approval | Refusal:
+        """Store the question about a changed policy, or return the one that another gate asked.
+
+        A question that was answered with no, about the same change, is not asked again. A pending
+        question about another change of the same file is withdrawn: that change is gone.
+        """
+        with self._database.write() as connection:
+            if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
+                return Refusal("taken", "the id is already used")
+            for each in self._about_policy(connection, asked.tool):
+                found = self._settle_one(connection, each, now, is_gone=False)
+                if found.digest == asked.digest and found.status in {PENDING, DENIED}:
+                    return found
+                if found.status == PENDING:
+                    self._close(connection, found, "the file changed again", now)
+            return self._insert(connection, asked)
+
+    def policies(self) -> PolicyStore:
+        """Return the store of accepted policies in the same file."""
+        return PolicyStore(self._database)
+
     # For channels.
 
     def vote(
@@ -260,7 +288,12 @@ class ApprovalStore:
                 grant = self._remembered(connection, counted, given[-1], remember, grant_id)
                 if isinstance(grant, Refusal):
                     return grant
-            return self._save(connection, counted)
+            saved = self._save(connection, counted)
+            if saved.kind == POLICY_KIND and saved.status == APPROVED:
+                # Accepted with the decision: no gate may be running that could do it later.
+                settle_offer(connection, saved, given[-1].by, now)
+                self._move(connection, saved, USED, now)
+            return saved
 
     # Housekeeping, by any process.
 
@@ -368,6 +401,11 @@ class ApprovalStore:
         if found is None:
             return None
         return self._save(connection, found._replace(owner=asked.owner, call_id=asked.call_id))
+
+    def _about_policy(self, connection: sqlite3.Connection, path: str) -> list[Approval]:
+        """Return the questions about a config file since a policy was last accepted for it."""
+        rows = connection.execute(_ABOUT_POLICY, (POLICY_KIND, path, path))
+        return [_approval(row) for row in rows.fetchall()]
 
     def _dead_owners(self, now: float) -> list[str]:
         rows = self._database.read(

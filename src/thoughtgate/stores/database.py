@@ -83,7 +83,17 @@ CREATE TABLE record_heads (
 """
 """Adds how far each file of the record was written."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, TABLE)
+_V6: Final = """
+CREATE TABLE policies (
+  path TEXT NOT NULL, digest TEXT NOT NULL, status TEXT NOT NULL, files TEXT NOT NULL,
+  changed_at REAL NOT NULL, accepted_by TEXT NOT NULL, rev INTEGER NOT NULL,
+  PRIMARY KEY (path, digest)
+) STRICT;
+CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepted';
+"""
+"""Adds the policies that were accepted, and those that wait to be."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, TABLE, _V6)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

@@ -419,8 +419,9 @@ class Metrics:
             self.add("thoughtgate_config_load_total", 1, "success")
 
     def _policy_changed(self, record: Record) -> None:
-        loaded = (record.body.get("policy") or {}).get("loaded", True)
-        self.add("thoughtgate_config_load_total", 1, "success" if loaded else "error")
+        outcome = (record.body.get("policy") or {}).get("outcome")
+        if outcome in _LOADS:
+            self.add("thoughtgate_config_load_total", 1, _LOADS[outcome])
 
 
 def _empty(metric: Metric) -> list[float]:
@@ -437,4 +438,11 @@ def _buckets(metric: Metric, spread: list[float]) -> list[tuple[str, float]]:
 
 
 _OUTCOMES: Final = {"ALLOW": "forward", "HOLD": "approve", "BLOCK": "deny", "THROTTLE": "throttle"}
+_LOADS: Final = {
+    "applied": "success",
+    "accepted": "success",
+    "needs_restart": "success",
+    "invalid": "error",
+}
+"""Outcomes of a changed config that end a load; one that waits for a person has not ended."""
 _BY_NAME: Final = {metric.name: metric for metric in METRICS}

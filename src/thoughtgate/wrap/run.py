@@ -214,8 +214,15 @@ class Wrap:
         handler.port = port
         profile = self._loaded.policy.profile
         self._run_file = RunFile("127.0.0.1", port, token, profile, os.getpid())
-        self._watch = Reloader(governor, self._loaded, around.reload, self._say)
-        self._watch.adopt = governance.adopt
+        self._watch = Reloader(
+            governor,
+            self._loaded,
+            around.reload,
+            self._say,
+            environ=around.environ,
+            adopt=governance.adopt,
+            applied=("holds.connection",),
+        )
         async with serve(handler, listener):
             watching = [spawn(governance.watch()), spawn(self._look_for_changes())]
             write_run_file(self._run_path, self._run_file)

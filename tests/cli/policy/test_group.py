@@ -8,4 +8,4 @@ from thoughtgate.cli.policy.group import app
 def test_every_policy_command_is_there() -> None:
     commands = getattr(get_command(app), "commands", {})
 
-    assert set(commands) == {"explain", "lint", "test", "replay", "learn", "diff"}
+    assert set(commands) == {"explain", "lint", "test", "replay", "learn", "diff", "accept"}

@@ -90,6 +90,7 @@ def ask(desk: ApprovalQueue, call_id: str = "run.1", at: float = NOW) -> Decisio
 # Asking, deciding, using.
 
 
+@pytest.mark.promise("approval-is-exact")
 def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalStore) -> None:
     desk = a_desk(store)
     assert ask(desk) is None

@@ -1,6 +1,7 @@
 """``thoughtgate policy diff``: show what a changed config loosens or tightens."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.errors import visible
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.policy_files.policy_change import difference_mask
+from thoughtgate.policy.redaction import Redactor
 
 DIFF_EXAMPLES: Final = examples(
     "thoughtgate policy diff thoughtgate.yaml candidate.yaml",
@@ -61,23 +64,20 @@ def changes_between(
     before: Loaded, after: Loaded, observed: Iterable[CallTarget] = ()
 ) -> list[PolicyChange]:
     """Return what changes from one config to the other, with secrets masked."""
+    mask = difference_mask(before, after, os.environ)
     changes = [
-        change._replace(
-            before=_masked(change.before, before, after), after=_masked(change.after, before, after)
-        )
+        change._replace(before=_masked(change.before, mask), after=_masked(change.after, mask))
         for change in compare_settings(before.settings, after.settings)
     ]
     return [*changes, *compare(before.policy, after.policy, observed, time.time())]
 
 
-def _masked(value: Any, *loaded: Loaded) -> Any:
+def _masked(value: Any, mask: Redactor) -> Any:
     """Return the value of a setting with the secrets of both configs masked."""
     if isinstance(value, dict):
         # Keys such as token_env are not masked: they name a variable, not a secret.
-        return {name: _masked(inner, *loaded) for name, inner in value.items()}
-    for one in loaded:
-        value = one.policy.redactor.mask_value(value)
-    return value
+        return {name: _masked(inner, mask) for name, inner in value.items()}
+    return mask.mask_value(value)
 
 
 def change_lines(changes: list[PolicyChange]) -> Iterable[str]:

@@ -34,6 +34,7 @@ from thoughtgate.core.commands import PersonAnswered
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.judge import Decision, OpenCall, refusal
 from thoughtgate.errors import StoreError
+from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
 from thoughtgate.policy.names import shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
@@ -114,6 +115,14 @@ class ApprovalQueue:
         self._workflows = workflows
         self._redactor = redactor
         self._policy_version = policy_version
+
+    def policy_questions(self) -> PolicyQuestions:
+        """Return the questions about changed policies, in the same store and channels."""
+
+        def tell(approval: Approval, is_settled: bool) -> None:
+            self._tell(approval, settled=is_settled)
+
+        return PolicyQuestions(self._store, self._workflow, tell, self._new_id)
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""

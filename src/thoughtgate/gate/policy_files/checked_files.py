@@ -6,6 +6,7 @@ import os
 import pwd
 import shlex
 import stat
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -20,8 +21,15 @@ _MOUNTED: Final = "..data/"
 class PolicyFiles:
     """Files that were read and checked; each is read once, so what was checked is what is used."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Mapping[str, str] | None = None) -> None:
+        """Use the texts that were kept, by absolute path, instead of reading these files."""
         self._contents: dict[str, bytes] = {}
+        self._kept = kept or {}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of every file that was read, by its absolute path."""
+        return {absolute_path(name): self.text(name) for name in self._contents}
 
     def config(self, path: str) -> str:
         """Return the text of a config file.
@@ -52,7 +60,8 @@ class PolicyFiles:
             ConfigError: others can write it.
         """
         if path not in self._contents:
-            self._contents[path] = _read(path)
+            text = self._kept.get(absolute_path(path))
+            self._contents[path] = _read(path) if text is None else text.encode()
         return self._contents[path].decode("utf-8-sig")
 
     def digest(self, path: str, others: list[str]) -> str:
@@ -69,6 +78,11 @@ class PolicyFiles:
             self.text(name)
             total.update(sha256(self._contents[name]).digest())
         return total.hexdigest()
+
+
+def absolute_path(path: str) -> str:
+    """Return a path that names the same file in every directory; symlinks stay as they are."""
+    return os.path.normpath(Path(path).absolute())
 
 
 def _read(path: str) -> bytes:
