@@ -14,7 +14,7 @@ from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
-from thoughtgate.gate.policy_files.agent_started import agent_started
+from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
 from thoughtgate.gate.policy_files.checked_files import PolicyFiles, absolute_path
 from thoughtgate.gate.policy_files.sources import (
     ORGANISATION,
@@ -214,6 +214,14 @@ def load_agent_gate(
         config_home=around.config_home,
         has_floor=has_floor,
     )
+    chosen = [
+        problem
+        for source in loaded.sources
+        if source.path and source.trusted
+        for problem in find_chosen_values(loaded.texts[source.path], source.path, environ)
+    ]
+    if chosen:
+        raise ConfigError(chosen)
     warnings = (*around.warnings, *loaded.warnings)
     if profile == DEVELOPMENT == loaded.policy.profile:
         warnings = (*warnings, "--profile development: calls are reported, and none is refused")
