@@ -163,6 +163,18 @@ def test_the_agent_gets_no_console_and_ends_no_governance(agent: Agent, words: s
 
 
 @pytest.mark.promise("agent-cannot-approve")
+@pytest.mark.parametrize("agent", ["shim"], indirect=True)
+def test_the_option_of_the_gate_does_not_let_the_agent_unwrap_a_file(agent: Agent) -> None:
+    agent.hold("delete_note")
+    left = agent.machine.top / "left.json"
+    command, *args = thoughtgate("shim", "--server-id", "s", "--run", "/gone.json", "--", "server")
+    before = agent.machine.write_config({"s": {"command": command, "args": args}}, path=left)
+    told = agent.run("child", "unwrap", "--key", "x", "--config-path", str(left))
+    assert (told["code"], told["stdout"]) == (2, ""), told
+    assert left.read_bytes() == before
+
+
+@pytest.mark.promise("agent-cannot-approve")
 @pytest.mark.parametrize(
     ("agent", "way"),
     [("shim", "child"), ("wrap", "child"), ("wrap", "double fork")],
