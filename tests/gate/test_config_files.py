@@ -358,6 +358,26 @@ def test_a_trusted_project_file_replaces_the_user_s(config: Path, tmp_path: Path
 
 
 @pytest.mark.promise("project-policy-trust")
+def test_a_link_to_a_trusted_file_of_another_project_is_not_trusted(
+    config: Path, tmp_path: Path
+) -> None:
+    path = project(tmp_path, "schema: 1\ndefault: forward\n")
+    state = {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    config.write_text(DENY, "utf-8")
+    trust(path, state)
+    other = tmp_path / "other"
+    other.mkdir()
+    # The only kind of link that is followed, as Kubernetes makes them.
+    (other / "..data").symlink_to(tmp_path)
+    (other / path.name).symlink_to(f"..data/{path.name}")
+
+    environ = {"XDG_CONFIG_HOME": str(tmp_path), **state}
+    loaded = load_configuration(None, environ, str(other))
+
+    assert (loaded.path, action(loaded, "anything")) == (str(config), "deny")
+
+
+@pytest.mark.promise("project-policy-trust")
 @pytest.mark.parametrize("name", ["cedar", '"ced\\u0061r"'])
 def test_trust_covers_the_policy_files_that_are_named(
     name: str, config: Path, tmp_path: Path

@@ -54,10 +54,12 @@ class Agent:
         self.peer.send({"do": what, **order})
         return self.peer.receive()["said"]
 
-    def run(self, way: str, *words: str) -> dict[str, Any]:
+    def run(self, way: str, *words: str, state: Path | None = None) -> dict[str, Any]:
         """Have the agent run a command of ours, and return what came of it."""
-        output = self.machine.top / f"{way}-{'-'.join(words)}.json"
-        self.order("run", command=[*WAYS.get(way, HIDING), str(output), *thoughtgate(*words)])
+        output = self.machine.top / f"{way}-{'-'.join(words).replace('/', '-')}.json"
+        chosen = ["env", f"THOUGHTGATE_STATE_DIR={state}"] if state is not None else []
+        command = [*WAYS.get(way, HIDING), str(output), *thoughtgate(*words)]
+        self.order("run", command=[*chosen, *command])
         wait_for(output.exists, what=way)
         told: dict[str, Any] = json.loads(output.read_text("utf-8"))
         return told
@@ -86,7 +88,7 @@ GATES = ["shim", "proxy", "serve", "wrap"]
 @pytest.fixture
 def agent(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Agent]:
     machine = Machine(tmp_path, HOLD)
-    config = str(machine.policy)
+    config, state = str(machine.policy), ["--state-dir", str(machine.state)]
     if request.param in {"proxy", "serve"}:
         command, *args = sample_server()
         servers = {"sample": {"command": command, "args": args}}
@@ -158,6 +160,45 @@ def test_the_agent_gets_no_console_and_ends_no_governance(agent: Agent, words: s
         told = agent.run(way, *words.split())
         assert (told["code"], told["stdout"]) == (2, ""), told
         assert "governed agent" in told["stderr"]
+    assert agent.machine.config.read_bytes() == before
+
+
+@pytest.mark.promise("agent-cannot-approve")
+@pytest.mark.parametrize("agent", ["shim"], indirect=True)
+def test_the_option_of_the_gate_does_not_let_the_agent_unwrap_a_file(agent: Agent) -> None:
+    agent.hold("delete_note")
+    left = agent.machine.top / "left.json"
+    command, *args = thoughtgate("shim", "--server-id", "s", "--run", "/gone.json", "--", "server")
+    before = agent.machine.write_config({"s": {"command": command, "args": args}}, path=left)
+    told = agent.run("child", "unwrap", "--key", "x", "--config-path", str(left))
+    assert (told["code"], told["stdout"]) == (2, ""), told
+    assert left.read_bytes() == before
+
+
+@pytest.mark.promise("agent-cannot-approve")
+@pytest.mark.parametrize(
+    ("agent", "way"),
+    [("shim", "child"), ("wrap", "child"), ("wrap", "double fork")],
+    indirect=["agent"],
+)
+def test_another_state_directory_does_not_hide_the_agent(agent: Agent, way: str) -> None:
+    ident = agent.hold("delete_note")
+    elsewhere = agent.machine.top / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    for file in agent.machine.state.iterdir():
+        if file.name != "gates":
+            (elsewhere / file.name).symlink_to(file)
+    before = agent.machine.config.read_bytes()
+    config = str(agent.machine.config)
+    for command in (
+        ["approvals", "approve", ident],
+        ["init", "new.yaml"],
+        ["unwrap", "--config-path", config],
+    ):
+        told = agent.run(way, *command, state=elsewhere)
+        assert (told["code"], told["stdout"]) == (2, ""), told
+        assert "governed agent" in told["stderr"]
+    assert [one["id"] for one in agent.pending()] == [ident]
     assert agent.machine.config.read_bytes() == before
 
 

@@ -9,12 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import PATIENCE_S, read_some, reap
+from tests.support.waiting import PATIENCE_S, ending, read_some, reap
 
 from thoughtgate.process import ancestry
 from thoughtgate.process.ancestry import (
     Process,
     cgroup_of,
+    environment_of,
     find_agent,
     lineage,
     read_process,
@@ -42,6 +43,13 @@ def test_a_process_that_has_exited_is_unknown() -> None:
     assert read_process(ended.pid) is None
     assert lineage(ended.pid) == []
     assert cgroup_of(ended.pid) == ""
+    assert environment_of(ended.pid) == {}
+
+
+def test_the_environment_of_a_process_is_the_one_that_it_was_started_with() -> None:
+    told = {"A": "b=c", "EMPTY": ""}
+    with ending(subprocess.Popen(["cat"], env=told, stdin=subprocess.PIPE)) as process:
+        assert environment_of(process.pid) == told
 
 
 def test_ps_tells_the_same_where_there_is_no_proc(

@@ -111,6 +111,16 @@ def test_the_environment_of_an_entry_does_not_free_a_shim(machine: Machine, name
 
 
 @pytest.mark.promise("agent-environment")
+def test_the_environment_of_an_entry_does_not_fill_in_the_policy(machine: Machine) -> None:
+    machine.own.write_text("schema: 1\ndefault: ${DEFAULT:-deny}\n", "utf-8")
+    with machine.shim() as peer:
+        assert outcome(peer) == "governance_denied"
+    with machine.shim(DEFAULT="forward") as peer:
+        assert peer.finish() == 1
+    assert "default: refers to the variable DEFAULT" in peer.stderr
+
+
+@pytest.mark.promise("agent-environment")
 def test_the_environment_of_an_entry_does_not_choose_the_principal(machine: Machine) -> None:
     (machine.own.parent / "p.cedar").write_text(
         'permit(principal == Agent::"admin", action, resource);', "utf-8"

@@ -71,6 +71,19 @@ def test_a_preloaded_library_is_loaded_by_the_server_and_not_by_the_gate(
 
 
 @pytest.mark.promise("entry-environment")
+@pytest.mark.parametrize("name", ["OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"])
+def test_a_module_for_openssl_is_not_offered_to_the_gate(machine: Machine, name: str) -> None:
+    machine.write_sample(env={name: str(machine.top / "evil")})
+
+    with machine.wrap() as run:
+        run.open()
+        gate, server = _environ(run.shims["sample"]), _environ(run.pid_of_server())
+        assert run.finish() == 0
+
+    assert (gate[name], server[name]) == ("", str(machine.top / "evil"))
+
+
+@pytest.mark.promise("entry-environment")
 @pytest.mark.parametrize(
     "name", ["HOME", "XDG_STATE_HOME", "THOUGHTGATE_STATE_DIR", "THOUGHTGATE_PROFILE", "SUB_RUN_ID"]
 )

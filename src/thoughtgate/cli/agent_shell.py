@@ -56,10 +56,11 @@ WHO_MAY_RUN: Final = {
 }
 """Command -> who may run it in a shell that a governed agent started."""
 
-UNATTENDED: Final = {"unwrap": "key"}
-"""Command -> the option with which the gate itself runs it.
+UNATTENDED: Final = {"unwrap": ("key", "config_path")}
+"""Command -> the option with which the gate itself runs it, and one that it never uses then.
 
-With it, ``unwrap`` restores only what a wrap that was killed left behind."""
+With the first, ``unwrap`` restores only what a wrap that was killed left behind; with the second
+also a file without a journal."""
 
 
 def guard_commands(program: Any, name: str) -> None:
@@ -82,7 +83,8 @@ def walk_commands(program: Any, name: str) -> Iterator[tuple[str, Any]]:
 def _guarded(path: str, callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def run(**parameters: Any) -> Any:
-        if not parameters.get(UNATTENDED.get(path, "")):
+        by_gate, by_person = UNATTENDED.get(path, ("", ""))
+        if not parameters.get(by_gate) or parameters.get(by_person):
             require_person(path, os.environ, state_directory(os.environ))
         return callback(**parameters)
 

@@ -13,7 +13,6 @@ from thoughtgate.analysis.rule_changes import PolicyChange
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import write_report
 from thoughtgate.cli.policy.diff import change_lines, changes_between
-from thoughtgate.config.locate import candidates
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.substitution import variable_names
 from thoughtgate.core.envelope import render_time
@@ -26,7 +25,13 @@ from thoughtgate.gate.config_files import (
     load_document,
 )
 from thoughtgate.gate.policy_files.agent_started import config_directory
-from thoughtgate.gate.policy_files.trusted_files import distrust_file, list_trusted, trust_file
+from thoughtgate.gate.policy_files.sources import find_in
+from thoughtgate.gate.policy_files.trusted_files import (
+    distrust_file,
+    list_trusted,
+    place_of,
+    trust_file,
+)
 from thoughtgate.gate.state_directory import state_directory
 
 app = command_app()
@@ -72,7 +77,7 @@ def trust(
     if remove is not None:
         if not distrust_file(state, str(remove)):
             raise UsageError(f"{remove} is not trusted; see: thoughtgate trust --list")
-        report = {"path": os.path.realpath(remove), "trusted": False}
+        report = {"path": place_of(str(remove)), "trusted": False}
         write_report(report, [f"No longer trusted: {visible(str(remove))}"], as_json=json_)
         return
     offer = _read(_find(file))
@@ -112,14 +117,14 @@ class _Offer(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         changes = [change._asdict() for change in self.changes]
-        return {**self._asdict(), "path": os.path.realpath(self.path), "changes": changes}
+        return {**self._asdict(), "path": place_of(self.path), "changes": changes}
 
 
 def _find(file: Path | None) -> str:
     place = file if file is not None else Path.cwd()
     if not place.is_dir():
         return str(place.absolute())
-    found = next((path for path in candidates(str(place)) if os.path.lexists(path)), "")
+    found = find_in(str(place))
     if not found:
         raise ConfigError([Problem("", "there is no config file to trust", str(place))])
     return found

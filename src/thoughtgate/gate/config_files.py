@@ -1,6 +1,5 @@
 """Finds and loads the config files: the user's, a project's and the organisation's."""
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
-from thoughtgate.gate.policy_files.agent_started import agent_started
+from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
 from thoughtgate.gate.policy_files.checked_files import PolicyFiles, absolute_path
 from thoughtgate.gate.policy_files.sources import (
     ORGANISATION,
@@ -27,7 +26,7 @@ from thoughtgate.gate.policy_files.sources import (
     describe_sources,
     find_places,
 )
-from thoughtgate.gate.policy_files.trusted_files import is_trusted, list_trusted
+from thoughtgate.gate.policy_files.trusted_files import is_trusted, list_trusted, place_of
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.layers import with_layers
@@ -215,6 +214,14 @@ def load_agent_gate(
         config_home=around.config_home,
         has_floor=has_floor,
     )
+    chosen = [
+        problem
+        for source in loaded.sources
+        if source.path and source.trusted
+        for problem in find_chosen_values(loaded.texts[source.path], source.path, environ)
+    ]
+    if chosen:
+        raise ConfigError(chosen)
     warnings = (*around.warnings, *loaded.warnings)
     if profile == DEVELOPMENT == loaded.policy.profile:
         warnings = (*warnings, "--profile development: calls are reported, and none is refused")
@@ -291,7 +298,7 @@ class _Loader:
         if places.project:
             state = state_directory(self._environ)
             # Nothing that an unknown file names is read.
-            if os.path.realpath(places.project) in list_trusted(state):
+            if place_of(places.project) in list_trusted(state):
                 digest = _digest(places.project, self._files, self._environ)
                 if digest and is_trusted(state, places.project, digest):
                     return PolicySource(PROJECT, places.project)

@@ -101,6 +101,16 @@ def cgroup_of(pid: int) -> str:
         return ""
 
 
+def environment_of(pid: int) -> dict[str, str]:
+    """Return the environment with which a process was started; empty if it cannot be seen."""
+    try:
+        text = Path(PROC, str(pid), "environ").read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in text.split("\0"))
+    return {name: value for name, sign, value in pairs if sign}
+
+
 def sees_namespace(namespace: str) -> bool:
     """Tell whether a process of another process namespace is visible from here."""
     for process in Path(PROC).glob("[0-9]*"):

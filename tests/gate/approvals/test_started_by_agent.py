@@ -41,7 +41,11 @@ class Machine:
         self.state = str(state)
         self.cgroups: dict[int, str] = {}
         self.line: list[Process] = []
+        self.around: dict[int, dict[str, str]] = {}
         monkeypatch.setattr(started_by_agent, "lineage", self._lineage)
+        monkeypatch.setattr(
+            started_by_agent, "environment_of", lambda pid: self.around.get(pid, {})
+        )
         monkeypatch.setattr(
             started_by_agent, "cgroup_of", lambda pid: self.cgroups.get(pid, "session")
         )
@@ -77,6 +81,30 @@ def test_a_descendant_is_inside(tmp_path: Path) -> None:
     assert find_agent_reason({}, str(tmp_path)) == STARTED
     with pytest.raises(UsageError, match="run 'thoughtgate console' in another terminal"):
         require_person("console", {}, str(tmp_path))
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_a_state_directory_that_the_agent_chose_hides_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine.govern()
+    line = [process(900, parent=700), AGENT, SHELL, INIT]
+    machine.state = str(tmp_path / "elsewhere")
+    assert machine.reason(*line) == ""
+    machine.around = {SHELL.pid: {"THOUGHTGATE_STATE_DIR": str(tmp_path)}}
+    assert machine.reason(*line) == STARTED
+    machine.around = {}
+    (tmp_path / ".local" / "state").mkdir(parents=True)
+    (tmp_path / ".local" / "state" / "thoughtgate").symlink_to(tmp_path)
+    monkeypatch.setattr(started_by_agent, "account_home", lambda: str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert machine.reason(*line) == STARTED
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_the_mark_of_an_ancestor_counts_as_well(machine: Machine) -> None:
+    machine.around = {AGENT.pid: {MARKS[0]: "1"}}
+    assert machine.reason(process(900, parent=700), AGENT, SHELL, INIT) == STARTED
 
 
 def test_a_reused_process_id_is_not_the_agent(machine: Machine) -> None:

@@ -13,8 +13,9 @@ from tests.support.shim_peer import ALLOW_ALL, ShimPeer
 from tests.support.waiting import wait_for
 
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.config_files import Loaded, config_digest, load_configuration
 from thoughtgate.gate.policy_files.accepted_policy import FIRST_USE, keep_accepted
+from thoughtgate.gate.policy_files.trusted_files import distrust_file, trust_file
 from thoughtgate.stores.database import open_database
 from thoughtgate.stores.policies import AcceptedPolicy, PolicyStore
 
@@ -98,6 +99,36 @@ def test_an_accepted_file_cannot_be_removed_or_replaced(tmp_path: Path, instead:
 
     with pytest.raises(ConfigError, match="thoughtgate policy accept"):
         begin()
+
+
+@pytest.mark.promise("no-loosening-restart")
+@pytest.mark.parametrize("change", ["edit", "remove", "another"])
+def test_a_trusted_project_file_cannot_be_changed_to_get_the_user_s_own(
+    tmp_path: Path, change: str
+) -> None:
+    own, path = tmp_path / "home" / "thoughtgate" / "thoughtgate.yaml", tmp_path / "thoughtgate.yml"
+    own.parent.mkdir(parents=True)
+    own.write_text(FORWARD, "utf-8")
+    path.write_text(DENY, "utf-8")
+    state = str(tmp_path / "state")
+    env = {"XDG_CONFIG_HOME": str(own.parents[1]), "THOUGHTGATE_STATE_DIR": state}
+
+    def load(**more: Any) -> Loaded:
+        loaded = load_configuration(None, env, str(tmp_path))
+        return keep_accepted(loaded, env, state, list[str]().append, **more)
+
+    trust_file(state, str(path), config_digest(str(path), env), "now")
+    assert load().policy.default == "deny"
+    path.unlink()
+    if change != "remove":
+        name = path if change == "edit" else path.with_suffix(".toml")
+        name.write_text(FORWARD if change == "edit" else 'schema = 1\ndefault = "forward"\n')
+
+    with pytest.raises(ConfigError, match="was trusted and is changed or gone"):
+        load()
+    assert load(is_started_by_agent=lambda _: False).policy.default == "forward"
+    distrust_file(state, str(path))
+    assert load().policy.default == "forward"
 
 
 def test_a_tightened_file_is_accepted_and_later_compared_with(start: Start) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.policy_files import agent_started as module
-from thoughtgate.gate.policy_files.agent_started import agent_started
+from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
 
 HOME = "/home/ann"
 STATE = f"{HOME}/.local/state/thoughtgate"
@@ -80,3 +80,28 @@ def test_the_command_line_goes_before_both() -> None:
 def test_the_state_directory_must_be_an_absolute_path() -> None:
     with pytest.raises(UsageError, match="absolute"):
         agent_started({}, state_dir="state")
+
+
+@pytest.mark.promise("agent-environment")
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("default: ${D:-deny}", "default"),
+        ('default: "\\x24{D:-deny}"', "default"),
+        ("profile: ${D}", "profile"),
+        ("rules: [{tool: '${D:-x}', action: forward}]", "rules[0].tool"),
+        ("cedar: {policies: ['${D}/p.cedar']}", "cedar.policies[0]"),
+        ("audit: {file: '${D}'}", "audit.file"),
+        ("servers: {s: {expose: {allow: ['${D}']}}}", "servers.s.expose.allow[0]"),
+    ],
+)
+def test_no_variable_decides_a_value_of_the_policy(text: str, key: str) -> None:
+    (found,) = find_chosen_values(text, "p.yaml", {"D": "forward"})
+    assert (found.key, found.line) == (key, 1)
+    assert "refers to the variable D" in found.message
+    assert list(find_chosen_values(text, "p.yaml", {})) == []
+
+
+def test_servers_and_telemetry_may_refer_to_variables() -> None:
+    text = "servers: {s: {url: '${D}', headers: {A: '${D}'}}}\ntelemetry: {otlp: '${D}'}\n"
+    assert list(find_chosen_values(text, "p.yaml", {"D": "x"})) == []

@@ -96,3 +96,15 @@ def test_a_source_is_told_to_commands_and_to_the_record() -> None:
     }
     assert source.as_recorded() == {"role": "project", "path": "/p.yaml", "digest": "abc"}
     assert PolicySource(STARTER).as_recorded() == {"role": "starter"}
+
+
+@pytest.mark.promise("project-policy-trust")
+@pytest.mark.parametrize("name", ["thoughtgate.yaml", "thoughtgate.toml", "thoughtgate.jsonc"])
+def test_a_second_file_does_not_put_the_first_out_of_force(
+    etc: str, tmp_path: Path, name: str
+) -> None:
+    write(tmp_path / "thoughtgate.yml")
+    assert find_places(None, {}, str(tmp_path), etc).project == str(tmp_path / "thoughtgate.yml")
+    write(tmp_path / name)
+    with pytest.raises(ConfigError, match="is not the only config file in this directory"):
+        find_places(None, {}, str(tmp_path), etc)

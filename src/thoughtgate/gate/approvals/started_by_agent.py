@@ -15,13 +15,21 @@ This does not stop a program of the same user that hides on purpose: it can open
 own, ask a service manager or a terminal multiplexer to start something, or write to the store.
 """
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.gate.running_gates import ADOPTS, GOVERNED, list_gates
-from thoughtgate.process.ancestry import Process, cgroup_of, lineage, sees_namespace
+from thoughtgate.gate.state_directory import account_home, state_directory
+from thoughtgate.process.ancestry import (
+    Process,
+    cgroup_of,
+    environment_of,
+    lineage,
+    sees_namespace,
+)
 from thoughtgate.stores.process_owner import other_namespace
 
 MARKS: Final = ("THOUGHTGATE_ACTIVE", "THOUGHTGATE_WRAPPED")
@@ -60,14 +68,34 @@ def find_agent_reason(environ: Mapping[str, str], state: str) -> str:
     """Return why this process may not decide; empty if it may."""
     if any(environ.get(name) for name in MARKS):
         return STARTED
-    gates = [gate for gate in list_gates(state) if isinstance(gate.get(GOVERNED), dict)]
+    line = lineage(os.getpid())
+    around = [environment_of(one.pid) for one in line[1:]]
+    if any(one.get(name) for one in around for name in MARKS):
+        return STARTED
+    gates = [
+        gate
+        for place in _state_directories(state, around)
+        for gate in list_gates(place)
+        if isinstance(gate.get(GOVERNED), dict)
+    ]
     if not gates:
         return ""
-    line = lineage(os.getpid())
     if not line:
         return HIDDEN
     reasons = [_reason(gate, line) for gate in gates]
     return next((reason for reason in reasons if reason), "")
+
+
+def _state_directories(state: str, around: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return where a gate may have announced the agent that started this process.
+
+    The agent chooses the environment of what it starts, and so the directory that this process
+    uses. It does not choose that of the processes that started it, nor its account.
+    """
+    found = [state, *(state_directory(one) for one in around if one)]
+    with contextlib.suppress(StoreError):
+        found.append(state_directory({"HOME": account_home()}))
+    return list(dict.fromkeys(map(os.path.realpath, found)))
 
 
 def _reason(gate: Mapping[str, Any], line: Sequence[Process]) -> str:

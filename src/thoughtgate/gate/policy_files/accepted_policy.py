@@ -4,6 +4,7 @@ An agent that can edit the config could also start the gate anew, and so must no
 the policy between two runs. The first use of a file accepts it; operators accept by starting.
 """
 
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -17,6 +18,7 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, load_kept
 from thoughtgate.gate.policy_files.agent_started import config_directory
 from thoughtgate.gate.policy_files.sources import PROJECT
+from thoughtgate.gate.policy_files.trusted_files import list_trusted, place_of
 from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.stores.database import open_database
@@ -43,12 +45,15 @@ def keep_accepted(
 
     Raises:
         ConfigError: the files changed, and the accepted texts cannot be loaded any more; or the
-            accepted file is gone, or another one is used instead of it.
+            accepted file is gone, or another one is used instead of it; or the project's trusted
+            file is not the one that was trusted.
         StoreError: the state directory cannot be used.
     """
     if any(one.role == PROJECT for one in loaded.sources[:1]):
         # Trust in a project's file covers its bytes: it is an acceptance of its own.
         return loaded
+    if is_started_by_agent(loaded.settings):
+        _refuse_changed_trust(loaded, state)
     with closing(open_database(Path(state))) as database:
         policies = PolicyStore(database)
         for path in replaced_files(loaded, environ, policies):
@@ -82,6 +87,29 @@ def keep_accepted(
         f" (accept it with: thoughtgate policy accept {loaded.path})"
     )
     return replace(old, warnings=loaded.warnings, proposed=loaded)
+
+
+def _refuse_changed_trust(loaded: Loaded, state: str) -> None:
+    """Refuse a project whose trusted file was edited or removed: it may have been the stricter one.
+
+    Raises:
+        ConfigError: there was such a file in the working directory.
+    """
+    if loaded.origin is None or any(one.named_by for one in loaded.sources):
+        return
+    trusted = list_trusted(state)
+    problems = [
+        Problem(
+            "",
+            "was trusted and is changed or gone; restore it, or run: thoughtgate trust, or:"
+            f" thoughtgate trust --remove {shlex.quote(path)}",
+            path,
+        )
+        for path in map(place_of, candidates(loaded.origin.cwd))
+        if path in trusted
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def replaced_files(loaded: Loaded, environ: Mapping[str, str], policies: PolicyStore) -> list[str]:

@@ -5,15 +5,22 @@ policy applies or where approvals and the record are kept. Those come from the c
 from the account's home directory in the password database.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from thoughtgate.config.document import Document, dotted
 from thoughtgate.config.environment import without_loosening
-from thoughtgate.errors import UsageError
+from thoughtgate.config.parse import parse
+from thoughtgate.config.substitution import references, variable_names
+from thoughtgate.errors import Problem, UsageError
 from thoughtgate.gate.state_directory import account_home, state_directory
 
 STATE_VARIABLE = "THOUGHTGATE_STATE_DIR"
+
+_SERVERS = frozenset({"servers", "mcpServers"})
+_EXPOSE = "expose"
+_TELEMETRY = "telemetry"
 
 
 class AgentStarted(NamedTuple):
@@ -50,6 +57,32 @@ def agent_started(
         ignored.append("XDG_CONFIG_HOME" if environ.get("XDG_CONFIG_HOME") else "HOME")
     trusted[STATE_VARIABLE] = state
     return AgentStarted(trusted, home, _warnings(dict.fromkeys(ignored)))
+
+
+def find_chosen_values(text: str, file: str, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the values of a policy that variables of the environment would decide.
+
+    What servers are started with and where telemetry goes decides nothing about a call.
+    """
+    if "${" not in text and "\\" not in text:  # parsing a large policy again takes time
+        return
+    document = parse(text, file=file)
+    for path in references(document.data):
+        if path[0] == _TELEMETRY or (path[0] in _SERVERS and _EXPOSE not in path[2:3]):
+            continue
+        for name in sorted(variable_names(_value_at(document, path)) & environ.keys()):
+            words = (
+                f"refers to the variable {name}, but an agent starts this gate and could set it to"
+                " anything; write the value itself"
+            )
+            yield Problem(dotted(path), words, file, document.lines.get(path, 0))
+
+
+def _value_at(document: Document, path: tuple[str | int, ...]) -> Any:
+    value: Any = document.data
+    for key in path:
+        value = value[key]
+    return value
 
 
 def config_directory(environ: Mapping[str, str]) -> str:

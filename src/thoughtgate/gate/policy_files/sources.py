@@ -85,22 +85,32 @@ def find_places(
     Raises:
         ConfigError: a flag or variable names a file that does not exist.
     """
-    organisation = _first(SYSTEM_DIRECTORY)
+    organisation = find_in(SYSTEM_DIRECTORY)
     named = named_file(flag, environ, cwd)
     if named is not None:
         _require(named)
         if _is_same(named.path, organisation):
             organisation = ""
         return Places(named, "", "", organisation)
-    user = _first(str(Path(config_home or config_directory(environ), "thoughtgate")))
-    project = _first(cwd)
+    user = find_in(str(Path(config_home or config_directory(environ), "thoughtgate")))
+    project = find_in(cwd)
     if _is_same(project, user) or _is_same(project, organisation):
         project = ""
     return Places(None, user, project, organisation)
 
 
-def _first(directory: str) -> str:
-    return next((path for path in candidates(directory) if os.path.lexists(path)), "")
+def find_in(directory: str) -> str:
+    """Return the config file in a directory; empty if there is none.
+
+    Raises:
+        ConfigError: there are several. A new one must not put another out of force.
+    """
+    found = [path for path in candidates(directory) if os.path.lexists(path)]
+    if len(found) > 1:
+        others = ", ".join(Path(path).name for path in found[1:])
+        message = f"is not the only config file in this directory; keep one (also: {others})"
+        raise ConfigError([Problem("", message, found[0])])
+    return found[0] if found else ""
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -19,11 +19,20 @@ class TrustedFile(NamedTuple):
     """One policy file that the user has trusted."""
 
     path: str
-    """The absolute path, with symlinks resolved."""
+    """The absolute path, as ``place_of`` returns it."""
     digest: str
     """Covers its bytes and those of the policy files that it names."""
     at: str
     """When."""
+
+
+def place_of(path: str) -> str:
+    """Return the absolute path of a file, with the links of its directory resolved.
+
+    A link at the end stays: otherwise a repository could use the trust in another project's file by
+    a link to it.
+    """
+    return str(Path(path).parent.resolve() / Path(path).name)
 
 
 def list_trusted(state: str) -> dict[str, TrustedFile]:
@@ -45,7 +54,7 @@ def list_trusted(state: str) -> dict[str, TrustedFile]:
 
 def is_trusted(state: str, path: str, digest: str) -> bool:
     """Tell whether the user has trusted a file with this content."""
-    found = list_trusted(state).get(os.path.realpath(path))
+    found = list_trusted(state).get(place_of(path))
     return found is not None and found.digest == digest
 
 
@@ -55,7 +64,7 @@ def trust_file(state: str, path: str, digest: str, at: str) -> TrustedFile:
     Raises:
         StoreError: the state directory cannot be used.
     """
-    added = TrustedFile(os.path.realpath(path), digest, at)
+    added = TrustedFile(place_of(path), digest, at)
     with _changing(state) as entries:
         entries[added.path] = added
     return added
@@ -64,7 +73,7 @@ def trust_file(state: str, path: str, digest: str, at: str) -> TrustedFile:
 def distrust_file(state: str, path: str) -> bool:
     """Remove a file from the list; return whether it was there."""
     with _changing(state) as entries:
-        return entries.pop(os.path.realpath(path), None) is not None
+        return entries.pop(place_of(path), None) is not None
 
 
 @contextlib.contextmanager
