@@ -93,7 +93,6 @@ def agent(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Agent]:
         command, *args = sample_server()
         servers = {"sample": {"command": command, "args": args}}
         machine.policy.write_text(f"{HOLD}servers: {json.dumps(servers)}\n", "utf-8")
-    state = ("--state-dir", str(machine.state))
     commands = {
         "shim": shim(sample_server(), "-c", config),
         "proxy": thoughtgate("proxy", "--stdio", "-c", config, *state),
