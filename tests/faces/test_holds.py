@@ -47,6 +47,18 @@ def test_approved(gate: Gate) -> None:
     check_calls(gate, "hold-approved", record.ended("OK"))
 
 
+@pytest.mark.promise("held-calls-bounded")
+def test_large_call_is_approved_and_arrives_whole(gate: Gate) -> None:
+    agent = gate.agent()
+    arguments = {"mark": "hold-large", "filler": "é" * 100_000, "list": [1, 1.5, True, None]}
+    ident = agent.start_call("asked", arguments)
+    wait_until_asked(gate, "hold-large")
+    decide(gate, "hold-large", approve=True)
+    assert text_of(agent.inbox.answer(ident)) == "done"
+    [received] = gate.received("hold-large")
+    assert received["params"]["arguments"] == arguments
+
+
 def test_approved_by_cedar_workflow(gate: Gate) -> None:
     agent = gate.agent()
     arguments = {"mark": "hold-cedar"}

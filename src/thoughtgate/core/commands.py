@@ -63,6 +63,8 @@ class JudgeCall(NamedTuple):
     listed: str = ""
     """Whether the gate has fetched the server's tools for this call: empty for not yet, or ``done``
     or ``failed``."""
+    frame: bytes = b""
+    """The frame of an agent's request: for a large call that is held, the judge keeps only this."""
 
 
 class ScreenList(NamedTuple):

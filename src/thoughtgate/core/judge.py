@@ -12,6 +12,13 @@ from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
+from thoughtgate.core.packed_calls import (
+    SPENT,
+    PackedCall,
+    pack_call,
+    unpack_call,
+    without_arguments,
+)
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
@@ -46,6 +53,7 @@ from thoughtgate.wire.extra_params import extra_params
 from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
+from thoughtgate.wire.packed_message import MAX_PARSED
 from thoughtgate.wire.revisions import META, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
@@ -95,6 +103,8 @@ class CallRequest(NamedTuple):
     it."""
     listed: str = ""
     """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
+    frame: bytes = b""
+    """The request as it was received, if this process also holds it; see ``pack``."""
 
 
 class Ruling(NamedTuple):
@@ -137,6 +147,10 @@ class OpenCall(NamedTuple):
     """For a held call: everything that the request names, each as a call of its own."""
     approval_id: str = ""
     """For a held call: the id of its approval request."""
+    size: int = 0
+    frame: bytes = b""
+    packed: PackedCall | None = None
+    """For a large held call whose approval was requested: its arguments."""
 
 
 _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
@@ -203,15 +217,30 @@ class Judge:
         # A forwarded call is not judged again, so large arguments need not stay in memory.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
-            self._open[call_id] = unchecked(OpenCall, (kept, verdict, question.at, (), ""))
+            self._open[call_id] = unchecked(
+                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None)
+            )
             self._count(calls, question.at)
         else:
-            self._open[call_id] = OpenCall(call, verdict, question.at, calls)
+            held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
+            self._open[call_id] = unchecked(OpenCall, held)
         records = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
         )
+        if question.size > MAX_PARSED:
+            self._rendered = ({}, "")
         return unchecked(Ruling, (shown, call_id, records))
+
+    def pack(self, call_id: str) -> None:
+        """Keep only the frame of a large call, after its approval was requested."""
+        held = self._open.get(call_id)
+        if held is None or held.packed is not None or len(held.calls) != 1:
+            return
+        packed = pack_call(held.calls[0], held.size, held.frame)
+        if packed is not None:
+            call = without_arguments(held.calls[0])
+            self._open[call_id] = held._replace(call=call, calls=(call,), frame=b"", packed=packed)
 
     def predict(self, call: Call, at: float) -> Verdict:
         """Return the verdict that a call would get, without counting it towards limits."""
@@ -225,6 +254,8 @@ class Judge:
             verdict = Verdict(DENY, "approval", "approval_withdrawn", "the call is no longer open")
             return Ruling(verdict, call_id, ())
         verdict = self._after(held, decision, at)
+        if held.packed is not None:
+            self._open[call_id] = held._replace(packed=SPENT)
         # Counted now, not when it was held: a denied call must not use up a limit.
         if verdict.action == FORWARD:
             self._count(held.calls, at)
@@ -345,7 +376,12 @@ class Judge:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
-        for call in held.calls:
+        calls: tuple[Call | None, ...] = held.calls
+        if held.packed is not None:
+            calls = (unpack_call(held.call, held.packed),)
+        for call in calls:
+            if call is None:
+                return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
             again = self._evaluate(call._replace(session_calls=before), at)
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held.

@@ -102,7 +102,9 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         if ident is None or asked is None or asked.message is None:
             return []
         if verdict.action == APPROVE and not asked.held_since:
-            self[ident] = asked._replace(call_id=call_id, held_since=at)
+            # Only its bytes are needed from now on.
+            kept = asked.message._replace(body={})
+            self[ident] = asked._replace(message=kept, call_id=call_id, held_since=at)
             return [AskPeople(key, call_id, verdict.workflow, at)]
         del self._ids[key]
         if verdict.action == FORWARD:

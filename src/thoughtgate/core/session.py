@@ -52,6 +52,7 @@ from thoughtgate.policy.call import APPROVE, DENY, FORWARD, LIST, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
+from thoughtgate.wire.packed_message import pack, unpack
 from thoughtgate.wire.replies import render, render_cancelled
 from thoughtgate.wire.revisions import META, is_modern, progress_token
 from thoughtgate.wire.unchecked import unchecked
@@ -167,10 +168,9 @@ class Session:
             return [self._replies.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
             self._waiting[ident] = asked
-            size = len(message.raw)
-            return [
-                unchecked(JudgeCall, (ident, method, tuple(named), params, size, modern, at, ""))
-            ]
+            raw = message.raw
+            judged = (ident, method, tuple(named), params, len(raw), modern, at, "", raw)
+            return [unchecked(JudgeCall, judged)]
         seen = self._replies.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
@@ -372,7 +372,8 @@ class Session:
             self._held -= 1
         closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
-            message = traced(asked.message, verdict.trace) if verdict.trace else asked.message
+            message = unpack(asked.message)
+            message = traced(message, verdict.trace) if verdict.trace else message
             self._open.add(key, sent(asked, at, call_id, verdict.redact))
             return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
@@ -412,7 +413,10 @@ class Session:
         if self._agent_gone:
             return self._give_up(event.key, asked, CALLER_GONE, event.at)
         workflow, at = event.verdict.workflow, event.at
-        params = asked.message.body.get("params") if asked.message is not None else None
+        params = None
+        if asked.message is not None:
+            params = asked.message.body.get("params")
+            self._waiting[event.key] = asked._replace(message=pack(asked.message))
         if params is None or not wants_task(asked.method, params, modern=asked.modern):
             params = None
         asks = AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)
@@ -425,7 +429,7 @@ class Session:
             return []
         if not asked.modern:
             return self.prompts.ask(key, ident, asked.call_id, text)
-        promised = self.prompts.promise(key, asked.message, ident, text, at)
+        promised = self.prompts.promise(key, unpack(asked.message), ident, text, at)
         return promised and [*self._give_up(key, asked, ASKED_IN_AGENT, at), *promised]
 
     # Held calls that became tasks.
@@ -456,9 +460,11 @@ class Session:
     def _task_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         """Run or refuse the call of a task, after a person has decided."""
         asked = asked._replace(redact=event.verdict.redact)
-        if event.verdict.trace and asked.message is not None:
-            asked = asked._replace(message=traced(asked.message, event.verdict.trace))
-        message = self._tasked.run(asked)
+        assert asked.message is not None
+        message = unpack(asked.message)
+        if event.verdict.trace:
+            message = traced(message, event.verdict.trace)
+        message = self._tasked.run(asked._replace(message=message))
         ident = message.id
         assert ident is not None
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:

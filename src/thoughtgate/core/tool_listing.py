@@ -114,8 +114,10 @@ class ToolListings(dict[RequestId, _Listing]):
         params = asked.message.body.get("params") or {}
         named = named_by(asked.method, params)
         assert not isinstance(named, str)
-        size = len(asked.message.raw)
-        return JudgeCall(key, asked.method, tuple(named), params, size, asked.modern, at, listed)
+        raw = asked.message.raw
+        return JudgeCall(
+            key, asked.method, tuple(named), params, len(raw), asked.modern, at, listed, raw
+        )
 
 
 def _without_token(meta: Json) -> dict[str, Json]:

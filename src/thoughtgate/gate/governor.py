@@ -292,7 +292,10 @@ class Governor:
         record = self.judge.asked(call_id, workflow, facts, at) if facts else None
         if record is not None:
             self._put(record)
-        return None if decision is None else self._settle(call_id, decision, at)
+        if decision is None:
+            self.judge.pack(call_id)
+            return None
+        return self._settle(call_id, decision, at)
 
     def prompt(self, call_id: str) -> str:
         """Return the text of the agent's own prompt about a held call; empty for no prompt."""

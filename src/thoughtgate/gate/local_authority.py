@@ -70,7 +70,7 @@ class LocalAuthority:
         """Return the request in the form that the judge takes."""
         setup = driver.session.setup
         # `unchecked` skips the constructor: this runs for every call.
-        _, method, named, params, size, _, at, listed = command
+        _, method, named, params, size, _, at, listed, frame = command
         return unchecked(
             CallRequest,
             (
@@ -87,6 +87,7 @@ class LocalAuthority:
                 driver.claims,
                 bool(driver.resumes),
                 listed,
+                frame,
             ),
         )
 

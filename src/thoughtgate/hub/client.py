@@ -34,7 +34,7 @@ from thoughtgate.upstream.http_answer import NOBODY
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
 from thoughtgate.wire.replies import render, render_error
-from thoughtgate.wire.revisions import is_modern, progress_token
+from thoughtgate.wire.revisions import META, is_modern, progress_token
 
 MAX_OPEN: Final = 10_000
 """Maximum number of open requests per client."""
@@ -239,7 +239,8 @@ class Carried:
     key: RequestId
     method: str
     params: dict[str, Any]
-    """The params for the server: with the server's own name, and the client's ``_meta``."""
+    """The params for the server: with the server's own name, and the client's ``_meta``. Before
+    the call is forwarded, ``_meta`` alone."""
     modern: bool
     task: asyncio.Task[None] | None = None
     since: float = 0.0
@@ -318,9 +319,9 @@ class ServerSession(SessionDriver):
         key = message.id
         if key is None:
             return 0
-        # The hub itself implements tasks, so servers are not asked for one.
-        modern = is_modern(params)
-        self.calls[key] = Carried(key, message.method, without_task(params), modern)
+        # The other params are needed, and set, when the call is carried: it may be large and held.
+        meta = {META: params[META]} if META in params else {}
+        self.calls[key] = Carried(key, message.method, meta, is_modern(params))
         self.client.routes[key] = self
         self.trace, self.claims = trace, self.client.claims
         seen = message._replace(body={**message.body, "params": params})
@@ -364,6 +365,7 @@ class ServerSession(SessionDriver):
         key, message = frame.key, frame.message
         if key is None or message is None:
             return None
+        # The hub itself implements tasks, so servers are not asked for one.
         params = without_task(message.body.get("params") or {})
         call = self.calls.get(key)
         if call is None:

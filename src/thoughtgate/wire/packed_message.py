@@ -1,0 +1,46 @@
+"""Large requests that wait: their bytes without the parsed body, which is parsed again later."""
+
+import json
+from typing import Any, Final
+
+from thoughtgate.wire.message import REQUEST, Message
+
+MAX_PARSED: Final = 65_536
+"""Requests up to this size keep their parsed body while they wait."""
+
+
+class PackedBody(dict[str, Any]):
+    """Stands for the body of a packed request: the params that differ from those in its bytes.
+
+    ``serve`` renames the target of a request for its server, and keeps the client's bytes.
+    """
+
+
+def pack(message: Message) -> Message:
+    """Return a large request without its parsed body; any other message as it is."""
+    if len(message.raw) <= MAX_PARSED or message.shape != REQUEST:
+        return message
+    said = _parse(message)
+    params, own = message.body.get("params"), said.get("params")
+    if type(params) is not dict or type(own) is not dict or params.keys() != own.keys():
+        return message
+    changed = {name: value for name, value in params.items() if own[name] != value}
+    if len(json.dumps(changed)) > MAX_PARSED or {**message.body, "params": own} != said:
+        return message
+    return message._replace(body=PackedBody(changed))
+
+
+def unpack(message: Message) -> Message:
+    """Return a request with its parsed body."""
+    changed = message.body
+    if type(changed) is not PackedBody:
+        return message
+    said = _parse(message)
+    said["params"].update(changed)
+    return message._replace(body=said)
+
+
+def _parse(message: Message) -> dict[str, Any]:
+    # The frame was checked when it arrived; its bytes have not changed since.
+    said: dict[str, Any] = json.loads(message.raw)
+    return said
