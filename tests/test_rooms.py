@@ -214,6 +214,7 @@ thoughtgate.wire.frame
 thoughtgate.wire.lines
 thoughtgate.wire.message
 thoughtgate.wire.methods
+thoughtgate.wire.packed_message
 thoughtgate.wire.replies
 thoughtgate.wire.revisions
 thoughtgate.wire.unchecked

@@ -15,8 +15,8 @@ from tests.support.waiting import run_async
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Label, RichLog, Static
 
+from thoughtgate.channels.approval_view import approval_object
 from thoughtgate.cli.tui_app import ApproveScreen, CallScreen, GateApp, KeyedTable, ReasonScreen
-from thoughtgate.core.approval_view import approval_object
 from thoughtgate.errors import UsageError
 from thoughtgate.status.tui_data import TuiSource
 

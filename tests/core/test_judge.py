@@ -1,6 +1,5 @@
 """The judge: gates, limits, what goes on record, and a second look after approval."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, messag
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
-from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Breaker, Limit, Rate
 from thoughtgate.policy.policy import Policy
@@ -31,7 +29,6 @@ from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 from thoughtgate.wire.canonical import args_hash
 from thoughtgate.wire.methods import Named
-from thoughtgate.wire.packed_message import MAX_PARSED
 
 
 def _policy(**rules: str) -> Policy:
@@ -359,53 +356,6 @@ def test_large_arguments_are_kept_only_while_a_person_may_still_decide_on_them()
         assert call is not None
         assert call.call.arguments == kept
         assert call.call.args_hash == args_hash({"big": "y"})
-
-
-def _held_large(judge: Judge, arguments: dict[str, Any], *, has_frame: bool) -> Ruling:
-    params = {"name": "ask", "arguments": arguments}
-    frame = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    question = _question("ask", arguments=arguments, size=len(frame))
-    held = judge.judge(question._replace(frame=frame.encode() if has_frame else b""))
-    judge.pack(held.call_id)
-    return held
-
-
-@pytest.mark.promise("held-calls-bounded")
-@pytest.mark.parametrize("has_frame", [True, False])
-def test_a_large_held_call_is_judged_again_with_its_arguments(*, has_frame: bool) -> None:
-    judge = Judge(_policy(ask=APPROVE), "run")
-    held = _held_large(judge, {"path": "/etc", "text": "x" * MAX_PARSED}, has_frame=has_frame)
-    kept = judge.open_call(held.call_id)
-    assert kept is not None
-    assert [one.arguments for one in (kept.call, *kept.calls)] == [{}, {}]
-    condition = parse_conditions({"path": {"eq": "/etc"}})
-    rule = Rule("now", DENY, Selector(names=compile_globs(["ask"])), conditions=condition)
-    judge.replace_policy(replace(_policy(), rules=RuleSet([rule])))
-
-    settled = judge.settle(held.call_id, Decision(approved=True), 2.0)
-
-    assert (settled.verdict.action, settled.verdict.kind) == (DENY, "policy_drift")
-
-
-@pytest.mark.promise("held-calls-bounded")
-def test_a_large_held_call_goes_on_once() -> None:
-    judge = Judge(_policy(ask=APPROVE), "run")
-    held = _held_large(judge, {"text": "x" * MAX_PARSED}, has_frame=True)
-
-    first, again = (
-        judge.settle(held.call_id, Decision(approved=True), at).verdict for at in (2.0, 3.0)
-    )
-
-    assert first.action == FORWARD
-    assert (again.action, again.kind) == (DENY, "internal_error")
-
-
-def test_small_held_calls_keep_their_arguments() -> None:
-    judge = Judge(_policy(ask=APPROVE), "run")
-    held = _held_large(judge, {"text": "x"}, has_frame=True)
-    kept = judge.open_call(held.call_id)
-    assert kept is not None
-    assert kept.call.arguments == {"text": "x"}
 
 
 def test_other_events_pass_the_judge_unchanged() -> None:

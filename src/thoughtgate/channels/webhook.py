@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
+from thoughtgate.channels.approval_view import approval_object
 from thoughtgate.channels.delivery import DeliveryError, RequestGoneError
 from thoughtgate.channels.webhook_decision import MAX_BODY, NAME, WebhookDecision, parse_decision
 from thoughtgate.channels.webhook_signature import (
@@ -27,7 +28,6 @@ from thoughtgate.channels.webhook_signature import (
     signature_error,
 )
 from thoughtgate.core.approval import Approval, Vote, is_shown_whole, shown_lines
-from thoughtgate.core.approval_view import approval_object
 
 TIMEOUT_S: Final = 10.0
 """Timeout of one request to the webhook."""

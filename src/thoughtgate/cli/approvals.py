@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 
 from typer import Argument, Option
 
+from thoughtgate.channels.approval_view import approval_object, grant_object
 from thoughtgate.channels.terminal import (
     identity,
     render_grants,
@@ -21,7 +22,6 @@ from thoughtgate.cli.options import JsonOption, command_app, examples, require_c
 from thoughtgate.cli.output import write_json, write_report
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
-from thoughtgate.core.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
 from thoughtgate.errors import Conflict, UsageError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store

@@ -168,9 +168,8 @@ class Session:
             return [self._replies.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
             self._waiting[ident] = asked
-            raw = message.raw
-            judged = (ident, method, tuple(named), params, len(raw), modern, at, "", raw)
-            return [unchecked(JudgeCall, judged)]
+            facts = (ident, method, tuple(named), params, len(message.raw), modern, at)
+            return [unchecked(JudgeCall, (*facts, "", message.raw))]
         seen = self._replies.seen(message, at, AGENT_TO_SERVER)
         self.prompts.learn(method, params)
         if names_our_task(method, params):
@@ -372,8 +371,7 @@ class Session:
             self._held -= 1
         closed = self.prompts.close(call_id)
         if verdict.action == FORWARD and asked.message is not None:
-            message = unpack(asked.message)
-            message = traced(message, verdict.trace) if verdict.trace else message
+            message = traced(unpack(asked.message), verdict.trace)
             self._open.add(key, sent(asked, at, call_id, verdict.redact))
             return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
         asked = asked._replace(call_id=call_id, redact=verdict.redact)
@@ -413,11 +411,10 @@ class Session:
         if self._agent_gone:
             return self._give_up(event.key, asked, CALLER_GONE, event.at)
         workflow, at = event.verdict.workflow, event.at
-        params = None
-        if asked.message is not None:
-            params = asked.message.body.get("params")
-            self._waiting[event.key] = asked._replace(message=pack(asked.message))
-        if params is None or not wants_task(asked.method, params, modern=asked.modern):
+        assert asked.message is not None
+        params = asked.message.body.get("params")
+        self._waiting[event.key] = asked._replace(message=pack(asked.message))
+        if params is not None and not wants_task(asked.method, params, modern=asked.modern):
             params = None
         asks = AskPeople(event.key, event.call_id, workflow, at, params, asked.modern)
         return [asks, *self.prompts.answered(event.call_id, asked.answer, at)]
@@ -461,10 +458,8 @@ class Session:
         """Run or refuse the call of a task, after a person has decided."""
         asked = asked._replace(redact=event.verdict.redact)
         assert asked.message is not None
-        message = unpack(asked.message)
-        if event.verdict.trace:
-            message = traced(message, event.verdict.trace)
-        message = self._tasked.run(asked._replace(message=message))
+        ready = traced(unpack(asked.message), event.verdict.trace)
+        message = self._tasked.run(asked._replace(message=ready))
         ident = message.id
         assert ident is not None
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:

@@ -175,7 +175,9 @@ def sent(asked: PendingRequest, at: float, call_id: str, redact: bool) -> Pendin
 
 
 def traced(message: Message, trace: str) -> Message:
-    """Return a request with the trace context for the server."""
+    """Return a request with the trace context for the server, if there is one."""
+    if not trace:
+        return message
     body = with_traceparent(message.body, trace)
     return message._replace(body=body, raw=render(body))
 

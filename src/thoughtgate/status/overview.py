@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.core.approval_view import approval_object
+from thoughtgate.channels.approval_view import approval_object
 from thoughtgate.errors import PeerError, PeerGone, StoreError
 from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.open_governor import RECORD_FILE

@@ -4,7 +4,7 @@ import json
 
 from tests.support.approvals import NOW, a_yes, an_approval
 
-from thoughtgate.core.approval_view import approval_object, grant_object
+from thoughtgate.channels.approval_view import approval_object, grant_object
 from thoughtgate.core.grant import SESSION, Grant, Remember, grant_from
 
 
