@@ -71,6 +71,29 @@ def test_mirrored_argument_contradicts_the_body(gate: Gate, *, modern: bool) -> 
     assert gate.received("region-other") == []
 
 
+@pytest.mark.promise("mirrored-headers-checked")
+@MODERN
+def test_mirrored_argument_before_any_list(start: Start, *, modern: bool) -> None:
+    gate = start(Setup({"default": "forward"}, entry={"expose": {"block": ["hidden_tool"]}}))
+    agent = connect(gate)
+    region = {"mcp-param-region": "us"}
+    body = modern_call(agent, "regional", {"region": "eu", "mark": "unlisted"})
+    unlisted = agent.post(body, region)
+    assert unlisted.status == 400
+    assert unlisted.messages[0]["error"]["code"] == -32020
+    assert "tools/list" in unlisted.messages[0]["error"]["message"]
+    agent.ask("tools/list", modern=True)
+    refused = [
+        agent.post(modern_call(agent, tool, {"mark": "unlisted"}), region)
+        for tool in ("hidden_tool", "no_such_tool")
+    ]
+    assert [one.status for one in refused] == [400, 400]
+    assert refused[0].messages == refused[1].messages
+    assert gate.received("unlisted") == []
+    body = modern_call(agent, "regional", {"region": "us", "mark": "listed"})
+    assert text_of(agent.post(body, region).messages[-1]) == "done"
+
+
 def test_unknown_session(gate: Gate) -> None:
     agent = connect(gate)
     start = len(gate.records())

@@ -15,6 +15,14 @@ def test_what_tools_want_repeated_is_learned_and_forgotten() -> None:
     assert tools.of("a") == ()
 
 
+def test_a_tool_that_no_list_has_shown_is_not_known() -> None:
+    tools = ToolHeaders()
+    assert tools.known("a") is None
+    tools.learn("tools/list", ({"name": "a"},))
+    assert tools.known("a") == ()
+    assert tools.known("b") is None
+
+
 def test_a_flood_of_tools_is_bounded() -> None:
     tools = ToolHeaders()
     tools.learn(

@@ -58,6 +58,7 @@ EXPIRE_EVERY: Final = 30
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
 TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
+UNCHECKED: Final = "cannot be checked before the tool was listed; send tools/list first"
 
 # Batches were part of 2025-03-26 and earlier; revision 2025-06-18 removed them.
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
@@ -107,8 +108,12 @@ class Backend(Protocol):
     def forget(self, peer: Peer) -> None:
         """Release a peer that was not ended by a DELETE, or never became a session."""
 
-    def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
+    def param_headers(self, tool: str) -> tuple[ParamHeader, ...] | None:
+        """Return the tool arguments that request headers must repeat (``x-mcp-header``).
+
+        None if no list has shown the tool. The same for a hidden one: callers cannot tell them
+        apart.
+        """
 
     def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
         """Return the message with what its headers say about its trace copied into its ``_meta``.
@@ -350,6 +355,10 @@ class Endpoint:
         if type(name) is not str or type(arguments) is not dict:
             return None
         wanted = self._backend.param_headers(name)
+        if wanted is None:
+            # The server would read headers that nobody has compared with the judged arguments.
+            stray = next((one for one in exchange.headers if one.startswith(mirror.PARAM)), None)
+            return mirror.Mismatch(stray.decode("latin-1"), UNCHECKED) if stray else None
         if not wanted or version_in(params) is None:
             return None
         return mirror.check_params(wanted, exchange.headers, arguments)

@@ -27,6 +27,8 @@ from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import Engine, SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
+from thoughtgate.policy.call import TOOL
+from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.http import HttpUpstream
@@ -113,9 +115,10 @@ class TransparentBackend:
         """Release a session that was not ended by a DELETE, or was never opened."""
         self._upstream.forget(cast("SessionDriver", peer))
 
-    def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the tool arguments that request headers must repeat (``x-mcp-header``)."""
-        return self._tools.of(tool)
+    def param_headers(self, tool: str) -> tuple[ParamHeader, ...] | None:
+        """Return the tool arguments that headers must repeat; None for an unlisted or hidden tool."""
+        visibility = self.authority.governor.policy.visibility
+        return self._tools.known(tool) if is_visible(visibility, self.server, TOOL, tool) else None
 
     def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
         """Return the message unchanged: a transparent backend edits nothing."""

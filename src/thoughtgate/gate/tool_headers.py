@@ -24,11 +24,14 @@ class ToolHeaders:
             wanted = param_headers_of(entry.get("inputSchema"))
             if type(name) is not str:
                 continue
-            if wanted and len(self._wanted) < MAX_TOOLS:
-                self._wanted[name] = wanted
-            else:
-                self._wanted.pop(name, None)
+            self._wanted.pop(name, None)
+            if len(self._wanted) < MAX_TOOLS:
+                self._wanted[name] = wanted or ()
 
     def of(self, tool: str) -> tuple[ParamHeader, ...]:
         """Return the header parameters of a tool."""
         return self._wanted.get(tool, ())
+
+    def known(self, tool: str) -> tuple[ParamHeader, ...] | None:
+        """Return the header parameters of a tool; None if no list has shown the tool."""
+        return self._wanted.get(tool)

@@ -175,10 +175,13 @@ class HubBackend:
             self._streams.discard(client.agent)
         spawn(self.hub.leave(client))
 
-    def param_headers(self, tool: str) -> tuple[ParamHeader, ...]:
-        """Return the tool arguments that headers must repeat; ``tool`` is the composed name."""
+    def param_headers(self, tool: str) -> tuple[ParamHeader, ...] | None:
+        """Return the tool arguments that headers must repeat; None for an unlisted or hidden tool.
+
+        ``tool`` is the composed name.
+        """
         entry = self.hub.find_tool(tool)
-        return param_headers_of(entry.get("inputSchema")) or () if entry is not None else ()
+        return None if entry is None else param_headers_of(entry.get("inputSchema")) or ()
 
     def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
         """Copy tracestate and baggage from the HTTP headers into the request."""

@@ -42,6 +42,7 @@ from thoughtgate.hub.routes import LIST_OF, HubRoutes, Target
 from thoughtgate.hub.server_info import describe_server, instructions
 from thoughtgate.hub.servers import Servers
 from thoughtgate.policy.call import PRODUCTION, TOOL
+from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
 from thoughtgate.upstream.connect import Surroundings
@@ -140,11 +141,13 @@ class Hub:
         return supervisor.known(method) if supervisor is not None and method else None
 
     def find_tool(self, exposed: str) -> dict[str, Any] | None:
-        """Return a server's description of the tool with this composed name."""
+        """Return a server's description of the visible tool with this composed name."""
         route = split(exposed, self.settings.separator, self.server_ids)
         supervisor = self.servers.get(route.server) if route is not None else None
         offer = supervisor.known("tools/list") if supervisor is not None else None
         if offer is None or route is None:
+            return None
+        if not is_visible(self.gate.governor.policy.visibility, route.server, TOOL, route.name):
             return None
         return next((one for one in offer.entries if one.get("name") == route.name), None)
 
