@@ -313,6 +313,15 @@ def test_a_verdict_that_comes_too_late_ends_the_call_on_the_record() -> None:
     assert session.receive(judged(1, YES)) == []
 
 
+def test_a_question_that_was_asked_before_the_caller_left_is_withdrawn() -> None:
+    session = new_session()
+    session.receive(agent(call(1, "x")))
+    session.receive(agent(notification("notifications/cancelled", {"requestId": 1})))
+    commands = session.receive(judged(1, ASK))
+
+    assert Withdraw(1, "run.1", "the caller is gone") in commands
+
+
 def test_a_call_made_before_the_agent_closed_its_side_is_answered() -> None:
     session = new_session()
     session.receive(agent(call(1, "x")))

@@ -75,9 +75,7 @@ class Session:
         self._served = ServerRequests(self._replies)
         self._inputs = InputRequests(self._replies)
         self._listings = ToolListings(self._waiting)
-        self._taken: tuple[dict[RequestId, Any], ...]
-        """The tables with the ids that the agent must not use again yet."""
-        self._taken = (
+        self._taken: tuple[dict[RequestId, Any], ...] = (
             self._waiting,
             self._open,
             self._open.late,
@@ -85,6 +83,7 @@ class Session:
             self._listings,
             self._abandoned,
         )
+        """The tables with the ids that the agent must not use again yet."""
         self._passing = (*self._taken[:-1], self._served, self._open.tokens, self._inputs)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
@@ -394,12 +393,13 @@ class Session:
         return [*commands, *self._replies.denied(ident, asked, event.verdict, event.at)]
 
     def _judged_too_late(self, event: events.CallJudged) -> list[Command]:
-        """Record that a call was not made because its caller left before the verdict."""
-        asked = self._abandoned.pop(event.key, None)
-        if asked is None:
+        """Withdraw a call whose caller left before the verdict; a service may have asked people."""
+        if (asked := self._abandoned.pop(event.key, None)) is None:
             return []
         asked = asked._replace(call_id=event.call_id)
-        return self._replies.withdrawn(asked, event.at, CALLER_GONE)
+        ended = self._replies.withdrawn(asked, event.at, CALLER_GONE)
+        withdraw = Withdraw(event.key, event.call_id, CALLER_GONE)
+        return [withdraw, *ended] if event.verdict.action == APPROVE else ended
 
     def _hold(self, event: events.CallJudged, asked: PendingRequest) -> list[Command]:
         if self._held >= self.setup.max_held:
@@ -485,8 +485,8 @@ class Session:
             return self._listings.finish(key, FAILED, at)
         if (asked := self._open.close(key)) is None:
             return []
-        why = {"reason": reason} if reason else None
-        return self._replies.failed(key, asked, kind, at, text=text, details=why)
+        details = {"reason": reason} if reason else None
+        return self._replies.failed(key, asked, kind, at, text=text, details=details)
 
     # The agent, a caller or the server is gone, or the gate stops.
 
