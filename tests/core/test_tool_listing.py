@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.frames import call, request, result
+from tests.support.frames import call, notification, request, result
 from tests.support.session_play import (
     YES,
     agent,
@@ -117,3 +117,32 @@ def test_the_agent_cannot_take_the_id_of_the_list_nor_see_it() -> None:
         .when(ListScreened(FIRST, frozenset(), 0.0)).then(Some(JudgeCall))
         .when(judged(1, YES)).then(Some(ToServer))
     )  # fmt: skip
+
+
+@pytest.mark.promise("annotations")
+def test_the_list_takes_no_id_that_a_request_of_the_agent_has() -> None:
+    session = new_session()
+    session.receive(agent(request(FIRST, "ping")))
+    session.receive(agent(call(2, "t")))
+    (frame,) = session.receive(judged(2, LIST_FIRST))
+    assert isinstance(frame, ToServer)
+    assert frame.key == "thoughtgate/tools/2"
+
+
+@pytest.mark.promise("annotations")
+def test_the_agent_gets_no_list_that_comes_late() -> None:
+    session = listing()
+    session.receive(Ticked(WAIT_S + 1))
+    (
+        play(session)
+        .when(agent(request(FIRST, "ping"))).then(fails(FIRST, "invalid_request"))
+        .when(server(result(FIRST, {"tools": [{"name": "hidden"}]}))).then()
+    )  # fmt: skip
+
+
+def test_the_id_of_a_call_that_was_cancelled_meanwhile_is_free_again() -> None:
+    session = listing(1)
+    session.receive(agent(notification("notifications/cancelled", {"requestId": 1})))
+    session.receive(server(result(FIRST, {"tools": []})))
+    session.receive(ListScreened(FIRST, frozenset(), 0.0))
+    assert session.is_untouched

@@ -74,7 +74,7 @@ class Session:
         """Lists from the server that wait to be screened."""
         self._served = ServerRequests(self._replies)
         self._inputs = InputRequests(self._replies)
-        self._listings = ToolListings(self._waiting)
+        self._listings = ToolListings(self._waiting, self._abandoned, self._open, self._offered)
         self._taken: tuple[dict[RequestId, Any], ...] = (
             self._waiting,
             self._open,

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from thoughtgate.core.commands import Command, JudgeCall, ScreenList
-from thoughtgate.core.session_replies import PendingRequest, to_server_frame
+from thoughtgate.core.session_replies import (
+    OfferedList,
+    OpenRequests,
+    PendingRequest,
+    to_server_frame,
+)
 from thoughtgate.policy.call import LIST, Verdict
 from thoughtgate.wire.extra_params import bookkeeping_of
 from thoughtgate.wire.message import Json, Message, RequestId
@@ -50,12 +55,21 @@ class _Listing:
 class ToolListings(dict[RequestId, _Listing]):
     """The list that a session is fetching, by the id of the request; at most one."""
 
-    __slots__ = ("_calls", "_count")
+    __slots__ = ("_abandoned", "_calls", "_count", "_late", "_taken")
 
-    def __init__(self, calls: Mapping[RequestId, PendingRequest]) -> None:
-        """Have calls judged again from the table of those without a verdict."""
+    def __init__(
+        self,
+        calls: Mapping[RequestId, PendingRequest],
+        abandoned: dict[RequestId, PendingRequest],
+        forwarded: OpenRequests,
+        offered: Mapping[RequestId, OfferedList],
+    ) -> None:
+        """Have calls judged again from the session's tables, and take no id that is in one."""
         super().__init__()
         self._calls = calls
+        self._abandoned = abandoned
+        self._late = forwarded.late
+        self._taken = (calls, abandoned, forwarded, forwarded.late, offered)
         self._count = 0
 
     def begin(self, key: RequestId, at: float) -> list[Command]:
@@ -65,8 +79,7 @@ class ToolListings(dict[RequestId, _Listing]):
             listing.waiting.append(key)
             return []
         assert asked.message is not None
-        self._count += 1
-        ident = f"{_PREFIX}{self._count}"
+        ident = self._new_id()
         listing = self[ident] = _Listing((asked.message.body.get("params") or {}).get(META))
         listing.waiting.append(key)
         return self._request_page(ident, listing, at)
@@ -92,12 +105,26 @@ class ToolListings(dict[RequestId, _Listing]):
     def finish(self, ident: RequestId, outcome: str, at: float) -> list[Command]:
         """Have the calls judged that waited for the list."""
         waiting = self.pop(ident).waiting
+        for key in waiting:
+            # No verdict will come for a call whose caller left meanwhile, so its id is free again.
+            if key not in self._calls:
+                self._abandoned.pop(key, None)
         return [self._judge(key, at, outcome) for key in waiting if key in self._calls]
 
     def end_late(self, at: float) -> list[Command]:
         """Give up a list for which the server takes too long."""
         late = [ident for ident, listing in self.items() if at - listing.at > WAIT_S]
+        # An answer that still comes must not be taken for the answer to a request of the agent.
+        self._late.update(dict.fromkeys(late, at))
         return [command for ident in late for command in self.finish(ident, FAILED, at)]
+
+    def _new_id(self) -> RequestId:
+        """Return an id that no request of the agent has: it would get the unscreened list."""
+        while True:
+            self._count += 1
+            ident = f"{_PREFIX}{self._count}"
+            if not any(ident in table for table in self._taken):
+                return ident
 
     def _request_page(self, ident: RequestId, listing: _Listing, at: float) -> list[Command]:
         listing.at = at
