@@ -26,10 +26,9 @@ from thoughtgate.gate.open_governor import open_governor
 from thoughtgate.gate.operator_log import operator_log, operator_messages
 from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
-from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
+from thoughtgate.gate.session_driver import STDIO, Engine, PipeCaller, SessionDriver
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.wire.message import RequestId
 
 SendMessage = Callable[[bytes], None]
 """Sends one message: a JSON text without a line end. It must return at once."""
@@ -255,7 +254,7 @@ class EmbeddedConnection:
             self._driver.feed(event, self._callbacks)
 
 
-class _Callbacks:
+class _Callbacks(PipeCaller):
     """The program's callbacks, as the session sees them: the caller of every request."""
 
     def __init__(self, to_agent: SendMessage, to_server: SendMessage) -> None:
@@ -279,20 +278,6 @@ class _Callbacks:
             reason = f"the message could not be sent: {type(error).__name__}"
             kind = "upstream_connection_failed"
             self.driver.feed(NotSent(frame.key, kind, now(), reason), self)
-
-    def can_be_asked(self, *, modern: bool) -> bool:
-        """The agent can be shown a prompt at any time."""
-        del modern
-        return True
-
-    def held(self, key: RequestId) -> None:
-        """Nothing has to be kept alive while a call is held."""
-
-    def withdrawn(self) -> None:
-        """There is no exchange to end."""
-
-    def keep_alive(self, at: float) -> None:
-        """Nothing has to be kept alive."""
 
     def _send_to_agent(self, data: bytes) -> None:
         if not self.is_closed:

@@ -14,10 +14,10 @@ from thoughtgate.core.events import AgentSent, GateStopping
 from thoughtgate.front.peer import Peer
 from thoughtgate.gate.background import finish
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.session_driver import PipeCaller
 from thoughtgate.transports.blocking_streams import BlockingStreams
 from thoughtgate.transports.stdio import StdioHost
 from thoughtgate.wire.content_length import FrameSplitter
-from thoughtgate.wire.message import RequestId
 
 EOF_DRAIN_S: Final = 10.0
 """Time for calls to finish after the agent closed its side; it may still read responses."""
@@ -35,7 +35,7 @@ LOOK_S: Final = 0.02
 TICK_S: Final = 1.0
 
 
-class StdioAgent:
+class StdioAgent(PipeCaller):
     """The agent as its sessions see it: the caller of every request."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
@@ -69,20 +69,6 @@ class StdioAgent:
         """Return no id: over stdio there are no session ids."""
         del upstream
         return ""
-
-    def can_be_asked(self, *, modern: bool) -> bool:
-        """Whether the agent can be prompted: always, as a pipe carries messages at any time."""
-        del modern
-        return True
-
-    def held(self, key: RequestId) -> None:
-        """Do nothing: a pipe needs no keep-alive."""
-
-    def withdrawn(self) -> None:
-        """Do nothing: there is no HTTP exchange to end."""
-
-    def keep_alive(self, at: float) -> None:
-        """Do nothing: a pipe needs no keep-alive."""
 
 
 class StdioFront:

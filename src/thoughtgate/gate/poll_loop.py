@@ -28,11 +28,10 @@ from thoughtgate.errors import ServerExited
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.outbox import Outbox
-from thoughtgate.gate.session_driver import STDIO, Engine, SessionDriver
+from thoughtgate.gate.session_driver import STDIO, Engine, PipeCaller, SessionDriver
 from thoughtgate.process.server_process import EOF_GRACE_S, TERM_GRACE_S, ServerProcess
 from thoughtgate.transports.nonblocking_writer import NonblockingWriter
 from thoughtgate.wire.lines import LineSplitter
-from thoughtgate.wire.message import RequestId
 
 READ: Final = 32 * 1024
 """Bytes per read: enough for most messages; malloc would map and unmap a larger buffer each time."""
@@ -439,7 +438,7 @@ class PollLoop:
         self._authority.finish(status, now())
 
 
-class _AgentPipe:
+class _AgentPipe(PipeCaller):
     """The caller that a session driver sees for an agent on stdin and stdout."""
 
     def __init__(self, to_agent: NonblockingWriter, to_server: Callable[[bytes], None]) -> None:
@@ -453,20 +452,6 @@ class _AgentPipe:
     def forward(self, frame: ToServer) -> None:
         """Send a frame to the server."""
         self._to_server(frame.data)
-
-    def can_be_asked(self, *, modern: bool) -> bool:
-        """Return True: a pipe can carry a prompt at any time."""
-        del modern
-        return True
-
-    def held(self, key: RequestId) -> None:
-        """Do nothing: a pipe stays open while a call is held."""
-
-    def withdrawn(self) -> None:
-        """Do nothing: there is no HTTP exchange to end."""
-
-    def keep_alive(self, at: float) -> None:
-        """Do nothing: a pipe has no idle timeout."""
 
 
 def complain(text: str) -> None:

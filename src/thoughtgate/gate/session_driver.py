@@ -61,6 +61,24 @@ class Caller(Sink, Protocol):
         """Keep the caller's connection open while the call is held."""
 
 
+class PipeCaller:
+    """What every caller on a pipe has in common: nothing has to be kept open while it waits."""
+
+    def can_be_asked(self, *, modern: bool) -> bool:
+        """Return True: a pipe can carry a prompt at any time."""
+        del modern
+        return True
+
+    def held(self, key: RequestId) -> None:
+        """Do nothing: a pipe stays open while a call is held."""
+
+    def withdrawn(self) -> None:
+        """Do nothing: there is no HTTP exchange to end."""
+
+    def keep_alive(self, at: float) -> None:
+        """Do nothing: a pipe has no idle timeout."""
+
+
 class Authority(Protocol):
     """Judges the requests of sessions and keeps the record.
 
