@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 WORKERS ?= auto
 PARALLEL := -n $(WORKERS) --dist worksteal
 # What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
-PEERS ?= node chromium
+PEERS ?= node chromium postgresql
 ISSUE ?=
 # $(call phase,NAME,COMMANDS): say what runs, and how long it took.
 phase = echo "== $(1)"; began=$$(date +%s); { $(2); } && \
@@ -49,7 +49,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	mutations audit-dependencies build node readers agents chromium clean console-screenshots tui-screenshots
+	mutations audit-dependencies build node readers agents chromium postgresql clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -169,6 +169,12 @@ chromium: ## Debian's Chromium for the console's tests
 	@command -v chromium >/dev/null 2>&1 || { $(call phase,set-up: Chromium,$(APT) chromium || true); }
 	@command -v chromium >/dev/null 2>&1 || \
 		echo "chromium: skipped, it is not there, and no apt-get with root to install it" >&2
+
+postgresql: ## Debian's PostgreSQL, for the tests of stores that several gates share
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || \
+		{ $(call phase,set-up: PostgreSQL,$(APT) postgresql || true); }
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || \
+		echo "postgresql: skipped, it is not there, and no apt-get with root to install it" >&2
 
 console-screenshots: $(READY) chromium ## Pictures of the console, into build/console-screenshots/
 	@$(RUN) tools/console_screenshots.py

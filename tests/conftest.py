@@ -11,10 +11,12 @@ tests and their outcomes.
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.postgres import PostgresServer
 from tools.requirements import FAILED, LISTS, PASSED, SKIPPED, load_requirements
 
 _GATE_VARIABLES = ("THOUGHTGATE_", "SUB_", "XDG_")
@@ -103,3 +105,14 @@ def pytest_xdist_auto_num_workers() -> int:
     """Use one process more than there are cores: many tests wait for processes of their own."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (cores or 1) + 1
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Return a server that the tests of this process share; none may stop it."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

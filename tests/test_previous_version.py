@@ -18,7 +18,8 @@ from thoughtgate.agents.journal import find_journals
 from thoughtgate.core.approval import APPROVED, DENIED, PENDING
 from thoughtgate.gate.run_file import RunFile, read_run_file
 from thoughtgate.stores.approvals import ApprovalStore
-from thoughtgate.stores.database import Database, open_database
+from thoughtgate.stores.database import Database
+from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.tasks import TaskStore
 
 FILES = Path(__file__).parent / "data" / "previous_version"

@@ -64,7 +64,7 @@ def listen(**fields: Any) -> dict[str, Any]:
         listen(auth={"type": "ip_allowlist", "allow": ["10.0.0.1", "fd00::/8"]}),
         listen(public_url="https://gate.example"),
         {"audit": {"sink": "stdout"}, "listen": {"transport": "http"}},
-        {"store": "rediss://h"},
+        {"store": "postgresql://gate@h/d"},
         {"tasks": {"ttl": "1m", "max_ttl": "1h"}},
         {"namespaces": {"n": ["a"]}, "default_namespace": "n", "servers": {"a": {}}},
     ],

@@ -42,7 +42,7 @@ def applied(data: dict[str, Any], **env: str) -> dict[str, Any]:
         ("THOUGHTGATE_KEEPALIVE_SECS", "5", {"listen": {"keep_alive": "5s"}}),
         ("THOUGHTGATE_MAX_REQUEST_BODY_BYTES", "2048", {"listen": {"max_body": 2048}}),
         ("THOUGHTGATE_APPROVAL_TIMEOUT_SECS", "60", {"approval": {"default": {"timeout": "60s"}}}),
-        ("THOUGHTGATE_STORE", "redis://r", {"store": "redis://r"}),
+        ("THOUGHTGATE_STORE", "postgresql://gate@h/d", {"store": "postgresql://gate@h/d"}),
         ("THOUGHTGATE_LOG_LEVEL", "debug", {"telemetry": {"log_level": "debug"}}),
         ("THOUGHTGATE_PROFILE", "", {}),
         ("THOUGHTGATE_MAX_CONCURRENT_REQUESTS", "many", {"listen": {"max_concurrent": "many"}}),

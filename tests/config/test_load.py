@@ -63,7 +63,7 @@ listen: {transport: http, host: 0.0.0.0, port: 8080, auth: {type: both, token_en
 namespaces: {work: [filesystem, search], home: [filesystem]}
 default_namespace: work
 audit: {file: audit.jsonl, preview: 1KiB, rotate: {size: 1MiB, keep: 3}, sign_key_env: KEY}
-store: redis://localhost/0
+store: postgresql://gate@localhost/d
 holds: 8
 tasks: {ttl: 1m}
 telemetry: {log_level: debug, otlp: {endpoint: "http://localhost:4318"}}

@@ -197,14 +197,6 @@ def test_a_mistyped_profile_is_refused_and_never_taken_for_development(tmp_path:
         load_configuration(None, {"HOME": str(tmp_path)}, str(tmp_path), profile="prod")
 
 
-def test_a_shared_store_is_refused_and_never_taken_for_a_local_one(
-    config: Path, tmp_path: Path
-) -> None:
-    config.write_text("schema: 1\ndefault: deny\nstore: redis://127.0.0.1/0\n", "utf-8")
-    with pytest.raises(ConfigError, match="use sqlite"):
-        load_configuration(str(config), {"HOME": str(tmp_path)}, str(tmp_path))
-
-
 def test_values_of_named_secrets_are_masked(config: Path, tmp_path: Path) -> None:
     config.write_text(
         GOOD

@@ -13,7 +13,7 @@ from thoughtgate.core.events import AgentSent, CallJudged, TaskAnswered, TaskMad
 from thoughtgate.core.task_table import Caller, TaskLimits, TaskTable
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.tasks import TaskStore
 
 SESSION = "s1"

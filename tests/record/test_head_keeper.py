@@ -14,8 +14,8 @@ from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.reader import verify_record
 from thoughtgate.record.verification import MISSING, REMOVED, Verification
 from thoughtgate.record.writer import RecordWriter
-from thoughtgate.stores.database import FILE_NAME
 from thoughtgate.stores.record_heads import find_head
+from thoughtgate.stores.sqlite import FILE_NAME
 
 
 def write(state: Path, calls: int, *, run: Run = RUN, **more: Any) -> Path:

@@ -1,8 +1,6 @@
 """Long arguments in parts: stored whole, read one part at a time, deleted with age."""
 
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.support.approvals import NOW, a_no, a_store, a_yes, an_approval
@@ -10,20 +8,21 @@ from tests.support.approvals import NOW, a_no, a_store, a_yes, an_approval
 from thoughtgate.core.approval import Approval, Refusal
 from thoughtgate.stores.approvals import KEEP_S, ApprovalStore
 from thoughtgate.stores.argument_parts import MAX_KEPT, PART, read_part, write_parts
-from thoughtgate.stores.database import Database, open_database
+from thoughtgate.stores.database import Database, Transaction
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(tmp_path)
+def database(location: StoreLocation) -> Iterator[Database]:
+    opened = open_database(location)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    opened = a_store(tmp_path)
+def store(location: StoreLocation) -> Iterator[ApprovalStore]:
+    opened = a_store(location)
     yield opened
     opened.close()
 
@@ -46,7 +45,7 @@ def test_a_text_is_stored_whole(database: Database, length: int) -> None:
 
 
 def test_the_oldest_parts_of_closed_approvals_are_deleted(database: Database) -> None:
-    def fill(connection: sqlite3.Connection) -> None:
+    def fill(connection: Transaction) -> None:
         connection.executemany(
             "INSERT INTO argument_parts (approval, part, text) VALUES (?, ?, ?)",
             [(f"old{number}", 0, b"") for number in range(MAX_KEPT + 5)],

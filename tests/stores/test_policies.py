@@ -1,14 +1,13 @@
 """Accepted and offered policies in the shared file."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.support.approvals import NOW
 
 from thoughtgate.core.approval import PENDING, USED, Approval, Vote
 from thoughtgate.stores.approvals import ApprovalStore
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.policies import PolicyFile, PolicyStore, digest_of_texts
 
 PATH = "/home/ann/thoughtgate.yaml"
@@ -47,8 +46,8 @@ def question(file: PolicyFile, ident: str = "aaaaaa", digest: str = "d") -> Appr
 
 
 @pytest.fixture
-def approvals(tmp_path: Path) -> Iterator[ApprovalStore]:
-    store = ApprovalStore(open_database(tmp_path / "state"))
+def approvals(location: StoreLocation) -> Iterator[ApprovalStore]:
+    store = ApprovalStore(open_database(location))
     yield store
     store.close()
 

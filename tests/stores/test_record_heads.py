@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from thoughtgate.stores.database import FILE_NAME, open_database
 from thoughtgate.stores.record_heads import (
     RecordHead,
     find_head,
@@ -10,12 +9,13 @@ from thoughtgate.stores.record_heads import (
     load_head,
     save_head,
 )
+from thoughtgate.stores.sqlite import FILE_NAME, open_sqlite
 
 HEAD = RecordHead("/state/audit.jsonl", 2, 500, "ab" * 32, "run", "shim", 7)
 
 
 def test_the_latest_head_of_each_record_is_kept(tmp_path: Path) -> None:
-    database = open_database(tmp_path)
+    database = open_sqlite(tmp_path)
     assert load_head(database, HEAD.record) is None
     other = HEAD._replace(record="/state/audit.traffic.jsonl")
     later = HEAD._replace(size=900, seq=9)
@@ -35,7 +35,7 @@ def test_the_latest_head_of_each_record_is_kept(tmp_path: Path) -> None:
 def test_a_head_is_found_by_the_path_of_its_record(tmp_path: Path) -> None:
     record = tmp_path / "audit.jsonl"
     assert find_head(tmp_path, record) is None
-    database = open_database(tmp_path)
+    database = open_sqlite(tmp_path)
     save_head(database, HEAD._replace(record=head_name(record)))
     database.close()
     assert find_head(tmp_path, tmp_path / "x" / ".." / "audit.jsonl") is not None

@@ -1,30 +1,29 @@
 """Tasks that outlive the gate."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.support.approvals import NOW
 from tests.support.tasks import a_task
 
 from thoughtgate.core.task import CANCELLED, COMPLETED, HELD, RUNNING
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.tasks import TaskStore, new_task_id
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[TaskStore]:
-    database = open_database(tmp_path)
+def store(location: StoreLocation) -> Iterator[TaskStore]:
+    database = open_database(location)
     yield TaskStore(database)
     database.close()
 
 
 def test_a_task_is_found_again_by_another_process_as_it_was(
-    store: TaskStore, tmp_path: Path
+    store: TaskStore, location: StoreLocation
 ) -> None:
     task = a_task(note="wartet…", modern=True)
     assert store.save(task)
-    again = open_database(tmp_path)
+    again = open_database(location)
     assert TaskStore(again).load() == [task]
     again.close()
 
@@ -68,14 +67,16 @@ def test_task_ids_cannot_be_guessed_and_fit_a_header() -> None:
         assert each.isascii()
 
 
-def of_gate(directory: Path, owner: str, gate: str = "proxy") -> TaskStore:
+def of_gate(directory: StoreLocation, owner: str, gate: str = "proxy") -> TaskStore:
     alive = {"first", "second"}
     return TaskStore(open_database(directory), gate, owner, alive=lambda name: name in alive)
 
 
-def test_only_what_no_living_process_carries_is_taken_over_and_once(tmp_path: Path) -> None:
-    dead, first, second = (of_gate(tmp_path, name) for name in ("dead", "first", "second"))
-    other = of_gate(tmp_path, "dead", gate="serve")
+def test_only_what_no_living_process_carries_is_taken_over_and_once(
+    location: StoreLocation,
+) -> None:
+    dead, first, second = (of_gate(location, name) for name in ("dead", "first", "second"))
+    other = of_gate(location, "dead", gate="serve")
     dead.save(a_task())
     dead.save(a_task(id="tg_old", ttl_s=60.0))
     other.save(a_task(id="tg_2"))
@@ -87,9 +88,11 @@ def test_only_what_no_living_process_carries_is_taken_over_and_once(tmp_path: Pa
         store.close()
 
 
-def test_every_process_of_a_gate_sees_its_tasks_and_what_became_of_them(tmp_path: Path) -> None:
-    first, second = of_gate(tmp_path, "first"), of_gate(tmp_path, "second")
-    other = of_gate(tmp_path, "first", gate="serve")
+def test_every_process_of_a_gate_sees_its_tasks_and_what_became_of_them(
+    location: StoreLocation,
+) -> None:
+    first, second = of_gate(location, "first"), of_gate(location, "second")
+    other = of_gate(location, "first", gate="serve")
     first.save(a_task())
     assert second.changed()
     assert not second.changed()

@@ -29,7 +29,7 @@ PATIENCE_S = 20.0
 def run(state: str, log: str, die_at: str, task: str) -> None:
     """Ask, wait, spend, run."""
     desk = ApprovalQueue(
-        a_store(Path(state)), {}, own_name(), Redactor(), new_approval_id, policy_version="v1"
+        a_store(state), {}, own_name(), Redactor(), new_approval_id, policy_version="v1"
     )
     call_id = f"run-{os.getpid()}.1"
     owner = DURABLE + task if task != "-" else ""
@@ -53,7 +53,7 @@ def run(state: str, log: str, die_at: str, task: str) -> None:
 
 def vote(state: str, ident: str, by: str, answer: str) -> None:
     """Vote when let go."""
-    store = a_store(Path(state))
+    store = a_store(state)
     _pass("ready", "")
     sys.stdin.readline()
     now = time.time()
@@ -63,7 +63,7 @@ def vote(state: str, ident: str, by: str, answer: str) -> None:
 
 def use(state: str, ident: str, digest: str) -> None:
     """Spend when let go."""
-    store = a_store(Path(state))
+    store = a_store(state)
     _pass("ready", "")
     sys.stdin.readline()
     used = store.use(ident, digest, time.time())

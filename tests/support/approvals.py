@@ -13,7 +13,7 @@ from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import SQLITE, StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 
 NOW = 1_800_000_000.0
@@ -68,9 +68,19 @@ def held(call: Call = CALL, rule: str = "rules[0]", reason: str = "it deletes") 
     return OpenCall(call, verdict, NOW)
 
 
-def a_store(directory: Path, *, alive: Callable[[str], bool] | None = None) -> ApprovalStore:
-    """Open the store in a directory; without ``alive`` owners are looked up for real."""
-    database = open_database(directory)
+def spelled(location: StoreLocation) -> str:
+    """Return a location in one argument, for another process."""
+    return f"{location.directory} {location.url}"
+
+
+def a_store(
+    location: StoreLocation | Path | str, *, alive: Callable[[str], bool] | None = None
+) -> ApprovalStore:
+    """Open a store; without ``alive`` owners are looked up for real."""
+    if isinstance(location, str):
+        directory, _, url = location.partition(" ")
+        location = StoreLocation(Path(directory), url or SQLITE)
+    database = open_database(location)
     return ApprovalStore(database) if alive is None else ApprovalStore(database, alive=alive)
 
 

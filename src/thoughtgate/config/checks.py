@@ -373,9 +373,9 @@ def _places(data: dict[str, Any]) -> Found:
     if audit.get("file") and audit.get("sink", "file") != "file":
         yield ("audit", "file"), f"has no effect when sink is {audit.get('sink')}; remove it"
     store = data.get("store", "sqlite")
-    is_known = store == "sqlite" or str(store).startswith(("redis://", "rediss://"))
+    is_known = store == "sqlite" or str(store).startswith(("postgresql://", "postgres://"))
     if isinstance(store, str) and not is_known:
-        yield ("store",), "must be sqlite or a redis:// URL"
+        yield ("store",), "must be sqlite or postgresql://USER@HOST/DATABASE"
     tasks = _map(data, "tasks")
     ttl, most = _seconds(tasks.get("ttl")), _seconds(tasks.get("max_ttl"))
     if ttl is not None and most is not None and ttl > most:

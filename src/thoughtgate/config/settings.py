@@ -570,7 +570,7 @@ class Settings(Section):
     audit: AuditSettings = AuditSettings()
     """The record."""
     store: Text = "sqlite"
-    """``sqlite``, in the state directory. ``redis://`` URLs are reserved and not supported yet."""
+    """``sqlite``, in the state directory, or ``postgresql://USER@HOST/DATABASE``, for several gates."""
     holds: Annotated[HoldSettings, Parsed(_holds)] = HoldSettings()
     """How many calls may wait for approval; a plain number sets the limit per connection."""
     tasks: TaskSettings = TaskSettings()

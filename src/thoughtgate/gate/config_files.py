@@ -337,10 +337,6 @@ class _Loader:
     def load(self, text: str, file: str, directory: str) -> Loaded:
         """Check a config whose files are relative to a directory."""
         settings = self._settings(text, file, directory)
-        if settings.store != "sqlite":
-            # With SQLite instead, each replica would have its own limits and approvals.
-            message = "a store that several gates share is not there yet; use sqlite"
-            raise ConfigError([Problem("store", message, "" if file == TEXT_FILE else file)])
         if self._profile:
             settings = replace(settings, profile=self._profile)
         secrets = secret_values(settings, self._environ)

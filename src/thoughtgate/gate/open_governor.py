@@ -34,7 +34,7 @@ from thoughtgate.record.split_writer import SplitWriter
 from thoughtgate.record.stream import STREAMS, is_stream
 from thoughtgate.record.writer import RecordWriter
 from thoughtgate.stores.approvals import Limits
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
 
@@ -64,17 +64,18 @@ def open_governor(
         UsageError: tracing is configured, but its optional dependency is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
+    location = store_location(loaded, state)
     reports = Reports()
     # The development profile holds no call, so it must not notify anyone.
     if policy.profile == PRODUCTION:
-        made = open_channels(settings, environ, state, file=loaded.path or "", reports=reports)
+        made = open_channels(settings, environ, location, file=loaded.path or "", reports=reports)
         channels = [*channels, *made]
     run = identify_run(environ, policy.profile, state)
     writer = _open_record(loaded, environ, record_place(loaded, state, audit), run, state)
     held = Limits(settings.holds.principal, settings.holds.total)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
-    approvals = open_approvals(state, settings.approval, policy, channels=channels, limits=held)
+    approvals = open_approvals(location, settings.approval, policy, channels=channels, limits=held)
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
@@ -130,7 +131,12 @@ def _open_record(
     return SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
 
 
-def open_tasks(state: str, gate: str) -> TaskStore:
+def store_location(loaded: Loaded, state: str) -> StoreLocation:
+    """Return where a config stores what processes share."""
+    return StoreLocation(Path(state), loaded.settings.store)
+
+
+def open_tasks(location: StoreLocation, gate: str) -> TaskStore:
     """Open the task store of a gate that authenticates its callers.
 
     ``gate`` identifies the gate across runs, so that the next run finds its tasks.
@@ -138,7 +144,7 @@ def open_tasks(state: str, gate: str) -> TaskStore:
     Raises:
         StoreError: the store cannot be opened.
     """
-    return TaskStore(open_database(Path(state)), gate, own_name())
+    return TaskStore(open_database(location), gate, own_name())
 
 
 def record_place(loaded: Loaded, state: str, audit: str = "") -> str:

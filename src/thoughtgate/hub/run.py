@@ -28,7 +28,7 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
-from thoughtgate.gate.open_governor import open_governor, open_tasks, record_place
+from thoughtgate.gate.open_governor import open_governor, open_tasks, record_place, store_location
 from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.running_gates import DIRECTORY, describe_governed
@@ -149,7 +149,10 @@ def _open_tasks(plan: ServePlan) -> TaskStore | None:
     """Open the task store, if callers can prove their identity again after a restart."""
     if plan.http is None or plan.loaded.settings.listen.auth is None:
         return None
-    return open_tasks(plan.state, f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}")
+    return open_tasks(
+        store_location(plan.loaded, plan.state),
+        f"serve {plan.loaded.path or '-'} {plan.namespace or '-'}",
+    )
 
 
 async def _serve(

@@ -26,7 +26,7 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
-from thoughtgate.gate.open_governor import open_governor, open_tasks
+from thoughtgate.gate.open_governor import open_governor, open_tasks, store_location
 from thoughtgate.gate.operator_log import (
     operator_log,
     operator_messages,
@@ -196,7 +196,9 @@ class HttpProxy:
                 operator_log("proxy", plan.loaded, told), meter.observe if meter else None
             ),
             # Without authentication, a caller could not prove after a restart that a task is theirs.
-            tasks=open_tasks(plan.state, gate) if plan.listen.auth is not None else None,
+            tasks=open_tasks(store_location(plan.loaded, plan.state), gate)
+            if plan.listen.auth is not None
+            else None,
             channels=(prompt,) if prompt is not None else (),
         )
         say = operator_messages("proxy", plan.loaded, level="warn")

@@ -14,8 +14,9 @@ from typing import Final
 
 from thoughtgate.errors import StoreError
 from thoughtgate.record.file import is_written
-from thoughtgate.stores.database import Database, open_database
+from thoughtgate.stores.database import Database
 from thoughtgate.stores.record_heads import RecordHead, load_head, save_head
+from thoughtgate.stores.sqlite import open_sqlite
 
 SAVE_EVERY_S: Final = 1.0
 
@@ -96,7 +97,7 @@ class HeadKeeper:
             if self._saved.get(record) == head:
                 continue
             if self._database is None:
-                self._database = open_database(self._state)
+                self._database = open_sqlite(self._state)
             if record not in self._checked:
                 self._check(self._database, record)
             if record in self._missing:

@@ -24,7 +24,7 @@ from thoughtgate.record.reader import (
     unwatched,
 )
 from thoughtgate.record.verification import RecordLine
-from thoughtgate.stores.database import keep_log
+from thoughtgate.stores.sqlite import keep_log
 
 SCHEMA_VERSION: Final = 6
 """A ledger of a different version is deleted and rebuilt."""

@@ -1,4 +1,4 @@
-"""Approvals and remembered grants in the shared SQLite file.
+"""Approvals and remembered grants in the shared store.
 
 Every change is one short transaction that reads, asks ``core.approval`` whether the change is
 allowed, and writes, so concurrent decisions cannot conflict. Each change gets the next revision
@@ -6,7 +6,6 @@ number, so a reader can request only what is new.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -25,25 +24,16 @@ from thoughtgate.core.approval import (
     Refusal,
     Vote,
 )
-from thoughtgate.core.grant import (
-    ONCE,
-    Grant,
-    Remember,
-    grant_from,
-    has_lost_definition,
-    matches,
-)
+from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.stores.argument_parts import read_part, write_parts
-from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
 from thoughtgate.stores.policies import PolicyStore, settle_offer
-from thoughtgate.stores.process_owner import is_alive
 
 MAX_PER_PRINCIPAL: Final = 10
 """Pending requests per principal; nobody would read more."""
 MAX_PENDING: Final = 1000
 """Pending requests in total."""
-MAX_GRANTS: Final = 1000
-"""Maximum number of grants."""
 
 KEEP_S: Final = 7 * 86_400.0
 """How long closed approvals can be looked up; the record keeps them permanently."""
@@ -54,11 +44,9 @@ ORPHAN_AFTER_S: Final = 30.0
 """A task's request is stored just before the task; after this time it counts as orphaned."""
 
 _LISTED: Final = "list them with: thoughtgate approvals list --all"
-_GRANTS_LISTED: Final = "list them with: thoughtgate approvals grants list"
 
 GONE: Final = "the gate that asked is gone"
 STALE: Final = "it was approved too long ago"
-CHANGED: Final = "a remembered approval ended, because the server changed the tool's definition"
 
 _LATE: Final = (
     "((status = 'pending' AND expires_at <= ?) OR (status = 'approved' AND decided_at < ?))"
@@ -84,8 +72,6 @@ _INSERT: Final = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}) "  # noqa: S608 - names of our own fields
     f"VALUES ({', '.join('?' * len(_COLUMNS))})"
 )
-_SELECT_GRANT: Final = f"SELECT {', '.join(Grant._fields)} FROM grants"  # noqa: S608 - names of our own fields
-_INSERT_GRANT: Final = f"INSERT INTO grants VALUES ({', '.join('?' * len(Grant._fields))})"  # noqa: S608 - question marks only
 _APPROVERS: Final = Approval._fields.index("approvers")
 _OWNER: Final = Approval._fields.index("owner")
 _VOTES: Final = Approval._fields.index("votes")
@@ -105,9 +91,11 @@ DEFAULT_LIMITS: Final = Limits()
 class ApprovalStore:
     """Approvals and grants, shared by all processes of the user."""
 
-    def __init__(self, database: Database, *, alive: Callable[[str], bool] = is_alive) -> None:
+    def __init__(self, database: Database, *, alive: Callable[[str], bool] | None = None) -> None:
         self._database = database
-        self._alive = alive
+        self._alive = alive or database.is_alive
+        self._keeps_orphans = database.is_shared
+        """Whether a request stays open after its gate died, for the same call at another gate."""
         self._seen: tuple[int, int] | None = None
 
     def close(self) -> None:
@@ -196,7 +184,7 @@ class ApprovalStore:
                 return earlier
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is already used")
-            asked = self._spend_grant(connection, asked, now)
+            asked = spend_grant(connection, asked, now)
             if asked.status != PENDING:
                 return self._insert(connection, asked)
             refusal = self._over_limit(connection, asked, now, limits)
@@ -206,15 +194,26 @@ class ApprovalStore:
             return self._insert(connection, asked)
 
     def use(
-        self, ident: str, digest: str, now: float, *, through_power_loss: bool = False
+        self,
+        ident: str,
+        digest: str,
+        now: float,
+        *,
+        owner: str = "",
+        through_power_loss: bool = False,
     ) -> Approval | Refusal:
-        """Use an approval: exactly one caller ever gets it back as ``used``."""
+        """Use an approval: exactly one caller ever gets it back as ``used``.
+
+        ``owner`` is who asked. If another gate took the request over, it may not be used here.
+        """
         with self._database.write(through_power_loss=through_power_loss) as connection:
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
             if found.digest != digest:
                 return Refusal("not_this", f"approval {ident} was given for a different call")
+            if owner not in ("", found.owner):
+                return Refusal("taken_over", f"approval {ident} was taken over by another gate")
             if lifecycle.is_stale(found, now):
                 self._move(connection, found, VOID, now, STALE)
                 return Refusal("too_late", f"approval {ident} was given too long ago")
@@ -285,7 +284,7 @@ class ApprovalStore:
             if counted == found:
                 return refusals[-1] if refusals else found
             if remember is not None:
-                grant = self._remembered(connection, counted, given[-1], remember, grant_id)
+                grant = add_grant(connection, counted, given[-1], remember, grant_id)
                 if isinstance(grant, Refusal):
                     return grant
             saved = self._save(connection, counted)
@@ -331,10 +330,7 @@ class ApprovalStore:
 
     def grants(self, now: float) -> list[Grant]:
         """Return the grants in force, oldest first."""
-        rows = self._database.read(
-            f"{_SELECT_GRANT} WHERE expires_at > ? ORDER BY created_at, id", (now,)
-        )
-        return [Grant(*row) for row in rows]
+        return listed_grants(self._database, now)
 
     def add_grant(
         self, ident: str, remember: Remember, *, by: str, grant_id: str, now: float
@@ -348,17 +344,12 @@ class ApprovalStore:
             if refusal is not None:
                 return refusal
             vote = Vote(by, approve=True, at=now)
-            return self._remembered(connection, found, vote, remember, grant_id)
+            return add_grant(connection, found, vote, remember, grant_id)
 
     def revoke_grant(self, grant_id: str) -> Grant | Refusal:
         """Revoke a grant."""
         with self._database.write() as connection:
-            row = connection.execute(f"{_SELECT_GRANT} WHERE id = ?", (grant_id,)).fetchone()
-            if row is None:
-                return Refusal("unknown", f"there is no grant {grant_id}; {_GRANTS_LISTED}")
-            connection.execute("DELETE FROM grants WHERE id = ?", (grant_id,))
-            next_rev(connection)
-            return Grant(*row)
+            return end_grant(connection, grant_id)
 
     # Handles that channels store for a request, such as the id of a message to update.
 
@@ -380,9 +371,7 @@ class ApprovalStore:
 
     # Inside a transaction.
 
-    def _earlier(
-        self, connection: sqlite3.Connection, asked: Approval, now: float
-    ) -> Approval | None:
+    def _earlier(self, connection: Transaction, asked: Approval, now: float) -> Approval | None:
         """Find the same request from before a restart and take it over with its decision."""
         if asked.is_durable:
             found = self._one(connection, "WHERE owner = ? ORDER BY rev DESC", (asked.owner,))
@@ -391,27 +380,41 @@ class ApprovalStore:
                 self._close(connection, found, "the call or the policy changed", now)
                 return None
         else:
-            found = self._one(
-                connection,
-                "WHERE call_id = ? AND digest = ? AND status IN ('pending', 'approved')",
-                (asked.call_id, asked.digest),
-            )
-            if found is not None and found.owner != asked.owner and self._alive(found.owner):
-                return None
+            # The digest covers the principal. Of several equal calls, each takes over one request.
+            where = "WHERE digest = ? AND status IN ('pending', 'approved') ORDER BY rev"
+            rows = connection.execute(f"{_SELECT} {where}", (asked.digest,)).fetchall()
+            found = next((one for one in map(_approval, rows) if self._is_free(one, asked)), None)
+            if found is not None:
+                found = self._settle_one(connection, found, now, is_gone=False)
+                if found.status not in OPEN:
+                    return None
         if found is None:
             return None
         return self._save(connection, found._replace(owner=asked.owner, call_id=asked.call_id))
 
-    def _about_policy(self, connection: sqlite3.Connection, path: str) -> list[Approval]:
+    def _is_free(self, found: Approval, asked: Approval) -> bool:
+        """Tell whether an open request for the same call may be continued by who asks now."""
+        if found.is_durable or found.kind == POLICY_KIND:
+            return False
+        is_same = (found.owner, found.call_id) == (asked.owner, asked.call_id)
+        return is_same or not self._alive(found.owner)
+
+    def _about_policy(self, connection: Transaction, path: str) -> list[Approval]:
         """Return the questions about a config file since a policy was last accepted for it."""
         rows = connection.execute(_ABOUT_POLICY, (POLICY_KIND, path, path))
         return [_approval(row) for row in rows.fetchall()]
 
-    def _dead_owners(self, now: float) -> list[str]:
+    def _dead_owners(self, now: float, *, all_of_them: bool = False) -> list[str]:
+        """Return the owners whose open requests are closed, because nobody can continue them.
+
+        With ``all_of_them`` also those whose requests could be continued at another gate.
+        """
         rows = self._database.read(
             "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved')"
         )
-        dead = [owner for (owner,) in rows if not self._alive(owner)]
+        dead = []
+        if all_of_them or not self._keeps_orphans:
+            dead = [owner for (owner,) in rows if not self._alive(owner)]
         if any(owner.startswith(DURABLE) for (owner,) in rows):
             orphans = self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
             dead += [owner for (owner,) in orphans]
@@ -420,12 +423,10 @@ class ApprovalStore:
     def _is_gone(self, owner: str, now: float) -> bool:
         if owner.startswith(DURABLE):
             return (owner,) in self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
-        return not self._alive(owner)
+        return not self._keeps_orphans and not self._alive(owner)
 
-    def _settle_all(
-        self, connection: sqlite3.Connection, dead: list[str], now: float
-    ) -> list[Approval]:
-        marks = ", ".join("?" * len(dead))
+    def _settle_all(self, connection: Transaction, dead: list[str], now: float) -> list[Approval]:
+        marks = ", ".join("?" * len(dead)) or "NULL"
         query = (
             f"{_SELECT} WHERE {_LATE} OR (status IN ('pending', 'approved') AND owner IN ({marks}))"
         )
@@ -436,7 +437,7 @@ class ApprovalStore:
         ]
 
     def _settle_one(
-        self, connection: sqlite3.Connection, found: Approval, now: float, *, is_gone: bool
+        self, connection: Transaction, found: Approval, now: float, *, is_gone: bool
     ) -> Approval:
         """Close one approval if it is due; otherwise return it as it is."""
         if is_gone:
@@ -448,14 +449,17 @@ class ApprovalStore:
         return found if isinstance(closed, Refusal) else closed
 
     def _over_limit(
-        self, connection: sqlite3.Connection, asked: Approval, now: float, limits: Limits
+        self, connection: Transaction, asked: Approval, now: float, limits: Limits
     ) -> Refusal | None:
-        query = "SELECT count(*), total(principal = ?) FROM approvals WHERE status = 'pending'"
+        query = (
+            "SELECT count(*), coalesce(sum(CASE WHEN principal = ? THEN 1 ELSE 0 END), 0) "
+            "FROM approvals WHERE status = 'pending'"
+        )
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if total < limits.total and own < limits.per_principal:
             return None
         # Count again without requests that are overdue or whose process has died.
-        self._settle_all(connection, self._dead_owners(now), now)
+        self._settle_all(connection, self._dead_owners(now, all_of_them=True), now)
         total, own = connection.execute(query, (asked.principal,)).fetchone()
         if own >= limits.per_principal:
             return Refusal("limit_principal", "too many approvals of this agent are pending")
@@ -463,62 +467,15 @@ class ApprovalStore:
             return Refusal("limit_total", "too many approvals are pending")
         return None
 
-    def _spend_grant(self, connection: sqlite3.Connection, asked: Approval, now: float) -> Approval:
-        """Let a grant decide a request, and end grants that the tool's definition has outlived."""
-        rows = connection.execute(
-            f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
-            "ORDER BY lifetime = 'once', created_at, id",
-            (asked.principal, asked.server, asked.kind, asked.tool),
-        )
-        for row in rows.fetchall():
-            grant = Grant(*row)
-            if has_lost_definition(grant, asked):
-                connection.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
-                asked = asked._replace(ended_grants=(*asked.ended_grants, grant.id))
-            if not matches(grant, asked, now):
-                continue
-            if lifecycle.may_vote(asked, grant.by) is not None:
-                # The person who gave the grant is no longer an approver.
-                continue
-            connection.execute(
-                "UPDATE grants SET uses = uses + 1, last_used_at = ? WHERE id = ?", (now, grant.id)
-            )
-            if grant.lifetime == ONCE:
-                connection.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
-            vote = Vote(grant.by, approve=True, at=now, reason=f"remembered as grant {grant.id}")
-            return asked._replace(status=APPROVED, votes=(vote,), decided_at=now, grant=grant.id)
-        if asked.ended_grants:
-            reason = f"{asked.reason}; {CHANGED}" if asked.reason else CHANGED
-            return asked._replace(reason=reason)
-        return asked
-
-    def _remembered(
-        self,
-        connection: sqlite3.Connection,
-        decided: Approval,
-        vote: Vote,
-        remember: Remember,
-        grant_id: str,
-    ) -> Grant | Refusal:
-        if not vote.approve:
-            return Refusal("cannot_remember", "only an approval can be remembered")
-        grant = grant_from(decided, remember, by=vote.by, ident=grant_id, now=vote.at)
-        if isinstance(grant, Refusal):
-            return grant
-        if connection.execute("SELECT count(*) FROM grants").fetchone()[0] >= MAX_GRANTS:
-            return Refusal("cannot_remember", "too many grants are remembered; revoke some")
-        connection.execute(_INSERT_GRANT, grant)
-        return grant
-
     def _close(
-        self, connection: sqlite3.Connection, found: Approval, reason: str, now: float
+        self, connection: Transaction, found: Approval, reason: str, now: float
     ) -> Approval | Refusal:
         status = WITHDRAWN if found.status == PENDING else VOID
         return self._move(connection, found, status, now, reason)
 
     def _move(
         self,
-        connection: sqlite3.Connection,
+        connection: Transaction,
         found: Approval,
         status: str,
         now: float,
@@ -526,17 +483,15 @@ class ApprovalStore:
     ) -> Approval | Refusal:
         return self._saved(connection, lifecycle.move(found, status, now, reason))
 
-    def _saved(
-        self, connection: sqlite3.Connection, changed: Approval | Refusal
-    ) -> Approval | Refusal:
+    def _saved(self, connection: Transaction, changed: Approval | Refusal) -> Approval | Refusal:
         return changed if isinstance(changed, Refusal) else self._save(connection, changed)
 
-    def _insert(self, connection: sqlite3.Connection, made: Approval) -> Approval:
+    def _insert(self, connection: Transaction, made: Approval) -> Approval:
         made = made._replace(rev=next_rev(connection))
         connection.execute(_INSERT, _row(made))
         return made
 
-    def _save(self, connection: sqlite3.Connection, changed: Approval) -> Approval:
+    def _save(self, connection: Transaction, changed: Approval) -> Approval:
         changed = changed._replace(rev=next_rev(connection))
         connection.execute(
             "UPDATE approvals SET status = :status, votes = :votes, decided_at = :decided_at, "
@@ -546,13 +501,11 @@ class ApprovalStore:
         )
         return changed
 
-    def _one(
-        self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...]
-    ) -> Approval | None:
+    def _one(self, connection: Transaction, where: str, values: tuple[Any, ...]) -> Approval | None:
         row = connection.execute(f"{_SELECT} {where}", values).fetchone()
         return _approval(row) if row is not None else None
 
-    def _existing(self, connection: sqlite3.Connection, ident: str) -> Approval | Refusal:
+    def _existing(self, connection: Transaction, ident: str) -> Approval | Refusal:
         found = self._one(connection, "WHERE id = ?", (ident,))
         return found or Refusal("unknown", f"there is no approval {ident}")
 
@@ -564,14 +517,16 @@ def _late(now: float) -> tuple[float, float]:
     return now, now - lifecycle.USE_WITHIN_S
 
 
-def _row(made: Approval) -> tuple[Any, ...]:
-    return tuple(
-        made._replace(
-            approvers=json.dumps(made.approvers),  # type: ignore[arg-type]  # the row holds JSON text
-            votes=json.dumps(made.votes),  # type: ignore[arg-type]  # as above
-            ended_grants=json.dumps(made.ended_grants),  # type: ignore[arg-type]  # as above
-        )
-    )
+def _row(made: Approval) -> list[Any]:
+    """Return the values of a row: lists as JSON text, flags as numbers."""
+    return [
+        json.dumps(value)
+        if isinstance(value, tuple)
+        else int(value)
+        if value is True or value is False
+        else value
+        for value in made
+    ]
 
 
 def _approval(row: tuple[Any, ...]) -> Approval:

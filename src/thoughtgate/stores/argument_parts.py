@@ -4,9 +4,10 @@ It is stored in compressed parts, so that neither a gate nor a reader keeps it i
 reader fetches one part at a time.
 """
 
-import sqlite3
 import zlib
 from typing import Final
+
+from thoughtgate.stores.database import Transaction
 
 PART: Final = 65_536
 """Characters of one part: what a person reads on one page."""
@@ -14,18 +15,11 @@ PART: Final = 65_536
 MAX_KEPT: Final = 1024
 """Parts kept of closed approvals, about 64 MB of text; the oldest are deleted first."""
 
-TABLE: Final = """
-CREATE TABLE argument_parts (
-  number INTEGER PRIMARY KEY, approval TEXT NOT NULL, part INTEGER NOT NULL, text BLOB NOT NULL,
-  UNIQUE (approval, part)
-) STRICT;
-"""
-
 _LEVEL: Final = 1
 """The fastest compression: a gate waits for it."""
 
 
-def write_parts(connection: sqlite3.Connection, approval: str, text: str) -> None:
+def write_parts(connection: Transaction, approval: str, text: str) -> None:
     """Store a text in parts, inside the transaction that stores the approval."""
     connection.execute(
         "DELETE FROM argument_parts WHERE number <= "

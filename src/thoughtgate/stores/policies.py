@@ -1,4 +1,4 @@
-"""Accepted policies in the shared SQLite file: for each config file, the texts last accepted.
+"""Accepted policies in the shared store: for each config file, the texts last accepted.
 
 Gates that an agent starts compare their files with them, and a changed policy that a person must
 accept is offered here until they decide. The texts are kept, not only a digest, so that the
@@ -6,13 +6,12 @@ accepted policy can stay in force while the files say something else.
 """
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.approval import POLICY_KIND, POLICY_OWNER, Approval
-from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.database import Database, Transaction, next_rev
 
 ACCEPTED: Final = "accepted"
 OFFERED: Final = "offered"
@@ -113,7 +112,7 @@ def digest_of_texts(texts: Mapping[str, str]) -> str:
     return total.hexdigest()
 
 
-def settle_offer(connection: sqlite3.Connection, decided: Approval, by: str, now: float) -> None:
+def settle_offer(connection: Transaction, decided: Approval, by: str, now: float) -> None:
     """Accept the policy that a question offered; runs in the transaction of the decision."""
     digest = decided.owner.removeprefix(POLICY_OWNER)
     row = connection.execute(
@@ -123,7 +122,7 @@ def settle_offer(connection: sqlite3.Connection, decided: Approval, by: str, now
         _accept(connection, _policy(row).file, by, now)
 
 
-def _accept(connection: sqlite3.Connection, file: PolicyFile, by: str, now: float) -> None:
+def _accept(connection: Transaction, file: PolicyFile, by: str, now: float) -> None:
     connection.execute("DELETE FROM policies WHERE path = ?", (file.path,))
     connection.execute(
         "INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -139,7 +138,7 @@ def _accept(connection: sqlite3.Connection, file: PolicyFile, by: str, now: floa
     )
 
 
-def _accepted_digest(connection: sqlite3.Connection, path: str) -> str:
+def _accepted_digest(connection: Transaction, path: str) -> str:
     row = connection.execute(
         "SELECT digest FROM policies WHERE path = ? AND status = ?", (path, ACCEPTED)
     ).fetchone()

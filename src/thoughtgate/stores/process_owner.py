@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_PREFIX: Final = "gate"
+PREFIX: Final = "gate"
 _START_FIELD: Final = 19
 """Index of the start time (field 22) in ``/proc/PID/stat``, counted after the command's name."""
 
@@ -31,13 +31,13 @@ def own_name() -> str:
 
 def name_of(pid: int) -> str:
     """Return the name of a running process as an owner."""
-    return "|".join((_PREFIX, *_host(), str(pid), _started(pid) or "-"))
+    return "|".join((PREFIX, *_host(), str(pid), _started(pid) or "-"))
 
 
 def is_alive(owner: str) -> bool:
     """Tell whether an owner may still be running; False only if it certainly is not."""
     parts = owner.split("|")
-    if len(parts) != 6 or parts[0] != _PREFIX or not parts[4].isdecimal():  # noqa: PLR2004 - prefix, host, pid, start
+    if len(parts) != 6 or parts[0] != PREFIX or not parts[4].isdecimal():  # noqa: PLR2004 - prefix, host, pid, start
         return True
     machine, boot, namespace, pid, started = parts[1:]
     here = _host()

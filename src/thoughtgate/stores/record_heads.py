@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from thoughtgate.errors import StoreError
-from thoughtgate.stores.database import FILE_NAME, Database, open_database
+from thoughtgate.stores.database import Database
+from thoughtgate.stores.sqlite import FILE_NAME, open_sqlite
 
 _COLUMNS: Final = "record, number, size, chain, run_id, writer, seq"
 _SAVE: Final = (
@@ -65,7 +66,7 @@ def find_head(directory: Path, record: Path) -> RecordHead | None:
     if not (directory / FILE_NAME).is_file():
         return None
     try:
-        database = open_database(directory)
+        database = open_sqlite(directory)
     except StoreError:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Tasks in the shared SQLite file: they belong to a principal and outlive the gate process.
+"""Tasks in the shared store: they belong to a principal and outlive the gate process.
 
 A save with an invalid state transition is refused, so two gate processes cannot run or end the
 same task twice. Each task is owned by one running process; if that dies, another process of the
@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from thoughtgate.core.task import ID_PREFIX, TRANSITIONS, Task
 from thoughtgate.stores.database import Database, next_rev
-from thoughtgate.stores.process_owner import is_alive
 
 _RANDOM_BYTES: Final = 20
 """160 random bits: without authentication, the id is the only secret that protects a task."""
@@ -34,13 +33,13 @@ class TaskStore:
         gate: str = "",
         owner: str = "",
         *,
-        alive: Callable[[str], bool] = is_alive,
+        alive: Callable[[str], bool] | None = None,
     ) -> None:
         """Store the tasks of ``gate``; ``owner`` names the process that owns those saved here."""
         self._database = database
         self._gate = gate
         self._owner = owner
-        self._alive = alive
+        self._alive = alive or database.is_alive
         self._seen: tuple[int, int] | None = None
 
     def close(self) -> None:

@@ -36,7 +36,8 @@ from thoughtgate.gate.approvals.queue import (
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
-from thoughtgate.stores.database import FILE_NAME, open_database
+from thoughtgate.stores.open_database import open_database
+from thoughtgate.stores.sqlite import FILE_NAME
 
 ANN = "terminal:ann"
 

@@ -16,7 +16,7 @@ from thoughtgate.errors import ConfigError
 from thoughtgate.gate.config_files import Loaded, config_digest, load_configuration
 from thoughtgate.gate.policy_files.accepted_policy import FIRST_USE, keep_accepted
 from thoughtgate.gate.policy_files.trusted_files import distrust_file, trust_file
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.policies import AcceptedPolicy, PolicyStore
 
 DENY = "schema: 1\ndefault: deny\n"

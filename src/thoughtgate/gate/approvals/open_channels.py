@@ -19,6 +19,7 @@ from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.poll_loop import complain
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.open_database import StoreLocation
 
 SLACK: Final = "slack"
 WEBHOOK: Final = "webhook"
@@ -45,7 +46,7 @@ class Reports:
 def open_channels(
     settings: Settings,
     environ: Mapping[str, str],
-    state: str,
+    location: StoreLocation | str,
     *,
     file: str = "",
     reports: Reports,
@@ -66,7 +67,7 @@ def open_channels(
 
     def open_own() -> AbstractContextManager[ApprovalStore]:
         """Open a store for a thread that waits, which needs its own connection."""
-        return contextlib.closing(open_store(state))
+        return contextlib.closing(open_store(location))
 
     # No terminal here: under wrap and over stdio it belongs to the agent; other gates add their own.
     made: list[Channel] = [

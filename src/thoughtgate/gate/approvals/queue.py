@@ -10,7 +10,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.channels import agent_prompt as elicitation
@@ -39,7 +38,7 @@ from thoughtgate.policy.names import shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.wire.canonical import canonical_json
 
@@ -218,7 +217,11 @@ class ApprovalQueue:
             return False
         try:
             used = self._store.use(
-                decided.id, decided.digest, self._now, through_power_loss=decided.is_durable
+                decided.id,
+                decided.digest,
+                self._now,
+                owner=decided.owner,
+                through_power_loss=decided.is_durable,
             )
         except StoreError:
             return False
@@ -357,20 +360,20 @@ class ApprovalQueue:
 
 
 def open_approvals(
-    directory: str,
+    location: StoreLocation | str,
     workflows: Mapping[str, WorkflowSettings],
     policy: Policy,
     *,
     channels: Sequence[Channel] = (),
     limits: Limits | None = None,
 ) -> ApprovalQueue:
-    """Open the approval queue of this process on the store in the state directory.
+    """Open the approval queue of this process.
 
     Raises:
         StoreError: the store cannot be opened, so no approval can be requested.
     """
     return ApprovalQueue(
-        open_store(directory),
+        open_store(location),
         workflows,
         own_name(),
         policy.redactor,
@@ -382,9 +385,9 @@ def open_approvals(
     )
 
 
-def open_store(directory: str) -> ApprovalStore:
-    """Open the approval store in the state directory; a thread that waits needs its own."""
-    return ApprovalStore(open_database(Path(directory)))
+def open_store(location: StoreLocation | str) -> ApprovalStore:
+    """Open the approval store of a state directory, or where else it is."""
+    return ApprovalStore(open_database(location))
 
 
 def new_approval_id() -> str:

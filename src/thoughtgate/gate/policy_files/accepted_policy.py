@@ -21,7 +21,7 @@ from thoughtgate.gate.policy_files.sources import PROJECT
 from thoughtgate.gate.policy_files.trusted_files import list_trusted, place_of
 from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY
 from thoughtgate.policy.call import DEVELOPMENT
-from thoughtgate.stores.database import open_database
+from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.policies import AcceptedPolicy, PolicyStore
 
 FIRST_USE: Final = "nobody: first use"

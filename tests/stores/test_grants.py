@@ -1,20 +1,20 @@
 """Grants and the definition of the tool that they were given for."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.support.approvals import NOW, a_store, a_yes, an_approval
 
 from thoughtgate.core.approval import APPROVED, PENDING, Approval
 from thoughtgate.core.grant import EXACT, SESSION, TOOL, Grant, Remember
-from thoughtgate.stores import approvals as module
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.grants import CHANGED
+from thoughtgate.stores.open_database import StoreLocation
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[ApprovalStore]:
-    opened = a_store(tmp_path, alive=lambda _: True)
+def store(location: StoreLocation) -> Iterator[ApprovalStore]:
+    opened = a_store(location, alive=lambda _: True)
     yield opened
     opened.close()
 
@@ -40,7 +40,7 @@ def test_a_grant_ends_when_the_server_lists_the_tool_differently(
     changed = store.ask(an_approval(id="next22", call_id="run.3", definition="d2"), NOW + 3)
     assert isinstance(changed, Approval)
     assert (changed.status, changed.ended_grants) == (PENDING, ("g1",))
-    assert changed.reason.endswith(module.CHANGED)
+    assert changed.reason.endswith(CHANGED)
     assert store.grants(NOW + 3) == []
     assert store.get("next22") == changed
     back = store.ask(an_approval(id="next33", call_id="run.4", definition="d1"), NOW + 4)
@@ -64,7 +64,7 @@ def test_the_reason_says_only_that_a_grant_ended_if_the_rule_gives_none(
     asked = an_approval(id="next11", call_id="run.2", definition="d2", reason="")
     changed = store.ask(asked, NOW + 2)
     assert isinstance(changed, Approval)
-    assert changed.reason == module.CHANGED
+    assert changed.reason == CHANGED
 
 
 def test_extra_params_are_stored_with_the_request(store: ApprovalStore) -> None:
