@@ -358,13 +358,13 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "front/endpoint.py",
-        "if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):",
-        "if states_version and self._contradicts(exchange, message, at):",
+        "if (is_modern or facts.is_mirrored) and self._contradicts(exchange, message, at):",
+        "if is_modern and self._contradicts(exchange, message, at):",
         _ENDPOINT,
     ),
     Mutation(
         "front/endpoint.py",
-        "return mirror.check_params(wanted, exchange.headers, arguments)",
+        "return mirror.check_params(wanted, exchange.headers, arguments, required=required)",
         "return None",
         _ENDPOINT,
     ),

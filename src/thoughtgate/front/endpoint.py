@@ -32,6 +32,7 @@ from thoughtgate.front.request_head import (
     HeadFacts,
     accepts_stream,
     header_mismatch,
+    is_modern_request,
     refuse,
     render_mismatch,
 )
@@ -229,10 +230,10 @@ class Endpoint:
         states_version = params is not None and META in params and version_in(params) is not None
         # Headers are compared only if the revision requires them or the client sent them: this
         # keeps the common path of older revisions short.
-        if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
+        is_modern = states_version or facts.is_modern
+        if (is_modern or facts.is_mirrored) and self._contradicts(exchange, message, at):
             return
         entry = None
-        is_modern = states_version or facts.is_modern
         if not is_modern:
             if facts.session is not None:
                 entry = self._find_session(exchange, who, facts.session)
@@ -265,7 +266,7 @@ class Endpoint:
             refusal = render_mismatch(message.id, mismatch)
             self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
-        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
+        if message.method in REMOVED and is_modern_request(exchange, message.body.get("params")):
             self.note_refusal("removed_method", "method_not_found", exchange.body, at)
             refusal = render_error(message.id, "method_not_found", modern=True)
             self._outbox.later(exchange.respond, 404, JSON, refusal)
@@ -348,8 +349,11 @@ class Endpoint:
 
     def _mismatch(self, exchange: Exchange, message: Message) -> mirror.Mismatch | None:
         mismatch = header_mismatch(exchange, message)
-        if mismatch is not None or message.method != "tools/call":
+        if mismatch is not None:
             return mismatch
+        if message.method != "tools/call":
+            stray = mirror.stray_param(exchange.headers)
+            return mirror.Mismatch(stray, "has no matching argument") if stray else None
         params = message.body.get("params") or {}
         name, arguments = params.get("name"), params.get("arguments") or {}
         if type(name) is not str or type(arguments) is not dict:
@@ -357,11 +361,10 @@ class Endpoint:
         wanted = self._backend.param_headers(name)
         if wanted is None:
             # The server would read headers that nobody has compared with the judged arguments.
-            stray = next((one for one in exchange.headers if one.startswith(mirror.PARAM)), None)
-            return mirror.Mismatch(stray.decode("latin-1"), UNCHECKED) if stray else None
-        if not wanted or version_in(params) is None:
-            return None
-        return mirror.check_params(wanted, exchange.headers, arguments)
+            stray = mirror.stray_param(exchange.headers)
+            return mirror.Mismatch(stray, UNCHECKED) if stray else None
+        required = version_in(params) is not None
+        return mirror.check_params(wanted, exchange.headers, arguments, required=required)
 
     # GET and DELETE.
 

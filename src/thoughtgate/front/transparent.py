@@ -168,7 +168,7 @@ class TransparentBackend:
                 before.close()
             return pushed
         stream = PassedStream(exchange)
-        headers = upstream_headers(exchange, entry.upstream)
+        headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"GET", headers)
         return stream
 
@@ -183,7 +183,7 @@ class TransparentBackend:
             exchange.respond(204)
             return
         stream = PassedStream(exchange, lambda: ended(entry))
-        headers = upstream_headers(exchange, entry.upstream)
+        headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"DELETE", headers)
 
     # Timers and tasks.
