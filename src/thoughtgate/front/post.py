@@ -277,6 +277,9 @@ class Post:
             # If the agent can resume, the server must see the disconnect, so that it keeps the
             # rest of the response.
             self._close()
+        elif key is None:
+            # No timeout of the session ends it, and the server may never respond.
+            asyncio.get_running_loop().call_later(ORPHAN_S, self._close)
 
     def refuse(self, status: int, body: bytes) -> None:
         """Answer without involving the server."""

@@ -154,7 +154,10 @@ class TransparentBackend:
         # The agent's Mcp-Method and Mcp-Name describe the batch at best, not this one message.
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(CONTENT)
-        return upstream.send(item, driver, frame, headers)
+        leg = upstream.send(item, driver, frame, headers)
+        if frame.key is None:
+            upstream.notices.add(leg)  # The batch does not wait for its response.
+        return leg
 
     # Streams and sessions.
 
