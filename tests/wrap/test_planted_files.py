@@ -98,3 +98,21 @@ def test_a_file_of_variables_that_is_no_file_does_not_stop_the_wrap(
 
     assert done.returncode == 0, done.stderr
     assert f"the file {variables} cannot be read" in done.stderr
+
+
+@pytest.mark.promise("cut-tail-is-found")
+def test_a_record_that_the_agent_removes_is_missed(machine: Machine) -> None:
+    machine.write_sample()
+    with machine.wrap() as run:
+        run.open()
+        run.call("echo", {"text": "unseen"})
+        machine.wait_for_event("tool_call_end")
+        machine.record.unlink()
+        run.call("echo", {"text": "x"})
+        assert run.finish() == 0
+
+    done = machine.run("audit", "verify")
+
+    assert done.returncode == 1, done.stdout
+    assert "removed" in done.stdout
+    assert "bytes were cut off the record's end" in run.stderr
