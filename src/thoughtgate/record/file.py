@@ -89,6 +89,8 @@ class RecordFile:
         """Bytes of the last append."""
         self._gone = 0
         """Bytes that were removed by somebody else and not yet reported."""
+        self._left = 0
+        """Size of the file that another one has replaced at the path."""
         self._tail = Tail(GENESIS)
         self._open()
 
@@ -109,7 +111,7 @@ class RecordFile:
                 self._write(data, size)
                 self._written = len(data)
                 self._end = size + self._written
-                self._gone = 0
+                self._gone = self._left = 0
                 self._tail = Tail(chain)
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
@@ -140,6 +142,7 @@ class RecordFile:
                 f"{self._path}: the record cannot be opened: {error.strerror}"
             ) from error
         self.close()
+        self._left = max(self._left, self._end)
         self._fd, self._inode, self._end = fd, inode, -1
         self._number = current_number(self.path)
 
@@ -169,7 +172,9 @@ class RecordFile:
         self._end = -1
         if size or self._tail.chain == GENESIS:
             return b"", read_tail(self._fd, size, self._path)._replace(gone=self._gone)
-        # Somebody removed or emptied the file: the new one states which chain it continues.
+        # Somebody removed or emptied the file, because a rotation leaves no empty one: the new one
+        # states which chain it continues.
+        self._gone, self._left = self._gone + self._left, 0
         number = current_number(self.path)
         line, chain = self._opening(number, self.path.name, self._tail.chain)
         return line, Tail(chain, gone=self._gone)
