@@ -336,13 +336,15 @@ def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_from_where(
     path = tmp_path / "audit.jsonl"
     writer = RecordWriter(path, Envelope(RUN))
     writer.write(call(1))
+    size = path.stat().st_size
     path.unlink()
     writer.write([ended("run-1.2", time.time())])
     writer.close()
     events = lines_of(path)
-    assert [event["type"] for event in events] == ["record_opened", "tool_call_end"]
-    assert [event["seq"] for event in events] == [4, 5]
-    assert [finding.kind for finding in verify_record(path).findings] == ["begins"]
+    assert [event["type"] for event in events] == ["record_opened", "record_gap", "tool_call_end"]
+    assert [event["seq"] for event in events] == [4, 5, 6]
+    assert events[1]["record"]["cut_bytes"] == size
+    assert [finding.kind for finding in verify_record(path).findings] == ["begins", "removed"]
 
 
 def cut_and_go_on(path: Path, change: Callable[[bytes], bytes], **options: Any) -> list[str]:
