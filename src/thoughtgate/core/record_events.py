@@ -126,8 +126,10 @@ def with_masked_method(record: Record, mask: Callable[[str], str]) -> Record:
     """Return a message or a refused frame with its method as the record stores it."""
     member = "frame" if record.type == FRAME_REFUSED else "message"
     said = record.body.get(member)
-    method = said.get("method") if type(said) is dict else None
-    if type(method) is not str or (shown := mask(method)) == method:
+    if type(said) is not dict or type(said.get("method")) is not str:
+        return record
+    shown = mask(said["method"])
+    if shown == said["method"]:
         return record
     return record._replace(body={**record.body, member: {**said, "method": shown}})
 
