@@ -93,6 +93,15 @@ def test_several_people_must_be_different_people() -> None:
     assert twice.status == APPROVED
 
 
+@pytest.mark.parametrize("first", ["terminal:ann", "console:ann", "elicitation:ann"])
+@pytest.mark.parametrize("second", ["terminal:ann", "console:ann", "elicitation:ann"])
+def test_one_login_is_one_person_in_every_local_channel(first: str, second: str) -> None:
+    once = vote(an_approval(required=2, elicitation=True), a_yes(first), NOW + 1)
+    assert isinstance(once, Approval)
+    assert refusal(vote(once, a_yes(second), NOW + 2)).kind == "voted"
+    assert isinstance(vote(once, a_yes("slack:ann"), NOW + 2), Approval)
+
+
 def test_somebody_who_approved_may_still_refuse() -> None:
     once = vote(an_approval(required=2), a_yes("terminal:ann"), NOW + 1)
     assert isinstance(once, Approval)
