@@ -9,6 +9,7 @@ moment, but survives power loss only with ``fsync``.
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -136,13 +137,17 @@ class RecordFile:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             fd = os.open(self._path, flags, 0o600)
-            inode = os.fstat(fd).st_ino
+            found = os.fstat(fd)
         except OSError as error:
             raise RecordError(
                 f"{self._path}: the record cannot be opened: {error.strerror}"
             ) from error
+        if not stat.S_ISREG(found.st_mode):
+            # A link to /dev/null that somebody put in its place would swallow the record.
+            os.close(fd)
+            raise RecordError(f"{self._path}: the record must be a regular file; move this one away")
         self.close()
-        self._fd, self._inode, self._end = fd, inode, -1
+        self._fd, self._inode, self._end = fd, found.st_ino, -1
         self._number = current_number(self.path)
 
     def _lock(self) -> int:
