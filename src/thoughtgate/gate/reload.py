@@ -230,7 +230,7 @@ class Reloader:
         held = self._held
         if held is None or answer.status == PENDING:
             return
-        facts = {"approval": answer.approval, "by": answer.by}
+        facts: dict[str, Any] = {"approval": answer.approval, "by": answer.by}
         if answer.status == ACCEPTED:
             self._apply(held.loaded, held.change, at, ACCEPTED, **facts)
             return
@@ -326,7 +326,7 @@ class Reloader:
         *,
         since: Loaded | None = None,
         files: list[dict[str, str]] | None = None,
-        **facts: str,
+        **facts: Any,
     ) -> None:
         """Record what became of a change, with the files that changed and what is read now.
 
