@@ -470,3 +470,44 @@ def test_the_authority_may_seal_the_states_that_stand_for_a_call() -> None:
     sealed: Any = driver.session.prompts.promises
 
     assert sealed == ("srv", "ann")
+
+
+# Headers that can be compared only once the server's tools are known.
+
+
+def listed(bench: _Bench, answer: Any) -> None:
+    """Have the server answer the gate's own list."""
+    ((_, frame),) = bench.workbench.detached
+    body = {"jsonrpc": "2.0", "id": frame.key, "result": answer}
+    bench.driver.feed(ServerSent(line(body), 1.5), None)
+    bench.flush()
+
+
+@pytest.mark.parametrize("answer", [{"tools": [{"name": "x"}]}, "nonsense"])
+def test_a_call_whose_headers_need_the_list_is_judged_after_it(answer: Any) -> None:
+    bench = _Bench()
+    checked: list[bool] = []
+    bench.driver.header_checks[1] = lambda: checked.append(True) or True
+    caller = bench.call(1)
+    bench.flush()
+    assert (checked, caller.forwarded) == ([], [])
+
+    listed(bench, answer)
+    assert checked == [True]
+    assert len(caller.forwarded) == 1
+    assert bench.driver.header_checks == {}
+
+
+def test_a_call_whose_headers_differ_is_never_judged_and_its_id_is_free_again() -> None:
+    bench = _Bench()
+    bench.driver.header_checks[1] = lambda: False
+    caller = bench.call(1)
+    bench.flush()
+    listed(bench, {"tools": [{"name": "x"}]})
+    assert (caller.forwarded, caller.taken) == ([], [])
+    assert "tool_call_start" not in bench.types()
+    assert bench.driver.session.is_untouched
+
+    again = bench.call(1)
+    bench.flush()
+    assert len(again.forwarded) == 1

@@ -322,6 +322,7 @@ class Post:
         callers = self.peer.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]
+            self.peer.header_checks.pop(self.key, None)
         # Break the reference cycle, so that both are freed without a garbage collection.
         leg, self.leg = self.leg, None
         if leg is not None and not leg.is_over:

@@ -26,6 +26,7 @@ from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import (
     AgentSent,
     AnswerMasked,
+    CallerGone,
     CallJudged,
     Event,
     ListScreened,
@@ -36,13 +37,17 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import SessionSettings
+from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
+from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
 """The agent's transport, as it is named in rules and in the record."""
+
+_REFUSED: Final = Verdict(DENY, "internal", "invalid_request")
 
 
 class Caller(Sink, Protocol):
@@ -157,6 +162,7 @@ class SessionDriver:
         "agent",
         "callers",
         "claims",
+        "header_checks",
         "is_modern",
         "name",
         "outbox",
@@ -193,6 +199,9 @@ class SessionDriver:
         """The principal's claims from authentication, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
+        self.header_checks: dict[RequestId, Callable[[], bool]] = {}
+        """Calls whose headers can be compared once the server's tools are known; a check that fails
+        answers the call itself."""
         self._server_sinks: dict[RequestId, Sink] = {}
         """Where held requests of the server arrived, by key."""
         self.agent: Caller | None = None
@@ -302,12 +311,22 @@ class SessionDriver:
             # The caller was told before the restart that a person decides; see `resume`.
             self._authority.resume(self, command)
             return 0
+        if self.header_checks and command.key in self.header_checks:
+            if not command.listed:
+                return self.feed(CallJudged(command.key, LIST_FIRST, "", command.at), sink)
+            if not self.header_checks.pop(command.key)():
+                return self._drop(command)
         if command.listed:
             # The list came to the gate, so the call answers through its own caller.
             sink = None
         judged = self._authority.judge(self, command)
         # None: the governance service was asked, and its verdict arrives as a later event.
         return 0 if judged is None else self.feed(judged, sink)
+
+    def _drop(self, command: JudgeCall) -> int:
+        """Forget a call that was refused and answered before it was judged; its id is free again."""
+        self.feed(CallerGone(command.key, command.at), None)
+        return self.feed(CallJudged(command.key, _REFUSED, "", command.at), None)
 
     def _screen(self, command: ScreenList, sink: Sink | None) -> int:
         on_list = self._engine.on_list

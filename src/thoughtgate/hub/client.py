@@ -83,6 +83,8 @@ class Client:
     line: Caller | None = None
     """The caller of every request if all share one connection: the agent on stdio."""
     callers: dict[RequestId, Caller] = field(default_factory=dict)
+    header_checks: dict[RequestId, Callable[[], bool]] = field(default_factory=dict)
+    """Calls whose headers are compared once their server's tools are known."""
     capabilities: dict[str, Any] = field(default_factory=dict)
     says_it_is: str = ""
     """Its name and version, as it gave them itself."""

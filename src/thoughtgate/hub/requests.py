@@ -317,6 +317,9 @@ class HubRequests:
             return
         client.work.pop(request.id, None)
         client.learning.discard(request.id)
+        check = client.header_checks.pop(request.id, None)
+        if check is not None and not check():
+            return  # the check has answered the call
         offer = hub.offer_of(client, target)
         target = hub.routes.unless_unknown(target, shown, request.params, offer)
         carrier = hub.gate.carrier_of(client, message, modern=request.modern)
