@@ -47,6 +47,9 @@ HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
 """The agent's transport, as it is named in rules and in the record."""
 
+STREAM_ENDED: Final = "the stream on which the agent could be asked has ended"
+
+_NO_SINK: Final = (None, "")
 _REFUSED: Final = Verdict(DENY, "internal", "invalid_request")
 
 
@@ -202,8 +205,8 @@ class SessionDriver:
         self.header_checks: dict[RequestId, Callable[[], bool]] = {}
         """Calls whose headers can be compared once the server's tools are known; a check that fails
         answers the call itself."""
-        self._server_sinks: dict[RequestId, Sink] = {}
-        """Where held requests of the server arrived, by key."""
+        self._server_sinks: dict[RequestId, tuple[Sink, str]] = {}
+        """Where held requests of the server arrived, and their call ids, by key."""
         self.agent: Caller | None = None
         """Receives frames that belong to no caller; set only where one agent has the connection to
         itself, as over stdio."""
@@ -260,10 +263,23 @@ class SessionDriver:
         frames = 0
         if sink is None and self._server_sinks and type(event) is CallJudged:
             # A server's request continues on the stream that it arrived on.
-            sink = self._server_sinks.pop(event.key, None)
+            sink, _ = self._server_sinks.pop(event.key, _NO_SINK)
         for command in self.session.receive(event):
             frames += _CARRIERS[type(command)](self, command, sink)
         return frames
+
+    def stream_ended(self, sink: Sink) -> None:
+        """Refuse the server's held requests that can no longer reach the agent through a sink."""
+        if not self._server_sinks:
+            return
+        lost = [(key, of) for key, (target, of) in self._server_sinks.items() if target is sink]
+        at = now()
+        verdict = Verdict(DENY, "approval", "approval_withdrawn", STREAM_ENDED)
+        for key, call_id in lost:
+            del self._server_sinks[key]
+            self._authority.withdraw(self, Withdraw(key, call_id, STREAM_ENDED), at)
+            self.feed(CallJudged(key, verdict, call_id, at), None)
+        self.outbox.schedule()
 
     def is_answered_by(self, event: AgentSent) -> bool:
         """Tell whether a response from the agent answers a prompt of the gate."""
@@ -346,7 +362,7 @@ class SessionDriver:
         is_decided = bool(events) and type(events[0]) is CallJudged
         if is_server_key(command.key):
             if sink is not None and not is_decided:
-                self._server_sinks[command.key] = sink
+                self._server_sinks[command.key] = (sink, command.call_id)
             caller = None
         else:
             caller = None if is_decided else self._caller(command.key)

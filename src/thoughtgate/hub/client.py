@@ -169,6 +169,11 @@ class Client:
         session = self.questions.get(said.id) if type(said) is Message and said.id else None
         return session is not None and session.is_answered_by(event)
 
+    def stream_ended(self, sink: Sink) -> None:
+        """Refuse servers' held requests that can no longer reach this client through a sink."""
+        for session in list(self.sessions.values()):
+            session.stream_ended(sink)
+
     def tick(self, at: float) -> None:
         """Keep the connections of waiting callers alive."""
         for caller in list(self.callers.values()):
