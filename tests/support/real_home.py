@@ -24,8 +24,10 @@ VIOLATIONS: Final[list[str]] = []
 """What this process was kept from; an exception alone could be caught by the code under test."""
 
 _COMMAND: Final = str(Path(sys.executable).with_name("thoughtgate"))
+_MODULES: Final = frozenset({"thoughtgate", "thoughtgate.cli.entry"})
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_HARMLESS: Final = frozenset({"--state-dir", "--help", "-h"})
+_HARMLESS: Final = frozenset({"--state-dir", "--run", "--help", "-h"})
+"""Options of a gate that does not use the account's own state; a shim of a run asks its service."""
 
 
 def guard_real_home() -> None:
@@ -35,12 +37,11 @@ def guard_real_home() -> None:
 
 def is_stray_gate(argv: Sequence[str]) -> bool:
     """Tell whether a command starts a gate on stdio that would use the account's own state."""
-    if _COMMAND in argv:
-        rest = argv[argv.index(_COMMAND) + 1 :]
-    elif "thoughtgate" in argv and argv[argv.index("thoughtgate") - 1] == "-m":
-        rest = argv[argv.index("thoughtgate") + 1 :]
-    else:
+    pairs = zip(("", *argv), argv, strict=False)
+    found = [one == _COMMAND or (before == "-m" and one in _MODULES) for before, one in pairs]
+    if True not in found:
         return False
+    rest = list(argv[found.index(True) + 1 :])
     own = rest[: rest.index("--")] if "--" in rest else rest
     is_gate = own[:1] == ["shim"] or (own[:1] in (["proxy"], ["serve"]) and "--stdio" in own)
     return is_gate and _HARMLESS.isdisjoint(own)
