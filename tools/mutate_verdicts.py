@@ -352,15 +352,21 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "front/endpoint.py",
-        "if mismatch is not None and self._options.enforce:",
-        "if mismatch is not None and not self._options.enforce:",
+        "mismatch = self._mismatch(exchange, message) if self._options.enforce else None",
+        "mismatch = None if self._options.enforce else self._mismatch(exchange, message)",
         _ENDPOINT,
     ),
     Mutation(
         "front/endpoint.py",
-        "if (is_modern or facts.is_mirrored) and self._contradicts(exchange, message, at):",
-        "if is_modern and self._contradicts(exchange, message, at):",
+        "if is_modern or facts.is_mirrored:",
+        "if is_modern:",
         _ENDPOINT,
+    ),
+    Mutation(
+        "gate/session_driver.py",
+        "if not self.header_checks.pop(command.key)():",
+        "if self.header_checks.pop(command.key) is None:",
+        ("tests/gate/test_session_driver.py",),
     ),
     Mutation(
         "front/endpoint.py",

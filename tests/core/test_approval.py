@@ -28,6 +28,7 @@ from thoughtgate.core.approval import (
     is_stale,
     may_vote,
     move,
+    shown_lines,
     time_out,
     vote,
     vote_all,
@@ -374,3 +375,10 @@ def test_nothing_besides_the_arguments_is_not_shown(nothing: Any) -> None:
 def test_what_a_call_carries_besides_its_arguments_is_shown() -> None:
     assert extra_json(_WithExtra({"_meta": {"a": 1}})) == '{"_meta": {"a": 1}}'  # type: ignore[arg-type]  # stands for an approval
     assert extra_json(_WithExtra('{"x":1}')) == '{"x":1}'  # type: ignore[arg-type]  # stands for an approval
+
+
+def test_what_the_client_says_it_is_is_shown_with_every_character() -> None:
+    assert not any("says it is" in line for line in shown_lines(an_approval()))
+    assert "says it is: editor[U+000A]asked by: root" in shown_lines(
+        an_approval(client="editor\nasked by: root")
+    )

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -423,6 +424,43 @@ def test_a_change_too_long_to_show_is_accepted_by_command_only(strict: Scene) ->
     assert any("thoughtgate policy accept" in one for one in strict.said)
     strict.accept()
     assert strict.action() == "forward"
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def test_every_outcome_names_its_sources_and_the_files_that_changed(strict: Scene) -> None:
+    strict.write(RULES)
+    strict.write(DENY)
+    strict.write(FORWARD)
+    strict.decide(approve=False)
+    strict.accept()
+    strict.write("nonsense: [")
+
+    told = strict.changes()
+    path = str(strict.path)
+    assert [(one["outcome"], one["changed_files"]) for one in told] == [
+        ("held", [{"path": path, "digest": digest_of(RULES)}]),
+        ("unchanged", [{"path": path, "digest": digest_of(DENY)}]),
+        ("held", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("refused", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("accepted", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("invalid", [{"path": path, "digest": digest_of("nonsense: [")}]),
+    ]
+    assert {tuple(one["sources"][0]) for one in told} == {("role", "path", "digest")}
+    sources = [one["sources"][0]["digest"] for one in told]
+    assert sources[2] == sources[3] == sources[4] == sources[5], "the files that are in force"
+    assert len(set(sources)) == 3
+    assert {one["sources"][0]["path"] for one in told} == {path}
+
+
+def test_a_file_that_is_gone_is_named_without_a_digest(scene: Scene) -> None:
+    scene.path.unlink()
+    scene.watch.look(now())
+
+    (change,) = scene.changes()
+    assert change["changed_files"] == [{"path": str(scene.path)}]
 
 
 @pytest.mark.parametrize("text", ["", "schema: 1\n", "nonsense: [", "schema: 1\ndefault: maybe\n"])

@@ -152,6 +152,8 @@ class Approval(NamedTuple):
     """Digest of the tool's definition when approval was requested; empty if it was not known."""
     ended_grants: tuple[str, ...] = ()
     """Grants that would have decided, and ended because the tool's definition has changed."""
+    client: str = ""
+    """What the agent's client says it is, with secrets masked. Nothing vouches for that."""
 
     @property
     def is_durable(self) -> bool:
@@ -283,6 +285,7 @@ def shown_lines(approval: Approval) -> list[str]:
         f"{approval.kind}: {visible(approval.tool)}",
         f"server: {visible(approval.server)}",
         f"asked by: {visible(approval.principal)}",
+        *([f"says it is: {visible(approval.client)}"] if approval.client else []),
         f"arguments: {pretty_json(approval.arguments)}",
     ]
     extra = extra_json(approval)

@@ -42,6 +42,10 @@ _NO_CONFIG: Final = (
     "no config file found: the built-in starter policy applies"
     " (thoughtgate init writes it as a file)"
 )
+_ONLY_PROJECT: Final = (
+    "no config file of yours found: the built-in starter policy applies, and {path}, which is not"
+    " trusted, can only tighten it (to use that file as your policy, run: thoughtgate trust)"
+)
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
 PROFILE_VARIABLE: Final = "THOUGHTGATE_PROFILE"
@@ -158,7 +162,7 @@ def load_configuration(
         loaded,
         settings=replace(loaded.settings, profile=policy.profile),
         policy=policy,
-        warnings=(*loaded.warnings, *(_ignored_keys(one) for one in sources if one.ignored)),
+        warnings=(*loaded.warnings, *_about_sources(sources)),
         sources=tuple(sources),
         origin=Origin(flag, cwd, config_home, has_floor),
         texts=loader.texts,
@@ -322,8 +326,7 @@ class _Loader:
     def load_main(self, main: PolicySource) -> Loaded:
         """Load the policy that the settings come from, with what the organisation adds to them."""
         if main.role == STARTER:
-            loaded = self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
-            return replace(loaded, warnings=(_NO_CONFIG,))
+            return self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
         if main.role == ORGANISATION and PRODUCTION not in {
             self._profile,
             self._environ.get(PROFILE_VARIABLE),
@@ -417,6 +420,14 @@ def _floor_layer(floor: Settings) -> Layer:
 
 def _floor_name(workflow: str) -> str:
     return f"{ORGANISATION}/{workflow}"
+
+
+def _about_sources(sources: list[PolicySource]) -> Iterator[str]:
+    """Yield what the operator should know about the files that were found, and about none."""
+    if sources[0].role == STARTER:
+        project = next((one.path for one in sources if one.role == PROJECT), "")
+        yield _ONLY_PROJECT.format(path=project) if project else _NO_CONFIG
+    yield from (_ignored_keys(one) for one in sources if one.ignored)
 
 
 def _ignored_keys(source: PolicySource) -> str:

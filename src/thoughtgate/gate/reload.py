@@ -26,6 +26,7 @@ from thoughtgate.gate.approvals.policy_questions import (
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.policy_files.checked_files import changed_files, refused_files
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.policy.layers import with_proposed
 from thoughtgate.policy.policy import Policy
@@ -229,7 +230,7 @@ class Reloader:
         held = self._held
         if held is None or answer.status == PENDING:
             return
-        facts = {"approval": answer.approval, "by": answer.by}
+        facts: dict[str, Any] = {"approval": answer.approval, "by": answer.by}
         if answer.status == ACCEPTED:
             self._apply(held.loaded, held.change, at, ACCEPTED, **facts)
             return
@@ -248,7 +249,7 @@ class Reloader:
         if held is not None:
             self._held = None
             self._set_policy(self.loaded, self._transform(self.loaded.policy))
-            self._note(at, UNCHANGED, self.loaded, self.loaded, None)
+            self._note(at, UNCHANGED, self.loaded, self.loaded, None, since=held.loaded)
             self._say("policy    the change was taken back")
         self._stamps = self._look_at_files()
         return UNCHANGED
@@ -310,7 +311,9 @@ class Reloader:
         for problem in error.problems:
             self._say(f"config not reloaded: {problem}")
         self._say("the old rules stay in force; check with: thoughtgate validate-config")
-        self._note(at, INVALID, self.loaded, None, None)
+        named = [problem.file for problem in error.problems]
+        files = refused_files(self.loaded.texts, named)
+        self._note(at, INVALID, self.loaded, None, None, files=files)
         return INVALID
 
     def _note(
@@ -320,13 +323,25 @@ class Reloader:
         old: Loaded,
         new: Loaded | None,
         change: "Change | None",
-        **facts: str,
+        *,
+        since: Loaded | None = None,
+        files: list[dict[str, str]] | None = None,
+        **facts: Any,
     ) -> None:
+        """Record what became of a change, with the files that changed and what is read now.
+
+        ``since`` is the config that the files had before, if that is not the one in force.
+        """
+        current = new or old
+        if files is None:
+            files = changed_files((since or old).texts, current.texts)
         told: dict[str, Any] = {
             **policy_reference(self._governor.policy),
             "loaded": outcome in IN_FORCE,
             "outcome": outcome,
             "old_version": old.policy.version,
+            "sources": [source.as_recorded() for source in current.sources],
+            "changed_files": files,
         }
         if new is not None:
             told["new_version"] = new.policy.version

@@ -93,7 +93,10 @@ CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepte
 """
 """Adds the policies that were accepted, and those that wait to be."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, TABLE, _V6)
+_V7: Final = "ALTER TABLE approvals ADD COLUMN client TEXT NOT NULL DEFAULT ''"
+"""Adds what the agent's client says it is."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, TABLE, _V6, _V7)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 

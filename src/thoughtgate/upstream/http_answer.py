@@ -233,7 +233,7 @@ class HttpLeg(HttpAnswer):
     Its owner pauses it while the agent is slow.
     """
 
-    __slots__ = ("_event", "driver", "owner")
+    __slots__ = ("_event", "_is_awaited", "driver", "owner")
 
     passes_stream = True
 
@@ -249,12 +249,19 @@ class HttpLeg(HttpAnswer):
         self._size = 0
         self._splitter = None
         self._event: Event | None = None
+        self._is_awaited = False
+        """Whether the server's stream is over, and the agent's answer is still to come."""
         self._saw_id = False
 
     @property
     def is_resumable(self) -> bool:
         """Whether the agent can fetch the rest of this stream later."""
         return self._saw_id
+
+    def abort(self) -> None:
+        """Stop reading: nobody waits for the response, nor for anything else on its stream."""
+        super().abort()
+        self.driver.stream_ended(self)
 
     def pause(self) -> None:
         """Stop reading until ``resume``."""
@@ -277,6 +284,8 @@ class HttpLeg(HttpAnswer):
         raw = event.raw if data == event.data else replace_data(event, data)
         if frame.carries == ANSWER:
             outbox.later(self.owner.stream_answered, raw, frame.key)
+            if self._is_awaited:
+                outbox.later(self.owner.stream_ended)
         else:
             outbox.later(self.owner.stream_wrote, raw)
 
@@ -311,7 +320,11 @@ class HttpLeg(HttpAnswer):
             self._event = Event(b"data:\n\n", None, None)
             at = now()
             self.driver.feed(NotSent(self.key, "upstream_connection_failed", at), self)
-        self.driver.outbox.later(self.owner.stream_ended)
+            # Still open: the answer is here, and a person decides on the requests in it.
+            self._is_awaited = self.driver.is_open(self.key)
+        if not self._is_awaited:
+            self.driver.stream_ended(self)
+            self.driver.outbox.later(self.owner.stream_ended)
 
     def _take_whole(self, body: bytes) -> None:
         if self.key is None:
@@ -325,10 +338,20 @@ class HttpLeg(HttpAnswer):
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._facts.is_json or not self.driver.feed(
-            unchecked(ServerSent, (line, now(), read_quickly(line))), self
-        ):
+        elif not self._facts.is_json or not self._is_taken(line):
             self.owner.failed("upstream_connection_failed")
+
+    def _is_taken(self, line: bytes) -> bool:
+        """Give the session the response; False if it does not answer the request.
+
+        The answer comes later if a person decides on the requests in it.
+        """
+        message = read_quickly(line)
+        if self.driver.feed(unchecked(ServerSent, (line, now(), message)), self):
+            return True
+        if not isinstance(message, Message) or message.shape != RESPONSE or message.id is None:
+            return False
+        return message.id == self.key and self.driver.is_open(message.id)
 
     def _take_error(self, line: bytes) -> None:
         """Handle an HTTP error: pass on the server's JSON-RPC error if there is one, else ours."""

@@ -368,6 +368,7 @@ class ChildLine:
             outbox.later(self._owner.told, frame.data)
             return
         self.is_over = True
+        self.driver.stream_ended(self)
         headers = JSON + self._session_header(frame) if self._opens_session else JSON
         outbox.later(self._owner.answered, frame.data, 200, headers)
 
@@ -381,6 +382,7 @@ class ChildLine:
         """Give up the request: nobody waits for the response."""
         if not self.is_over:
             self.is_over = True
+            self.driver.stream_ended(self)
             # A cancellation may still have to be sent, and it needs the request's number.
             asyncio.get_running_loop().call_soon(self._mux.forget, self)
 
