@@ -385,11 +385,13 @@ class Session:
             return self._inputs.notice_judged(event)
         asked = self._waiting.get(ident)
         decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
+        if decided is None and asked is not None and asked.message is not None:
+            self._waiting[ident] = asked._replace(message=pack(asked.message))
         if decided is None or asked is None:
             return commands
         del self._waiting[ident]
         if event.verdict.action == FORWARD and asked.message is not None:
-            return [*commands, *self._deliver(ident, asked, asked.message, event.at)]
+            return [*commands, *self._deliver(ident, asked, unpack(asked.message), event.at)]
         return [*commands, *self._replies.denied(ident, asked, event.verdict, event.at)]
 
     def _judged_too_late(self, event: events.CallJudged) -> list[Command]:
