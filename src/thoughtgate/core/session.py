@@ -276,7 +276,7 @@ class Session:
             if isinstance(named, str):
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
-                self._waiting[ident] = asked._replace(message=message)
+                self._waiting[ident] = asked._replace(message=pack(message))
                 return self._inputs.judge(self._served.new_key(), message, requests, named, at)
         return self._deliver(ident, asked, message, at)
 
@@ -385,8 +385,6 @@ class Session:
             return self._inputs.notice_judged(event)
         asked = self._waiting.get(ident)
         decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
-        if decided is None and asked is not None and asked.message is not None:
-            self._waiting[ident] = asked._replace(message=pack(asked.message))
         if decided is None or asked is None:
             return commands
         del self._waiting[ident]
