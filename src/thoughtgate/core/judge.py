@@ -15,8 +15,8 @@ from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
 from thoughtgate.core.packed_calls import (
     SPENT,
     PackedCall,
-    pack_call,
-    unpack_call,
+    pack_calls,
+    unpack_calls,
     without_arguments,
 )
 from thoughtgate.core.record_events import (
@@ -239,12 +239,12 @@ class Judge:
     def pack(self, call_id: str) -> None:
         """Keep only the frame of a large call, after its approval was requested."""
         held = self._open.get(call_id)
-        if held is None or held.packed is not None or len(held.calls) != 1:
+        if held is None or held.packed is not None or not held.calls:
             return
-        packed = pack_call(held.calls[0], held.size, held.frame)
+        packed = pack_calls(held.calls, held.size, held.frame)
         if packed is not None:
-            call = without_arguments(held.calls[0])
-            self._open[call_id] = held._replace(call=call, calls=(call,), frame=b"", packed=packed)
+            call, calls = without_arguments(held.call), tuple(map(without_arguments, held.calls))
+            self._open[call_id] = held._replace(call=call, calls=calls, frame=b"", packed=packed)
 
     def predict(self, call: Call, at: float) -> Verdict:
         """Return the verdict that a call would get, without counting it towards limits."""
@@ -380,12 +380,10 @@ class Judge:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
-        calls: tuple[Call | None, ...] = held.calls
-        if held.packed is not None:
-            calls = (unpack_call(held.call, held.packed),)
+        calls = held.calls if held.packed is None else unpack_calls(held.calls, held.packed)
+        if calls is None:
+            return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
-            if call is None:
-                return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
             again = self._evaluate(call._replace(session_calls=before), at)
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held.

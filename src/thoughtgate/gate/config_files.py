@@ -11,7 +11,7 @@ from thoughtgate.config.document import Document
 from thoughtgate.config.load import cedar_files, load_project_settings, load_settings
 from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
-from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.config.settings import ServerSettings, Settings, WorkflowSettings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
@@ -77,6 +77,16 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """What the organisation's policy says about changes of its own file."""
+
+    workflow: str
+    """The workflow of questions about them; empty if it describes none."""
+    reload: str
+    """Its ``reload``: the user's does not apply to them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A configuration that was read and checked."""
 
@@ -95,6 +105,8 @@ class Loaded:
     """Every policy in force; the first is the one that the settings come from."""
     origin: Origin | None = None
     """Where it was looked for; None for ``load_text``."""
+    floor: Floor | None = None
+    """What the organisation's policy says about its own changes; None if there is none."""
 
     @property
     def summary(self) -> str:
@@ -115,6 +127,15 @@ class Loaded:
         around = Path(path).parent
         names = [path, *(str(around / source.file) for source in self.settings.cedar)]
         return PolicyFile.of(path, {name: self.texts[name] for name in names})
+
+    @property
+    def floor_file(self) -> PolicyFile:
+        """The organisation's file and the policy files that it names; empty if there is none."""
+        for source in self.sources:
+            if source.role == ORGANISATION:
+                texts = {name: self.texts[name] for name in source.files}
+                return PolicyFile.of(source.path, texts)
+        return PolicyFile.of("", {})
 
 
 def load_configuration(
@@ -166,6 +187,7 @@ def load_configuration(
         sources=tuple(sources),
         origin=Origin(flag, cwd, config_home, has_floor),
         texts=loader.texts,
+        floor=_floor_of(loader.floor, loaded.settings if main.role == ORGANISATION else None),
     )
 
 
@@ -416,6 +438,17 @@ def _with_floor(settings: Settings, floor: Settings) -> Settings:
 def _floor_layer(floor: Settings) -> Layer:
     workflows = {name: _floor_name(name) for name in floor.approval}
     return Layer(ORGANISATION, build_policy(floor), workflows, prevails=True)
+
+
+def _floor_of(layer: Settings | None, alone: Settings | None) -> Floor | None:
+    """Return what the organisation says about changes: as a layer, or as the only policy."""
+    settings = layer or alone
+    if settings is None:
+        return None
+    # The workflow ``default`` comes first, and is there even if the file does not describe it.
+    described = [name for name, one in settings.approval.items() if one != WorkflowSettings(name)]
+    workflow = described[0] if described else ""
+    return Floor(_floor_name(workflow) if layer and workflow else workflow, settings.reload)
 
 
 def _floor_name(workflow: str) -> str:
