@@ -30,6 +30,7 @@ LAYER = Layer(Path("c.json"), Path("c.json"), "user", ("mcpServers",))
         ("HOME", True),
         ("GCONV_PATH", True),
         ("__PYVENV_LAUNCHER__", True),
+        ("__proto__", True),
         ("LD_PRELOAD=/evil.so:", True),
         ("HOME=/evil", True),
         ("{env:NOT_SET}HOME", True),

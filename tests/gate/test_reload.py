@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.open_governor import open_governor
+from thoughtgate.gate.policy_files import sources
 from thoughtgate.gate.reload import Reloader
 from thoughtgate.policy.call import DENY as DENIED
 from thoughtgate.stores.approvals import ApprovalStore
@@ -425,6 +427,43 @@ def test_a_change_too_long_to_show_is_accepted_by_command_only(strict: Scene) ->
     assert strict.action() == "forward"
 
 
+def digest_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def test_every_outcome_names_its_sources_and_the_files_that_changed(strict: Scene) -> None:
+    strict.write(RULES)
+    strict.write(DENY)
+    strict.write(FORWARD)
+    strict.decide(approve=False)
+    strict.accept()
+    strict.write("nonsense: [")
+
+    told = strict.changes()
+    path = str(strict.path)
+    assert [(one["outcome"], one["changed_files"]) for one in told] == [
+        ("held", [{"path": path, "digest": digest_of(RULES)}]),
+        ("unchanged", [{"path": path, "digest": digest_of(DENY)}]),
+        ("held", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("refused", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("accepted", [{"path": path, "digest": digest_of(FORWARD)}]),
+        ("invalid", [{"path": path, "digest": digest_of("nonsense: [")}]),
+    ]
+    assert {tuple(one["sources"][0]) for one in told} == {("role", "path", "digest")}
+    sources = [one["sources"][0]["digest"] for one in told]
+    assert sources[2] == sources[3] == sources[4] == sources[5], "the files that are in force"
+    assert len(set(sources)) == 3
+    assert {one["sources"][0]["path"] for one in told} == {path}
+
+
+def test_a_file_that_is_gone_is_named_without_a_digest(scene: Scene) -> None:
+    scene.path.unlink()
+    scene.watch.look(now())
+
+    (change,) = scene.changes()
+    assert change["changed_files"] == [{"path": str(scene.path)}]
+
+
 @pytest.mark.parametrize("text", ["", "schema: 1\n", "nonsense: [", "schema: 1\ndefault: maybe\n"])
 def test_a_bad_file_keeps_the_old_rules_and_says_so(scene: Scene, text: str) -> None:
     scene.write(text)
@@ -503,3 +542,81 @@ def test_without_a_store_nothing_that_loosens_is_applied(
 
     assert strict.action() == "deny"
     assert strict.outcomes() == ["held"]
+
+
+# The organisation's file.
+
+FLOOR_DENIES = """
+schema: 1
+default: forward
+rules: [{tool: echo, action: deny}]
+approval: {security: {approvers: [olga], timeout: 1h}}
+"""
+
+
+class FloorScene(Scene):
+    """A user's file, which names other approvers, and the organisation's."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, floor: str, user: str = ""
+    ) -> None:
+        self.floor = folder / "etc" / "thoughtgate.yaml"
+        self.floor.parent.mkdir()
+        self.floor.write_text(floor, "utf-8")
+        monkeypatch.setattr(sources, "SYSTEM_DIRECTORY", str(self.floor.parent))
+        super().__init__(folder, f"{FORWARD}approval: {{default: {{approvers: [ursula]}}}}\n{user}")
+
+    def write_floor(self, text: str) -> None:
+        self.floor.write_text(text, "utf-8")
+        os.utime(self.floor, ns=(0, len(text)))
+        self.watch.look(now())
+
+
+@pytest.mark.promise("organisation-floor")
+def test_the_organisation_s_approvers_decide_about_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = FloorScene(tmp_path, monkeypatch, FLOOR_DENIES, "reload: auto\n")
+    scene.write_floor(FORWARD)
+    assert scene.action() == "deny"
+    (question,) = scene.questions()
+    assert (question.tool, question.workflow) == (str(scene.floor), "organisation/security")
+    assert question.approvers == ("olga",)
+    assert any(f"{scene.floor} changed, but it loosens" in one for one in scene.said)
+    assert not any("policy accept" in one for one in scene.said)
+    scene.accept("terminal:ursula")
+    assert scene.action() == "deny", "the user's file is another one"
+    scene.decide(approve=True, by="terminal:olga")
+    assert scene.action() == "forward"
+    assert scene.outcomes() == ["held", "accepted"]
+    scene.close()
+
+
+def test_without_approvers_of_the_organisation_the_user_s_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = FloorScene(tmp_path, monkeypatch, FLOOR_DENIES.replace("approval:", "#"))
+    scene.write_floor(FORWARD)
+    (question,) = scene.questions()
+    assert (question.tool, question.approvers) == (str(scene.floor), ("ursula",))
+    scene.decide(approve=False, by="terminal:ursula")
+    assert scene.action() == "deny"
+    assert f"policy    the change of {scene.floor} was refused: the old rules stay" in scene.said
+    scene.close()
+
+
+def test_the_organisation_s_reload_is_about_its_own_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = FloorScene(
+        tmp_path, monkeypatch, f"{FLOOR_DENIES}reload: auto\n", "rules: [{tool: x, action: deny}]"
+    )
+    scene.floor.write_text(f"{FORWARD}reload: auto\n", "utf-8")
+    scene.write(FORWARD)
+    assert scene.outcomes() == ["held"], "both files loosen, and the user's asks"
+    assert scene.action("x") == "deny"
+    scene.write(
+        f"{FORWARD}approval: {{default: {{approvers: [ursula]}}}}\nrules: [{{tool: x, action: deny}}]"
+    )
+    assert (scene.action(), scene.outcomes()) == ("forward", ["held", "applied"])
+    scene.close()

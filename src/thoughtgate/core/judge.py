@@ -15,8 +15,8 @@ from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
 from thoughtgate.core.packed_calls import (
     SPENT,
     PackedCall,
-    pack_call,
-    unpack_call,
+    pack_calls,
+    unpack_calls,
     without_arguments,
 )
 from thoughtgate.core.record_events import (
@@ -54,7 +54,7 @@ from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
 from thoughtgate.wire.packed_message import MAX_PARSED
-from thoughtgate.wire.revisions import META, traceparent
+from thoughtgate.wire.revisions import META, client_in, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
 MAX_KEPT: Final = 1024
@@ -105,6 +105,8 @@ class CallRequest(NamedTuple):
     """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
     frame: bytes = b""
     """The request as it was received, if this process also holds it; see ``pack``."""
+    client: str = ""
+    """Name and version of the agent's client, as it gave them in its handshake."""
 
 
 class Ruling(NamedTuple):
@@ -151,6 +153,8 @@ class OpenCall(NamedTuple):
     frame: bytes = b""
     packed: PackedCall | None = None
     """For a large held call whose approval was requested: its arguments."""
+    client: str = ""
+    """For a held call: what the agent's client says it is. Nothing vouches for that."""
 
 
 _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
@@ -218,12 +222,12 @@ class Judge:
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
-                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None)
+                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "")
             )
             self._count(calls, question.at)
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
-            self._open[call_id] = unchecked(OpenCall, held)
+            self._open[call_id] = unchecked(OpenCall, (*held, _client_of(question, call)))
         records = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
@@ -235,12 +239,12 @@ class Judge:
     def pack(self, call_id: str) -> None:
         """Keep only the frame of a large call, after its approval was requested."""
         held = self._open.get(call_id)
-        if held is None or held.packed is not None or len(held.calls) != 1:
+        if held is None or held.packed is not None or not held.calls:
             return
-        packed = pack_call(held.calls[0], held.size, held.frame)
+        packed = pack_calls(held.calls, held.size, held.frame)
         if packed is not None:
-            call = without_arguments(held.calls[0])
-            self._open[call_id] = held._replace(call=call, calls=(call,), frame=b"", packed=packed)
+            call, calls = without_arguments(held.call), tuple(map(without_arguments, held.calls))
+            self._open[call_id] = held._replace(call=call, calls=calls, frame=b"", packed=packed)
 
     def predict(self, call: Call, at: float) -> Verdict:
         """Return the verdict that a call would get, without counting it towards limits."""
@@ -376,12 +380,10 @@ class Judge:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
-        calls: tuple[Call | None, ...] = held.calls
-        if held.packed is not None:
-            calls = (unpack_call(held.call, held.packed),)
+        calls = held.calls if held.packed is None else unpack_calls(held.calls, held.packed)
+        if calls is None:
+            return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
-            if call is None:
-                return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
             again = self._evaluate(call._replace(session_calls=before), at)
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held.
@@ -540,6 +542,8 @@ class Judge:
             "executes": verdict.action == FORWARD,
             "kind": verdict.kind or None,
         }
+        if held.client:
+            approval["client"] = recorded_name(held.client, self.policy.redactor, MAX_NAME)
         approval_id = decision.approval_id or held.approval_id
         if approval_id:
             approval["approval_id"] = approval_id
@@ -567,6 +571,12 @@ class Judge:
         if vote.reason:
             said["reason"] = self.policy.redactor.mask_text(vote.reason)
         return said
+
+
+def _client_of(question: CallRequest, call: Call) -> str:
+    """Return what the client of a held call says it is; the server writes its own requests."""
+    said = "" if call.kind in SERVER_KINDS else client_in(question.params)
+    return said or question.client
 
 
 def _in_full(call: Call) -> Any:

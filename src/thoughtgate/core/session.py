@@ -276,7 +276,7 @@ class Session:
             if isinstance(named, str):
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
-                self._waiting[ident] = asked._replace(message=message)
+                self._waiting[ident] = asked._replace(message=pack(message))
                 return self._inputs.judge(self._served.new_key(), message, requests, named, at)
         return self._deliver(ident, asked, message, at)
 
@@ -389,7 +389,7 @@ class Session:
             return commands
         del self._waiting[ident]
         if event.verdict.action == FORWARD and asked.message is not None:
-            return [*commands, *self._deliver(ident, asked, asked.message, event.at)]
+            return [*commands, *self._deliver(ident, asked, unpack(asked.message), event.at)]
         return [*commands, *self._replies.denied(ident, asked, event.verdict, event.at)]
 
     def _judged_too_late(self, event: events.CallJudged) -> list[Command]:

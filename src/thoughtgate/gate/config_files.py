@@ -11,7 +11,7 @@ from thoughtgate.config.document import Document
 from thoughtgate.config.load import cedar_files, load_project_settings, load_settings
 from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
-from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.config.settings import ServerSettings, Settings, WorkflowSettings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
@@ -41,6 +41,10 @@ TEXT_FILE: Final = "config text"
 _NO_CONFIG: Final = (
     "no config file found: the built-in starter policy applies"
     " (thoughtgate init writes it as a file)"
+)
+_ONLY_PROJECT: Final = (
+    "no config file of yours found: the built-in starter policy applies, and {path}, which is not"
+    " trusted, can only tighten it (to use that file as your policy, run: thoughtgate trust)"
 )
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
@@ -73,6 +77,16 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """What the organisation's policy says about changes of its own file."""
+
+    workflow: str
+    """The workflow of questions about them; empty if it describes none."""
+    reload: str
+    """Its ``reload``: the user's does not apply to them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A configuration that was read and checked."""
 
@@ -91,6 +105,8 @@ class Loaded:
     """Every policy in force; the first is the one that the settings come from."""
     origin: Origin | None = None
     """Where it was looked for; None for ``load_text``."""
+    floor: Floor | None = None
+    """What the organisation's policy says about its own changes; None if there is none."""
 
     @property
     def summary(self) -> str:
@@ -111,6 +127,15 @@ class Loaded:
         around = Path(path).parent
         names = [path, *(str(around / source.file) for source in self.settings.cedar)]
         return PolicyFile.of(path, {name: self.texts[name] for name in names})
+
+    @property
+    def floor_file(self) -> PolicyFile:
+        """The organisation's file and the policy files that it names; empty if there is none."""
+        for source in self.sources:
+            if source.role == ORGANISATION:
+                texts = {name: self.texts[name] for name in source.files}
+                return PolicyFile.of(source.path, texts)
+        return PolicyFile.of("", {})
 
 
 def load_configuration(
@@ -158,10 +183,11 @@ def load_configuration(
         loaded,
         settings=replace(loaded.settings, profile=policy.profile),
         policy=policy,
-        warnings=(*loaded.warnings, *(_ignored_keys(one) for one in sources if one.ignored)),
+        warnings=(*loaded.warnings, *_about_sources(sources)),
         sources=tuple(sources),
         origin=Origin(flag, cwd, config_home, has_floor),
         texts=loader.texts,
+        floor=_floor_of(loader.floor, loaded.settings if main.role == ORGANISATION else None),
     )
 
 
@@ -322,8 +348,7 @@ class _Loader:
     def load_main(self, main: PolicySource) -> Loaded:
         """Load the policy that the settings come from, with what the organisation adds to them."""
         if main.role == STARTER:
-            loaded = self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
-            return replace(loaded, warnings=(_NO_CONFIG,))
+            return self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
         if main.role == ORGANISATION and PRODUCTION not in {
             self._profile,
             self._environ.get(PROFILE_VARIABLE),
@@ -411,8 +436,27 @@ def _floor_layer(floor: Settings) -> Layer:
     return Layer(ORGANISATION, build_policy(floor), workflows, prevails=True)
 
 
+def _floor_of(layer: Settings | None, alone: Settings | None) -> Floor | None:
+    """Return what the organisation says about changes: as a layer, or as the only policy."""
+    settings = layer or alone
+    if settings is None:
+        return None
+    # The workflow ``default`` comes first, and is there even if the file does not describe it.
+    described = [name for name, one in settings.approval.items() if one != WorkflowSettings(name)]
+    workflow = described[0] if described else ""
+    return Floor(_floor_name(workflow) if layer and workflow else workflow, settings.reload)
+
+
 def _floor_name(workflow: str) -> str:
     return f"{ORGANISATION}/{workflow}"
+
+
+def _about_sources(sources: list[PolicySource]) -> Iterator[str]:
+    """Yield what the operator should know about the files that were found, and about none."""
+    if sources[0].role == STARTER:
+        project = next((one.path for one in sources if one.role == PROJECT), "")
+        yield _ONLY_PROJECT.format(path=project) if project else _NO_CONFIG
+    yield from (_ignored_keys(one) for one in sources if one.ignored)
 
 
 def _ignored_keys(source: PolicySource) -> str:

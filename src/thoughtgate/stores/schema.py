@@ -85,14 +85,17 @@ CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepte
 """
 """Adds the policies that were accepted, and those that wait to be."""
 
-_V7: Final = """
+_V7: Final = "ALTER TABLE approvals ADD COLUMN client TEXT NOT NULL DEFAULT ''"
+"""Adds what the agent's client says it is."""
+
+_V8: Final = """
 CREATE TABLE gates (
   owner TEXT PRIMARY KEY, started_at REAL NOT NULL, expires_at REAL NOT NULL, facts TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 """
 """Adds the running gates that share a store."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7)
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

@@ -367,6 +367,10 @@ def _bad_request(body: dict[str, Any], method: Any) -> _Wrong | None:
     # One reader could take it for a request, another for a response.
     if "result" in body or "error" in body:
         return "invalid_request", "a request has no result", "two_shapes"
+    # An approval is bound to params, and the record shows them; the server would get this as well.
+    if "id" in body and not body.keys() <= _MEMBERS:
+        reason = "a request has a member besides jsonrpc, id, method and params"
+        return "invalid_request", reason, "extra_member"
     params = body.get("params")
     if params is not None and type(params) is not dict:
         return "invalid_params", "params must be an object", "wrong_params"

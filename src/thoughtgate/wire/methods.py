@@ -64,6 +64,9 @@ PASSED: Final = frozenset(
 LISTEN: Final = "subscriptions/listen"
 CANCELLED: Final = "notifications/cancelled"
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+LISTS_CHANGED: Final = frozenset(
+    f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")
+)
 PROGRESS: Final = "notifications/progress"
 COMPLETE: Final = "completion/complete"
 
