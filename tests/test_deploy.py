@@ -191,7 +191,9 @@ def seconds(text: str) -> int:
     return int(text.removesuffix("s"))
 
 
-@pytest.mark.skipif(shutil.which("haproxy") is None, reason="HAProxy is not installed (Debian: haproxy)")
+@pytest.mark.skipif(
+    shutil.which("haproxy") is None, reason="HAProxy is not installed (Debian: haproxy)"
+)
 def test_haproxy_accepts_its_config() -> None:
     file = DEPLOY / "haproxy" / "haproxy.cfg"
     subprocess.run(["haproxy", "-c", "-q", "-f", str(file)], check=True, timeout=30)

@@ -18,7 +18,9 @@ from tests.support.waiting import PATIENCE_S, wait_for
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(shutil.which("haproxy") is None, reason="HAProxy is not installed (Debian: haproxy)"),
+    pytest.mark.skipif(
+        shutil.which("haproxy") is None, reason="HAProxy is not installed (Debian: haproxy)"
+    ),
 ]
 
 CONFIG = ROOT / "deploy" / "haproxy" / "haproxy.cfg"

@@ -169,6 +169,23 @@ def test_secrets_are_named_and_not_copied() -> None:
     assert keys["secret"]["defaultMode"] == 0o440
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("database.sslMode=verify-full", "/etc/thoughtgate/database-ca/ca.crt"),
+        ("database.caSecret.name=", "system"),
+        # libpq refuses the CAs of the system together with a mode that does not check names.
+        ("database.caSecret.name=,database.sslMode=require", None),
+    ],
+)
+def test_the_certificate_of_the_database_is_checked(settings: str, expected: str | None) -> None:
+    found = _rendered(CLUSTER, also=("--set", settings))["StatefulSet", "gate-thoughtgate"]
+    (gate,) = found["spec"]["template"]["spec"]["containers"]
+    env = {one["name"]: one.get("value") for one in gate["env"]}
+
+    assert env.get("PGSSLROOTCERT") == expected
+
+
 def test_a_database_url_can_come_from_a_secret() -> None:
     also = ("--set", "database.url=,database.urlKey=uri")
     objects = _rendered(CLUSTER, also=also)
