@@ -2,9 +2,13 @@
 
 import importlib.util
 import json
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +239,35 @@ def test_what_an_entry_sets_does_not_reach_its_shims_under_wrap(
     assert not [name for name, value in shim.items() if str(evil) in value]
     assert {name: server.get(name) for name in names} == dict.fromkeys(names, str(evil))
     assert machine.config.read_bytes() == original
+
+
+@pytest.mark.long
+def test_the_guardian_restores_the_agents_config_after_a_kill(program: str, tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    original = machine.write_sample()
+    flags = ["--agent-type", "custom", "--config-path", str(machine.config)]
+
+    with WrappedAgent(machine, [program, "wrap", *flags, "--", *machine.agent()]) as run:
+        run.open()
+        assert machine.config.read_bytes() != original
+        run.signal(signal.SIGKILL)
+        wait_for(lambda: machine.config.read_bytes() == original, what="the restored config")
+        run.assert_nothing_left()
+
+
+@pytest.mark.long
+def test_the_console_has_its_pages(program: str, tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.write_sample()
+    flags = ["--agent-type", "custom", "--config-path", str(machine.config)]
+
+    with WrappedAgent(machine, [program, "wrap", *flags, "--", *machine.agent()]) as run:
+        run.open()
+        link = run.stderr.partition("console   ")[2].split()[0]
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(link, timeout=30) as page:
+            style = re.search(r'href="([^"]+\.css[^"]*)"', page.read().decode())
+        assert style is not None
+        with opener.open(urllib.parse.urljoin(link, style[1]), timeout=30) as file:
+            assert file.read()
+        assert run.finish() == 0

@@ -1,5 +1,6 @@
 """What is shipped: a pure wheel and an sdist, dependencies with reasons, workflows that check."""
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,8 @@ from tests.support.self_contained import INITIALIZE
 from tests.support.stdio_peer import StdioPeer
 from tests.support.wraps import Machine, WrappedAgent, text_of
 from tools.source_tree import ROOT
+
+from thoughtgate.version import __version__
 
 PIPX_RUN = ["pipx", "run", "--spec"]
 NO_OTHER_PYTHON = {
@@ -127,6 +130,19 @@ def test_the_wheel_runs_without_being_installed(
         check=False,
     )
     assert "may vanish" in done.stderr
+
+
+@pytest.mark.long
+def test_the_sbom_lists_what_an_installation_consists_of() -> None:
+    subprocess.run(["make", "sbom"], cwd=ROOT, check=True, capture_output=True, timeout=400)
+    sbom = json.loads((ROOT / "dist" / "thoughtgate.cdx.json").read_text("utf-8"))
+
+    about = sbom["metadata"]["component"]
+    assert (about["name"], about["version"]) == ("thoughtgate", __version__)
+    listed = {one["name"].lower() for one in sbom["components"] if one["version"]}
+    assert {"cedarpy", "orjson", "uvloop", "textual", "pyjwt", "starlette"} <= listed
+    assert not listed & {"pip", "pytest", "mypy", "pyinstaller", "cyclonedx-bom"}
+    assert str(ROOT) not in json.dumps(sbom)
 
 
 @pytest.mark.requirement("FR30")
