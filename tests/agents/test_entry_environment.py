@@ -24,6 +24,8 @@ LAYER = Layer(Path("c.json"), Path("c.json"), "user", ("mcpServers",))
         ("DYLD_INSERT_LIBRARIES", True),
         ("PYTHONPATH", True),
         ("PYTHON_GIL", True),
+        ("_PYI_ARCHIVE_FILE", True),
+        ("PYINSTALLER_RESET_ENVIRONMENT", True),
         ("THOUGHTGATE_CONFIG", True),
         ("SUB_RUN_ID", True),
         ("XDG_CONFIG_HOME", True),

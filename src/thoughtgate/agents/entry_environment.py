@@ -17,9 +17,12 @@ from thoughtgate.agents.entries import KeyPath, ServerEntry
 from thoughtgate.agents.entry_shapes import ENV_KEYS, lookup
 from thoughtgate.agents.expansion import SIGNS, expand, undefined_variables
 
-PREFIXES: Final = ("LD_", "DYLD_", "PYTHON", "OPENSSL_", "THOUGHTGATE_", "SUB_", "XDG_")
-"""The dynamic loaders' variables, the interpreter's, those with which OpenSSL loads modules, the
-gate's own, and the user's directories."""
+PREFIXES: Final = (
+    *("LD_", "DYLD_", "PYTHON", "_PYI_", "PYINSTALLER_", "OPENSSL_"),
+    *("THOUGHTGATE_", "SUB_", "XDG_"),
+)
+"""The dynamic loaders' variables, the interpreter's, those of the self-contained folder's loader,
+those with which OpenSSL loads modules, the gate's own, and the user's directories."""
 
 NAMES: Final = frozenset(
     {"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__", "__proto__"}
