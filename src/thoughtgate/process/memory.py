@@ -13,7 +13,9 @@ def collect_rarely() -> None:
 
 
 def settle_memory() -> None:
-    """Exclude everything loaded at the start from garbage collection."""
-    gc.collect()
+    """Exclude everything loaded at the start from garbage collection.
+
+    Does not collect first: at the start, that takes 15 ms and frees 0.1 MB.
+    """
     gc.freeze()
     collect_rarely()
