@@ -262,8 +262,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/session.py",
-        "if any(ident in table for table in taken):",
-        "if all(ident in table for table in taken):",
+        "if ident in table:",
+        "if ident not in table:",
         _SESSION,
     ),
     Mutation(

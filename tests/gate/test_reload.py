@@ -8,95 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.reload_scene import DENY, FORWARD, RULES, Scene
 
-from thoughtgate.config.settings import Settings
-from thoughtgate.core.approval import PENDING, Approval, Vote
-from thoughtgate.core.judge import CallRequest
-from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.core.approval import Approval, Vote
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.config_files import load_configuration
-from thoughtgate.gate.open_governor import open_governor
-from thoughtgate.gate.policy_files import sources
-from thoughtgate.gate.reload import Reloader
 from thoughtgate.policy.call import DENY as DENIED
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.policies import PolicyFile
-from thoughtgate.wire.methods import Named
-
-FORWARD = "schema: 1\ndefault: forward\n"
-DENY = "schema: 1\ndefault: deny\nholds: {connection: 3}\n"
-RULES = "schema: 1\ndefault: deny\nrules:\n  - {tool: echo, action: forward}\n"
-
-
-class Scene:
-    """A governor, its files and a watch on them."""
-
-    def __init__(self, folder: Path, policy: str = FORWARD, state: Path | None = None) -> None:
-        self.path = folder / "thoughtgate.yaml"
-        self.path.write_text(policy, "utf-8")
-        self.state = state or folder / "state"
-        self.state.mkdir(exist_ok=True)
-        self.said: list[str] = []
-        self.adopted: list[Settings] = []
-        loaded = load_configuration(str(self.path), {}, str(folder))
-        self.record = f"audit-{id(self)}.jsonl"
-        self.governor = open_governor(
-            loaded, {}, str(self.state), audit=str(self.state / self.record)
-        )
-        self.governor.start(now())
-        self.watch = Reloader(
-            self.governor,
-            loaded,
-            lambda: load_configuration(
-                str(self.path), {}, str(folder), profile=loaded.policy.profile
-            ),
-            self.said.append,
-            adopt=self.adopted.append,
-        )
-        self.store = open_store(str(self.state))
-
-    def write(self, text: str) -> None:
-        self.path.write_text(text, "utf-8")
-        # Some file systems keep time in whole seconds; the size tells these apart as well.
-        os.utime(self.path, ns=(0, len(text)))
-        self.watch.look(now())
-
-    def action(self, tool: str = "echo") -> str:
-        named = (Named("tool", tool, {}),)
-        question = CallRequest("s", "1", "me", "tools/call", named, 10, "mcp_stdio", now())
-        return self.governor.rule(question).verdict.action
-
-    def changes(self) -> list[dict[str, Any]]:
-        self.governor.flush()
-        lines = (self.state / self.record).read_text("utf-8").splitlines()
-        found = [json.loads(line) for line in lines]
-        return [one["policy"] for one in found if one["type"] == "policy_changed"]
-
-    def outcomes(self) -> list[str]:
-        return [one["outcome"] for one in self.changes()]
-
-    def questions(self) -> list[Approval]:
-        return self.store.listed(PENDING)
-
-    def decide(self, *, approve: bool, by: str = "terminal:ann") -> None:
-        (question,) = self.questions()
-        decided = self.store.vote(question.id, [Vote(by, approve, now())], now())
-        assert isinstance(decided, Approval), decided
-        self.watch.look(now())
-
-    def accepted(self) -> str:
-        found = self.store.policies().accepted(str(self.path))
-        return found.file.texts[str(self.path)] if found is not None else ""
-
-    def accept(self, by: str = "terminal:ann") -> None:
-        """Accept the file as it is now, as ``policy accept`` does."""
-        loaded = load_configuration(str(self.path), {}, str(self.path.parent))
-        self.store.policies().accept(loaded.own_file, by, now())
-        self.watch.look(now())
-
-    def close(self) -> None:
-        self.store.close()
-        self.governor.finish("SUCCEEDED", now())
 
 
 @pytest.fixture
@@ -542,81 +460,3 @@ def test_without_a_store_nothing_that_loosens_is_applied(
 
     assert strict.action() == "deny"
     assert strict.outcomes() == ["held"]
-
-
-# The organisation's file.
-
-FLOOR_DENIES = """
-schema: 1
-default: forward
-rules: [{tool: echo, action: deny}]
-approval: {security: {approvers: [olga], timeout: 1h}}
-"""
-
-
-class FloorScene(Scene):
-    """A user's file, which names other approvers, and the organisation's."""
-
-    def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, floor: str, user: str = ""
-    ) -> None:
-        self.floor = folder / "etc" / "thoughtgate.yaml"
-        self.floor.parent.mkdir()
-        self.floor.write_text(floor, "utf-8")
-        monkeypatch.setattr(sources, "SYSTEM_DIRECTORY", str(self.floor.parent))
-        super().__init__(folder, f"{FORWARD}approval: {{default: {{approvers: [ursula]}}}}\n{user}")
-
-    def write_floor(self, text: str) -> None:
-        self.floor.write_text(text, "utf-8")
-        os.utime(self.floor, ns=(0, len(text)))
-        self.watch.look(now())
-
-
-@pytest.mark.promise("organisation-floor")
-def test_the_organisation_s_approvers_decide_about_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = FloorScene(tmp_path, monkeypatch, FLOOR_DENIES, "reload: auto\n")
-    scene.write_floor(FORWARD)
-    assert scene.action() == "deny"
-    (question,) = scene.questions()
-    assert (question.tool, question.workflow) == (str(scene.floor), "organisation/security")
-    assert question.approvers == ("olga",)
-    assert any(f"{scene.floor} changed, but it loosens" in one for one in scene.said)
-    assert not any("policy accept" in one for one in scene.said)
-    scene.accept("terminal:ursula")
-    assert scene.action() == "deny", "the user's file is another one"
-    scene.decide(approve=True, by="terminal:olga")
-    assert scene.action() == "forward"
-    assert scene.outcomes() == ["held", "accepted"]
-    scene.close()
-
-
-def test_without_approvers_of_the_organisation_the_user_s_decide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = FloorScene(tmp_path, monkeypatch, FLOOR_DENIES.replace("approval:", "#"))
-    scene.write_floor(FORWARD)
-    (question,) = scene.questions()
-    assert (question.tool, question.approvers) == (str(scene.floor), ("ursula",))
-    scene.decide(approve=False, by="terminal:ursula")
-    assert scene.action() == "deny"
-    assert f"policy    the change of {scene.floor} was refused: the old rules stay" in scene.said
-    scene.close()
-
-
-def test_the_organisation_s_reload_is_about_its_own_file_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = FloorScene(
-        tmp_path, monkeypatch, f"{FLOOR_DENIES}reload: auto\n", "rules: [{tool: x, action: deny}]"
-    )
-    scene.floor.write_text(f"{FORWARD}reload: auto\n", "utf-8")
-    scene.write(FORWARD)
-    assert scene.outcomes() == ["held"], "both files loosen, and the user's asks"
-    assert scene.action("x") == "deny"
-    scene.write(
-        f"{FORWARD}approval: {{default: {{approvers: [ursula]}}}}\nrules: [{{tool: x, action: deny}}]"
-    )
-    assert (scene.action(), scene.outcomes()) == ("forward", ["held", "applied"])
-    scene.close()

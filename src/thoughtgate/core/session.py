@@ -178,12 +178,10 @@ class Session:
         return [seen, ToServer(message.raw, ident, message)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
-        return self._not_free(ident, self._taken) if any(self._taken) else None
-
-    def _not_free(self, ident: RequestId, taken: tuple[dict[RequestId, Any], ...]) -> Fault | None:
-        if any(ident in table for table in taken):
-            return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        if sum(map(len, taken)) >= self.setup.max_open:
+        for table in self._taken:
+            if ident in table:
+                return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
+        if sum(map(len, self._taken)) >= max(1, self.setup.max_open):
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
@@ -310,7 +308,8 @@ class Session:
         self, ident: RequestId, asked: PendingRequest, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=says_error(body))
+        is_error = status == ERROR if error is None else says_error(body)
+        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=is_error)
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: events.AnswerMasked) -> list[Command]:

@@ -18,10 +18,12 @@ from typing import Final, NamedTuple, TypeAlias
 from thoughtgate.core.envelope import GENESIS, TRAFFIC, stated_chain
 from thoughtgate.errors import RecordError
 from thoughtgate.record.evidence import Torn, torn_bytes
+from thoughtgate.wire.unchecked import unchecked
 
 LOCK_WAIT_S: Final = 1.0
 """A batch holds the lock for microseconds; a process that holds it longer is suspended or hung."""
 
+_LOCK_NOW: Final = fcntl.LOCK_EX | fcntl.LOCK_NB
 _LOCK_PAUSE_S: Final = 0.0005
 _TAIL_CHUNK: Final = 65_536
 """Bytes read first to find the last line; most lines are shorter, since previews are limited."""
@@ -113,7 +115,7 @@ class RecordFile:
                 self._written = len(data)
                 self._end = self._known = size + self._written
                 self._gone = 0
-                self._tail = Tail(chain)
+                self._tail = unchecked(Tail, (chain, None, False, 0))
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
                 self._on_append(self._number, self._end, self._tail.chain)
@@ -159,7 +161,7 @@ class RecordFile:
         deadline = 0.0
         while True:
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._fd, _LOCK_NOW)
             except BlockingIOError:
                 deadline = _wait(deadline, self._path)
                 continue

@@ -290,9 +290,10 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     method, params = body["method"], body["params"]
     if type(params) is not dict or type(method) is not str or len(method) > MAX_METHOD:
         return None
-    for name in params:
-        if name not in _PLAIN_PARAMS or (name == "_meta" and _has_variant(params[name], name)):
-            return None
+    if not _PLAIN_PARAMS.issuperset(params) or (
+        "_meta" in params and _has_variant(params["_meta"], "_meta")
+    ):
+        return None
     return unchecked(Message, (REQUEST, ident, method, body, raw))
 
 
