@@ -92,10 +92,10 @@ class NobodyThere:
         del at
         return []
 
-    def use(self, call_id: str) -> bool:
+    def use(self, call_id: str) -> Decision | None:
         """Have no approval to spend."""
         del call_id
-        return False
+        return refusal("approval_withdrawn", "nobody approved it")
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Nothing to take back: the person may still decide."""
@@ -153,11 +153,11 @@ class SlowDesk(NobodyThere):
         decided, self._decided = self._decided, []
         return decided
 
-    def use(self, call_id: str) -> bool:
+    def use(self, call_id: str) -> Decision | None:
         """Spend an approval once."""
         fresh = call_id not in self._used
         self._used.add(call_id)
-        return fresh
+        return None if fresh else refusal("approval_withdrawn", "the approval was already used")
 
 
 class LateAuthority(LocalAuthority):

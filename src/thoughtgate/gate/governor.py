@@ -83,8 +83,8 @@ class Approvals(Protocol):
     def poll(self, at: float) -> list[tuple[str, Decision]]:
         """Return the decisions made since the last poll."""
 
-    def use(self, call_id: str) -> bool:
-        """Use an approval; return False if it was used before."""
+    def use(self, call_id: str) -> Decision | None:
+        """Use an approval; return the refusal if it was used before, or None."""
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw an approval request; return the votes that it had by then."""
@@ -159,6 +159,9 @@ class Governor:
         context, so its span must begin before the event is on the record."""
         self.trace: Callable[[str], str] | None = None
         """Returns the trace context for a forwarded call; None if calls are not traced."""
+        self.health: dict[str, Callable[[], bool]] = {}
+        """For each part without which some calls are refused: whether it works. The functions are
+        cheap, and other threads call them."""
         self.policies: list[dict[str, str]] = []
         """The policies in force at the start, as the record names them."""
         self._look_at = 0.0
@@ -192,6 +195,10 @@ class Governor:
         # A policy that waits for a person is asked about now, not with the first call.
         if self.watch is not None:
             self.watch(at)
+
+    def degraded(self) -> list[str]:
+        """Return the parts that do not work now, although the gate goes on."""
+        return [name for name, works in self.health.items() if not works()]
 
     def announce(self, **facts: Any) -> None:
         """Add facts to the announcement of this gate, for ``status`` and other commands."""
@@ -429,8 +436,8 @@ class Governor:
             decision = refusal("service_unavailable", "the call is not on the record")
             self.approvals.withdraw(call_id, decision.reason, at)
         # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
-        if decision.approved and not self.approvals.use(call_id):
-            decision = refusal("approval_withdrawn", "the approval was already used")
+        if decision.approved:
+            decision = self.approvals.use(call_id) or decision
         if decision.approved and not self.tasks.started(call_id, at):
             decision = refusal("approval_withdrawn", "the task waits no more")
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))

@@ -44,6 +44,9 @@ MAX_CONNECTIONS: Final = 4
 _PROBE_S: Final = 0.5
 """How often a database that is away is tried again."""
 
+_STEADY_S: Final = 0.1
+"""Differences between clocks that are ignored."""
+
 _LOOK_S: Final = 1.0
 """How often changes are looked for in case a notification was lost."""
 
@@ -99,8 +102,14 @@ class PostgresDatabase:
 
     is_shared = True
 
-    def __init__(self, conninfo: str, shown: str) -> None:
-        """Connect with ``conninfo``; ``shown`` names the database in messages."""
+    def __init__(
+        self, conninfo: str, shown: str, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Connect with ``conninfo``; ``shown`` names the database in messages.
+
+        ``clock`` is the one that times given to ``time`` come from.
+        """
+        self._clock = clock
         self._conninfo = conninfo
         self._shown = shown
         self._pool = ConnectionPool(
@@ -215,9 +224,16 @@ class PostgresDatabase:
         """Begin a transaction, wait for its turn, and look at the database's clock."""
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        asked = time.time()
+        asked = self._clock()
         row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        self._offset = row[0] - (asked + time.time()) / 2 if row else 0.0
+        answered = self._clock()
+        if row is None:
+            return
+        # The measured difference is only as exact as the answer was quick. A steady difference
+        # keeps the times of a row the same from one reading to the next.
+        measured = row[0] - (asked + answered) / 2
+        if abs(measured - self._offset) > _STEADY_S + (answered - asked) / 2:
+            self._offset = measured
 
     @contextmanager
     def _connected(self, first: Callable[[_Connection], None]) -> Iterator[_Connection]:
