@@ -40,13 +40,23 @@ class ProxyProcess:
     """A proxy that listens on a port."""
 
     def __init__(
-        self, directory: Path, arguments: Sequence[str], *, environ: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        arguments: Sequence[str],
+        *,
+        environ: Mapping[str, str] | None = None,
+        ahead_s: float = 0.0,
     ) -> None:
+        """Start it, with a clock that is ``ahead_s`` ahead."""
         self.directory = directory
+        command = proxy_command(*arguments)
+        if ahead_s:
+            skewed = [sys.executable, "-m", "tests.support.skewed_gate", str(ahead_s)]
+            command = [*skewed, "proxy", *arguments]
         self.url = ""
         self._errors: list[str] = []
         self.process = subprocess.Popen(
-            proxy_command(*arguments),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -5,7 +5,7 @@ are the real ones; only the two pipes, the disk and the person who approves are 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thoughtgate.config.settings import WorkflowSettings
@@ -96,6 +96,9 @@ class NobodyThere:
         """Have no approval to spend."""
         del call_id
         return refusal("approval_withdrawn", "nobody approved it")
+
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Nothing is kept."""
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Nothing to take back: the person may still decide."""

@@ -212,6 +212,8 @@ class TransparentBackend:
     def tick(self, at: float) -> None:
         """Handle the timeouts of detached calls and tasks."""
         self.detached.tick(at)
+        if self.authority.governor.take_reports():
+            self.outbox.schedule()
         if self.authority.governor.tasks.has_orphans(at):
             with suppress(StoreError):
                 self.resume_tasks(self._auth_method)

@@ -8,7 +8,7 @@ about to send.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from thoughtgate.config.settings import WorkflowSettings
@@ -86,6 +86,9 @@ class Approvals(Protocol):
     def use(self, call_id: str) -> Decision | None:
         """Use an approval; return the refusal if it was used before, or None."""
 
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Note that the end of calls whose approval was used is on the record."""
+
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw an approval request; return the votes that it had by then."""
 
@@ -146,6 +149,8 @@ class Governor:
         """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
         """Open calls with an event that could not be written: never made, even if approved."""
+        self._executing: set[str] = set()
+        """Calls whose approval was used and whose end is not on the record."""
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
         """Called before a call is judged, at most once per second, to check for changed rules."""
@@ -211,6 +216,7 @@ class Governor:
             # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
+        self.take_reports()
         # Folded events must be written before the last event of the run.
         for record in self._repeated.rest():
             self._put(record)
@@ -319,11 +325,19 @@ class Governor:
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that were decided since the last poll."""
         self._look(at)
-        for record in self._reports():
-            self.note(record)
+        self.take_reports()
         return [
             self._settle(call_id, decision, at) for call_id, decision in self.approvals.poll(at)
         ]
+
+    def take_reports(self) -> bool:
+        """Queue the events that other threads report; return whether there were any."""
+        reported = self._reports()
+        for record in reported:
+            if record.type == CALL_END:
+                self._executing.add(record.body["call"]["call_id"])
+            self.note(record)
+        return bool(reported)
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
         """Withdraw the approval request of a held call and record the withdrawal."""
@@ -411,6 +425,10 @@ class Governor:
             raise RecordError("calls that were to go on are not on the record")
         if self._unrecorded:
             self._unrecorded -= _calls_in(queue, CALL_END)
+        if self._executing:
+            ended = self._executing & _calls_in(queue, CALL_END)
+            self._executing -= ended
+            self.approvals.ended(ended)
 
     def refuses_unrecorded(self) -> bool:
         """Tell whether a call that cannot be recorded is refused under the policy in force."""
@@ -438,6 +456,7 @@ class Governor:
         # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
         if decision.approved:
             decision = self.approvals.use(call_id) or decision
+            self._executing.add(call_id)
         if decision.approved and not self.tasks.started(call_id, at):
             decision = refusal("approval_withdrawn", "the task waits no more")
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))

@@ -98,13 +98,15 @@ def open_governor(
     governor.policies = [source.as_recorded() for source in loaded.sources]
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
-    governor.policy_questions = approvals.policy_questions()
+    governor.policy_questions = approvals.policy_questions(
+        partial(open_database, Path(state)) if database.is_shared else None
+    )
     governor.seals = open_seals(
         state, loaded.path or "-", lambda: governor.policy.version, database
     )
     if database.is_shared:
         governor.health["store"] = lambda: not database.is_away
-        announcer.shared = _open_row(loaded, database, governor, approvals)
+        announcer.shared = _open_row(loaded, database, governor, approvals, reports)
     return governor
 
 
@@ -123,10 +125,15 @@ def _announcer(
 
 
 def _open_row(
-    loaded: Loaded, database: Database, governor: Governor, approvals: ApprovalQueue
+    loaded: Loaded,
+    database: Database,
+    governor: Governor,
+    approvals: ApprovalQueue,
+    reports: Reports,
 ) -> SharedAnnouncement:
     # Imported here: a gate with a store of its own needs none of it.
     from thoughtgate.gate.approvals.gate_row import GateRow
+    from thoughtgate.gate.approvals.lost_calls import LostCalls
 
     def details() -> dict[str, Any]:
         return {
@@ -135,7 +142,8 @@ def _open_row(
             "degraded": governor.degraded(),
         }
 
-    return GateRow(database, operator_messages("store", loaded, level="error"), details)
+    say = operator_messages("store", loaded, level="error")
+    return GateRow(database, say, details, LostCalls(approvals, reports.put, say).settle)
 
 
 def _open_record(

@@ -239,6 +239,8 @@ class HubBackend:
 
     def tick(self, at: float) -> None:
         """Keep streams alive, and carry on the tasks of processes that died."""
+        if self.authority.governor.take_reports():
+            self.outbox.schedule()
         if self.authority.governor.tasks.has_orphans(at):
             with suppress(StoreError):
                 self.hub.resume_tasks()

@@ -33,6 +33,7 @@ from thoughtgate.stores.database import Database, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
 from thoughtgate.stores.local_times import move_approval, move_grant
 from thoughtgate.stores.policies import PolicyStore, settle_offer
+from thoughtgate.stores.running_calls import RunningCalls, begin_call
 
 MAX_PER_PRINCIPAL: Final = 10
 """Pending requests per principal; nobody would read more."""
@@ -198,12 +199,14 @@ class ApprovalStore:
         *,
         owner: str = "",
         call_id: str = "",
+        runner: str = "",
         through_power_loss: bool = False,
     ) -> Approval | Refusal:
         """Use an approval: exactly one caller ever gets it back as ``used``.
 
         ``owner`` and ``call_id`` are who asked, and for which call. If another gate took the
-        request over, it may not be used here.
+        request over, it may not be used here. ``runner`` is the gate that will tell when the
+        call has ended (``RunningCalls``).
         """
         with self._database.write(through_power_loss=through_power_loss) as connection:
             found = self._existing(connection, ident)
@@ -217,7 +220,10 @@ class ApprovalStore:
             if lifecycle.is_stale(found, at):
                 self._move(connection, found, VOID, at, STALE)
                 return Refusal("too_late", f"approval {ident} was given too long ago")
-            return self._local(self._move(connection, found, USED, at))
+            used = self._move(connection, found, USED, at)
+            if runner and isinstance(used, Approval):
+                begin_call(connection, used, runner, at)
+            return self._local(used)
 
     def withdraw(
         self, ident: str, reason: str, now: float, *, owner: str = "", call_id: str = ""
@@ -255,6 +261,10 @@ class ApprovalStore:
     def policies(self) -> PolicyStore:
         """Return the store of accepted policies in the same file."""
         return PolicyStore(self._database)
+
+    def running_calls(self) -> RunningCalls:
+        """Return the approved calls that run, in the same store."""
+        return RunningCalls(self._database)
 
     # For channels.
 

@@ -208,7 +208,8 @@ class PostgresDatabase:
             version, oldest = row or (0, 0)
             if oldest > len(MIGRATIONS):
                 raise StoreError(
-                    f"{self._shown} was upgraded by a later version of thoughtgate; update this one"
+                    f"{self._shown} was upgraded by a later version of thoughtgate, which this one "
+                    "cannot work with; update it: pip install --upgrade thoughtgate"
                 )
             if version >= len(MIGRATIONS):
                 return
@@ -348,10 +349,14 @@ def open_postgres(url: str) -> PostgresDatabase:
         # Tried first without the pool, whose errors do not say why a connection failed.
         _Connection.connect(conninfo).close()
     except psycopg.Error as error:
-        raise StoreError(f"{shown}: {_reason(error)}; see the key store in the config") from None
+        raise StoreError(f"{shown}: {_reason(error)}; {_advice(error)}") from None
     database = PostgresDatabase(conninfo, shown)
     try:
         database.migrate()
+    except StoreError as error:
+        database.close()
+        cause = error.__cause__
+        raise StoreError(f"{error}; {_advice(cause)}" if cause else str(error)) from None
     except BaseException:
         database.close()
         raise
@@ -436,6 +441,23 @@ def _is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_ADVICE: Final = (
+    ("password", "set PGPASSWORD, or write the password as ${VARIABLE} into the key store"),
+    ("does not exist", "create it (createuser, createdb), or correct the key store in the config"),
+    ("permission denied", "grant the user CREATE on the schema, so that it can create its tables"),
+    ("pg_hba.conf", "allow this user and host in the server's pg_hba.conf"),
+    ("ssl", "enable TLS at the server, or choose sslmode in the key store or in PGSSLMODE"),
+    ("certificate", "set PGSSLROOTCERT to the certificate of the server's authority"),
+)
+"""What mends an error, by a word in its text."""
+
+
+def _advice(error: BaseException) -> str:
+    text = str(error).lower()
+    found = (advice for word, advice in _ADVICE if word in text)
+    return next(found, "start the database, or correct the key store in the config")
 
 
 def _reason(error: Exception) -> str:

@@ -40,8 +40,13 @@ class GateRow:
         database: Database,
         say: Callable[[str], None],
         details: Callable[[], Mapping[str, Any]],
+        chores: Callable[[], None] = lambda: None,
     ) -> None:
-        """Keep a row in ``database``; ``details`` returns the facts that change while it runs."""
+        """Keep a row in ``database``; ``details`` returns the facts that change while it runs.
+
+        ``chores`` is called every now and then by the thread, and may raise ``StoreError``.
+        """
+        self._chores = chores
         self._database = database
         self._gates = GateStore(database)
         self._say = say
@@ -52,17 +57,21 @@ class GateRow:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_lost = False
+        self._due_at = 0.0
+        """When the row is renewed."""
 
     def announce(self, facts: Mapping[str, Any]) -> None:
-        """Add the row, or write other facts with the next renewal.
+        """Add the row, or have other facts written soon.
 
         Raises:
             StoreError: the row cannot be added.
         """
         self._facts = {name: facts[name] for name in SHOWN if facts.get(name)}
+        self._due_at = 0.0
         if self._thread is None:
             # Before the first call: others could take over what a gate without a row asks.
             self._renew()
+            self._due_at = time.monotonic() + RENEW_S
             self._thread = threading.Thread(target=self._run, name="gate row", daemon=True)
             self._thread.start()
 
@@ -71,8 +80,9 @@ class GateRow:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_WITHIN_S)
-        # If it cannot be removed, it ends by itself.
+        # What cannot be done now is done by the next gate, after the row has ended by itself.
         with suppress(StoreError):
+            self._chores()
             self._gates.end(self._owner)
         self._database.close()
 
@@ -87,20 +97,23 @@ class GateRow:
         self._gates.renew(self._owner, self._started_at, facts, now())
 
     def _run(self) -> None:
-        due_at = time.monotonic() + RENEW_S
         while not self._stopping.wait(LOOK_S):
             is_away = self._database.is_away
+            if not is_away:
+                with suppress(StoreError):
+                    self._chores()
             # While the store is away, the engine itself finds out when it is back.
-            if (is_away and self._is_lost) or (not is_away and time.monotonic() < due_at):
+            if (is_away and self._is_lost) or (not is_away and time.monotonic() < self._due_at):
                 continue
+            # Set before: facts may change during the renewal.
+            self._due_at = time.monotonic() + RENEW_S
             try:
                 self._renew()
             except StoreError as error:
+                self._due_at = 0.0
                 self._lost(str(error))
-                due_at = 0.0
             else:
                 self._found()
-                due_at = time.monotonic() + RENEW_S
 
     def _lost(self, reason: str) -> None:
         if not self._is_lost:

@@ -9,7 +9,8 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from thoughtgate.channels import agent_prompt as elicitation
@@ -42,6 +43,7 @@ from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.database import Database
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
+from thoughtgate.stores.running_calls import LostCall
 from thoughtgate.wire.canonical import canonical_json
 
 POLL_EVERY_S: Final = 0.1
@@ -102,6 +104,10 @@ class ApprovalQueue:
         """Calls with an approval that is not used yet."""
         self._unclosed: list[tuple[Approval, str]] = []
         """Requests to close, with the reason, once the store can be written again."""
+        self._running: dict[str, str] = {}
+        """The approvals of calls that run; only in a shared store."""
+        self._ended: deque[str] = deque()
+        """Approvals of calls that have ended, which a thread deletes from the running ones."""
         self._rev = 0
         self._earliest = math.inf
         """When the first of the held calls times out."""
@@ -122,13 +128,15 @@ class ApprovalQueue:
         self._redactor = redactor
         self._policy_version = policy_version
 
-    def policy_questions(self) -> PolicyQuestions:
+    def policy_questions(self, open_local: Callable[[], Database] | None = None) -> PolicyQuestions:
         """Return the questions about changed policies, in the same store and channels."""
 
         def tell(approval: Approval, is_settled: bool) -> None:
             self._tell(approval, settled=is_settled)
 
-        return PolicyQuestions(self._store, self._workflow, tell, self._new_id)
+        return PolicyQuestions(
+            self._store, self._workflow, tell, self._new_id, open_local=open_local
+        )
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
@@ -233,6 +241,7 @@ class ApprovalQueue:
                 self._now,
                 owner=decided.owner,
                 call_id=call_id,
+                runner=self._owner if self._store.is_shared else "",
                 through_power_loss=decided.is_durable,
             )
         except StoreError:
@@ -240,9 +249,41 @@ class ApprovalQueue:
             self._unclosed.append((decided, "whether it was used is not known"))
             return refusal("service_unavailable", "the approval cannot be used")
         if not isinstance(used, Refusal):
+            if self._store.is_shared:
+                self._running[call_id] = decided.id
             return None
         is_taken = used.kind == "taken_over"
         return refusal("approval_withdrawn", TAKEN_OVER if is_taken else ALREADY_USED)
+
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Note that the end of approved calls is on the record."""
+        self._ended += (
+            approval for each in call_ids if (approval := self._running.pop(each, None))
+        )
+
+    def take_lost(self, lost: LostCall) -> None:
+        """Take over a call whose gate died, until its end is on the record of this gate."""
+        self._running[lost.call_id] = lost.approval
+
+    def flush_ended(self) -> None:
+        """Delete ended calls from those that run; a thread does that, off the path of calls.
+
+        Raises:
+            StoreError: the store cannot be written; the next attempt deletes them.
+        """
+        ended = list(self._ended)
+        if ended:
+            self._store.running_calls().end(ended)
+            for _ in ended:
+                self._ended.popleft()
+
+    def lost_calls(self) -> list[LostCall]:
+        """Return the running calls of gates that died, which this gate must record.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return self._store.running_calls().claim(self._owner)
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw the approval request of a call that its caller no longer waits for.
