@@ -98,7 +98,7 @@ def describe_shared(gate: Mapping[str, Any]) -> dict[str, Any]:
     if gate["status"] != RUNNING:
         notes.append(f"died or cannot reach the store, since {gate['expires_at']}")
     if gate.get("degraded"):
-        notes.append(f"degraded: {', '.join(gate['degraded'])}")
+        notes.append(f"degraded: {', '.join(map(str, gate['degraded']))}")
     notes += [f"another {what} than the others" for what in gate["differs"]]
     if gate["holds"]:
         notes.append(f"holds {', '.join(gate['holds'])}")
