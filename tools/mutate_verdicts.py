@@ -213,8 +213,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/judge.py",
-        'return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)',
-        'return Verdict(FORWARD, "approval", decision.kind, decision.reason, held.verdict.rule)',
+        'denied = Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)',
+        'denied = Verdict(FORWARD, "approval", decision.kind, decision.reason, held.verdict.rule)',
         _JUDGE,
     ),
     Mutation("core/judge.py", "if again.action == DENY:", "if again.action == APPROVE:", _JUDGE),
@@ -319,8 +319,8 @@ MUTATIONS: Final = (
     Mutation("gate/governor.py", "self._queue += ruling.records", "pass", _GOVERNOR),
     Mutation(
         "gate/governor.py",
-        "if decision.approved and not self.approvals.use(call_id):",
-        "if decision.approved and self.approvals.use(call_id):",
+        "decision = self.approvals.use(call_id) or decision",
+        "self.approvals.use(call_id)",
         _GOVERNOR,
     ),
     Mutation(

@@ -32,6 +32,7 @@ class Place:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.looks = 0
+        self.polled: list[str] = []
         self.settled: list[tuple[str, str]] = []
         self.votes: list[Vote] = []
         self.faults: list[Exception] = []
@@ -47,6 +48,7 @@ class Place:
         assert handle == f"handle of {approval.id}"
         self._maybe_fail()
         self.looks += 1
+        self.polled.append(approval.id)
         return self.votes
 
     def send_outcome(self, approval: Approval, handle: str) -> None:
@@ -276,3 +278,23 @@ def test_a_channel_that_never_asked_stops_at_once(tmp_path: Path, place: Place) 
     made.stop()
 
     assert made._thread is None
+
+
+def test_a_message_of_a_call_that_was_taken_over_is_left_to_the_gate_that_holds_it(
+    tmp_path: Path, desk: ApprovalQueue, place: Place, said: list[str]
+) -> None:
+    ident = ask(desk)
+    wait_for(lambda: place.looks, what="the first poll")
+    with closing(a_store(tmp_path, alive=lambda _: False)) as store:
+        asked = store.get(ident)
+        assert isinstance(asked, Approval)
+        other = asked._replace(id="new", owner="gate|other", call_id="other.1", votes=())
+        taken = store.ask(other, asked.created_at)
+        assert isinstance(taken, Approval)
+        assert taken.id == ident
+    polled = place.polled.count(ident)
+    assert desk.ask("run.2", held(), "ops", time.time()) is None
+    second = str(desk.facts("run.2")["approval_id"])
+    wait_for(lambda: place.polled.count(second) > 5, what="polls about another call")
+    assert place.polled.count(ident) <= polled + 1, "one poll may have been under way"
+    assert (place.settled, said) == ([], [])

@@ -128,7 +128,7 @@ def test_an_approval_reaches_the_waiting_gate(desk: ApprovalQueue, tmp_path: Pat
         "terminal",
         "fine by me",
     )
-    assert desk.use("run.1")
+    assert desk.use("run.1") is None
     assert "already used" in failure(run(tmp_path, "approve", "a1"))
     assert run_json(tmp_path, "list") == []
     (used,) = run_json(tmp_path, "list", "--all")

@@ -7,11 +7,12 @@ import pytest
 from thoughtgate.cli.options import (
     command_app,
     examples,
+    find_store,
     read_config,
     read_gate_config,
     require_choice,
 )
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import ConfigError, UsageError
 
 
 def test_examples_keep_their_lines() -> None:
@@ -64,3 +65,22 @@ def test_only_an_operator_s_environment_chooses_config_and_profile(
     assert "THOUGHTGATE_PROFILE, THOUGHTGATE_CONFIG, XDG_CONFIG_HOME" in loaded.warnings[0]
     loaded, _ = read_gate_config(str(config), profile="development", state_dir="/s", by_agent=True)
     assert "--profile development" in loaded.warnings[-1]
+
+
+def test_the_store_is_that_of_the_config(config: Path, tmp_path: Path) -> None:
+    assert not find_store(None).is_shared
+    config.write_text("schema: 1\ndefault: deny\nstore: postgresql://gate@db/d\n", "utf-8")
+    assert find_store(None).url == "postgresql://gate@db/d"
+    other = tmp_path / "other.yaml"
+    other.write_text("schema: 1\ndefault: deny\nstore: postgresql://gate@db/e\n", "utf-8")
+    assert find_store(str(other)).url == "postgresql://gate@db/e"
+
+
+def test_a_config_that_cannot_be_read_does_not_keep_a_person_from_answering(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text("schema: 1\ndefault: perhaps\n", "utf-8")
+    assert not find_store(None).is_shared
+    assert "warning" in capsys.readouterr().err
+    with pytest.raises(ConfigError):
+        find_store(str(config))

@@ -1,13 +1,19 @@
 """The ``status`` command."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from tests.support.frames import call
 from tests.support.hub import sample, serving
+from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_for
 from tests.support.warm_command import run_warm
+
+from thoughtgate.gate.clock import now
+from thoughtgate.stores.gates import LIFE_S, GateStore
+from thoughtgate.stores.postgres import open_postgres
 
 
 def run(state: Path, *words: str) -> str:
@@ -71,3 +77,31 @@ def test_a_killed_gate_is_not_shown(tmp_path: Path) -> None:
         hub.process.wait(10)
 
         assert json.loads(run(hub.state, "--json"))["gates"] == []
+
+
+def test_gates_that_share_a_store_are_shown_with_their_notes(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url()
+    config = tmp_path / "team.yaml"
+    config.write_text(f"schema: 1\ndefault: deny\nstore: '{url}'\n", "utf-8")
+    assert "No gate uses the shared store." in run(tmp_path, "-c", str(config))
+    with closing(open_postgres(url)) as database:
+        facts = {"kind": "proxy", "server": "up", "host": "db1", "pid": 7, "version": "0.1"}
+        gates = GateStore(database)
+        gates.renew("gate|a", now(), {**facts, "degraded": ["record"]}, now())
+        gates.renew("gate|b", now(), facts, now())
+        gates.renew("gate|c", now() - 60, {**facts, "policy_version": "p2"}, now())
+        gates.renew("gate|d", now(), facts, now() - LIFE_S - 1)
+
+    table = run(tmp_path, "-c", str(config))
+
+    for note in ("degraded: record", "another policy than the others", "died or cannot reach"):
+        assert table.count(note) == 1, table
+    assert url not in table
+
+
+def test_a_store_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
+    config = tmp_path / "team.yaml"
+    config.write_text("schema: 1\ndefault: deny\nstore: postgresql://a@127.0.0.1:1/d\n", "utf-8")
+    assert "problem: database d on 127.0.0.1" in run(tmp_path, "-c", str(config))

@@ -286,7 +286,7 @@ def test_after_a_restart_what_was_held_is_asked_again_and_what_ran_is_not_run_ag
     done = a_task(id="tg_done", phase=COMPLETED)
     old = a_task(id="tg_old", created_at=NOW - 1000)
     book = TaskTable([held, ran, done, old])
-    steps = book.recover(NOW + 1)
+    steps = book.recover(NOW + 1, [task.id for task in book.unfinished()])
     assert ResumeTask(held) in steps
     assert StopTask(old, "the task has expired", NOW + 1) in steps
     lost = book.task("tg_ran")

@@ -10,7 +10,7 @@ from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall
+from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, refusal
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     ERROR,
@@ -285,7 +285,7 @@ def test_without_a_desk_whatever_needs_a_person_is_refused() -> None:
     assert settled is not None
     assert settled.verdict.kind == "approval_timeout"
     assert governor.settled(2.0) == []
-    assert governor.approvals.use("x") is False
+    assert governor.approvals.use("x") is not None
     governor.withdraw(ruling.call_id, "gone", 3.0)
     governor.finish("SUCCEEDED", 4.0)
 
@@ -324,7 +324,7 @@ def test_who_had_voted_is_on_record_when_nothing_comes_of_it(
 ) -> None:
     store = a_store(tmp_path)
     desk = a_desk(store, {"default": WorkflowSettings("default", required=2)})
-    monkeypatch.setattr(desk, "use", lambda _: False)
+    monkeypatch.setattr(desk, "use", lambda _: refusal("approval_withdrawn", "used"))
     governor = _governor(desk)
     call_id = _hold(governor)
     store.vote("a1", [a_yes(at=1.5)], 1.5)

@@ -5,11 +5,18 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.postgres import PostgresServer
+from tests.support.waiting import wait_for
 
 from thoughtgate.errors import ConfigError, RecordError, UsageError
 from thoughtgate.gate.approvals.queue import ApprovalQueue
+from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
+from thoughtgate.stores.gates import GateStore
+from thoughtgate.stores.open_database import open_database
+from thoughtgate.stores.postgres import open_postgres
+from thoughtgate.stores.process_owner import own_name
 
 BASE = "schema: 1\ndefault: forward\n"
 
@@ -128,3 +135,48 @@ def test_the_record_may_go_anywhere_but_to_stdout(tmp_path: Path) -> None:
         refuse_stdout("stdout", "stdout")
     with pytest.raises(ConfigError, match=r"audit\.sink"):
         refuse_stdout("stdout", "")
+
+
+def test_a_shared_store_has_a_row_while_the_gate_runs(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url()
+    governor = open_governor(_load(tmp_path, f"{BASE}store: '{url}'\n"), {}, str(tmp_path))
+    others = open_postgres(url)
+    assert GateStore(others).listed() == []
+
+    governor.start(now(), command="proxy", server="up")
+
+    (row,) = GateStore(others).listed()
+    assert others.is_alive(own_name())
+    assert (row.facts["kind"], row.facts["server"], row.facts["held"]) == ("proxy", "up", 0)
+    assert row.facts["policy_version"] == governor.policy.version
+    assert row.facts["degraded"] == governor.degraded() == []
+    assert url not in str(row.facts)
+    governor.finish("SUCCEEDED", now())
+    assert GateStore(others).listed() == []
+    others.close()
+
+
+def test_a_store_that_is_away_degrades_the_gate(tmp_path: Path) -> None:
+    server = PostgresServer()
+    try:
+        server.start()
+        text = f"{BASE}store: '{server.url()}'\n"
+        governor = open_governor(_load(tmp_path, text), {}, str(tmp_path))
+        governor.start(now(), command="proxy")
+        server.stop()
+        wait_for(lambda: governor.degraded() == ["store"], what="the degraded gate")
+        governor.finish("SUCCEEDED", now())
+    finally:
+        server.remove()
+
+
+def test_a_gate_with_a_store_of_its_own_has_no_row(tmp_path: Path) -> None:
+    governor = open_governor(_load(tmp_path), {}, str(tmp_path))
+    governor.start(now(), command="proxy")
+    database = open_database(tmp_path)
+    assert GateStore(database).listed() == []
+    assert governor.degraded() == []
+    database.close()
+    governor.finish("SUCCEEDED", now())

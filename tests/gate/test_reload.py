@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.postgres import PostgresServer
 from tests.support.reload_scene import DENY, FORWARD, RULES, Scene
 
-from thoughtgate.core.approval import Approval, Vote
+from thoughtgate.core.approval import PENDING, Approval, Vote
+from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.policy.call import DENY as DENIED
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.stores.policies import PolicyFile
 
 
@@ -460,3 +463,41 @@ def test_without_a_store_nothing_that_loosens_is_applied(
 
     assert strict.action() == "deny"
     assert strict.outcomes() == ["held"]
+
+
+def test_what_a_person_accepts_for_all_gates_is_accepted_by_each_on_its_machine(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url()
+    strict, loose = (f"{text}store: '{url}'\n" for text in (DENY, RULES))
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    # The same file on both machines, as a rollout would put it there.
+    one = Scene(folders[0], strict)
+    two = Scene(folders[0], strict, state=folders[1])
+    shared = open_store(StoreLocation(tmp_path, url))
+    one.path.write_text(loose, "utf-8")
+    for scene in (one, two):
+        scene.watch.look(now())
+        assert scene.action() == "deny"
+    (question,) = shared.listed(PENDING)
+    shared.vote(question.id, [Vote("terminal:ann", approve=True, at=now())], now())
+    for scene in (one, two):
+        scene.watch.look(now())
+        assert scene.action() == "forward"
+        assert scene.accepted() == loose, "in the file of the state directory"
+        scene.close()
+    shared.close()
+
+
+def test_another_store_waits_for_a_person_and_a_restart(strict: Scene) -> None:
+    strict.write(f"{DENY}store: postgresql://gate:hunter2@elsewhere/d\n")
+    (question,) = strict.questions()
+    assert "store" in question.arguments
+    assert "hunter2" not in question.arguments
+    strict.decide(approve=True)
+    assert strict.outcomes() == ["held", "accepted"]
+    assert strict.changes()[-1]["after_restart"] == ["store"]
+    assert not strict.governor.degraded()
+    assert "hunter2" not in json.dumps(strict.changes())

@@ -244,3 +244,33 @@ def test_a_task_cancelled_by_another_process_does_not_run(tmp_path: Path) -> Non
     assert not mine.desk.started("run.1", NOW + 2) or mine.withdrawn
     mine.desk.close()
     other.desk.close()
+
+
+def test_a_task_taken_over_by_another_process_is_a_copy_here(tmp_path: Path) -> None:
+    alive = {"late", "other"}
+
+    def store(owner: str) -> TaskStore:
+        return TaskStore(open_database(tmp_path), "gate", owner, alive=lambda name: name in alive)
+
+    late, other = Bench(store("late")), Bench(store("other"))
+    late.make()
+    assert not other.desk.has_orphans(NOW)
+    alive.discard("late")
+    assert not other.desk.has_orphans(NOW + 1), "looked a moment ago"
+    assert other.desk.has_orphans(NOW + 60)
+    (task,) = other.desk.recover(NOW + 60)
+    assert not other.desk.has_orphans(NOW + 120)
+    other.desk.resumed(task.id, "run2.1", "s9")
+
+    assert not late.desk.started("run.1", NOW + 61), "it may not run here"
+    late.desk.ended(EndTask("run.1", DONE, NOW + 62))
+    assert late.said("tasks/get")["result"]["status"] != "completed"
+    assert other.desk.started("run2.1", NOW + 63)
+    other.desk.ended(EndTask("run2.1", DONE, NOW + 64))
+    assert late.said("tasks/get")["result"]["status"] == "completed"
+    late.desk.close()
+    other.desk.close()
+
+
+def test_tasks_that_are_not_stored_have_no_orphans() -> None:
+    assert not Bench(NoKeeper()).desk.has_orphans(NOW)

@@ -132,7 +132,7 @@ def test_a_gate_of_the_version_before_can_go_on(database: PostgresDatabase) -> N
 def test_tables_that_this_version_cannot_use_are_refused(database: PostgresDatabase) -> None:
     with database.write() as statements:
         statements.execute("UPDATE schema_version SET oldest = ?", (len(MIGRATIONS) + 1,))
-    with pytest.raises(StoreError, match="later version of thoughtgate; update this one"):
+    with pytest.raises(StoreError, match=r"later version of thoughtgate.*pip install --upgrade"):
         database.migrate()
 
 
@@ -216,3 +216,34 @@ def test_a_database_that_is_paused_does_not_stop_the_gate(own_server: PostgresSe
         own_server.resume()
     wait_for(lambda: not database.is_away)
     database.close()
+
+
+def test_each_reason_why_a_gate_cannot_start_says_what_mends_it(
+    own_server: PostgresServer,
+) -> None:
+    own_server.url("mending")
+    place = f"127.0.0.1:{own_server.port}/thoughtgate"
+    own_server.execute("CREATE ROLE poor LOGIN PASSWORD 'right'")
+    own_server.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+    hba = own_server.data / "pg_hba.conf"
+    hba.write_text(f"host all locked 127.0.0.1/32 md5\n{hba.read_text('utf-8')}", "utf-8")
+    own_server.execute("SELECT pg_reload_conf()")
+    wrong = {
+        f"postgresql://gate@127.0.0.1:{own_server.port}/missing": "createdb",
+        f"postgresql://nobody@{place}": "createuser",
+        f"postgresql://gate@{place}?sslmode=require": "sslmode",
+        "postgresql://gate@127.0.0.1:1/thoughtgate": "start the database",
+        f"postgresql://poor@{place}": "grant the user CREATE",
+    }
+    for url, mended_by in wrong.items():
+        with pytest.raises(StoreError, match=mended_by):
+            open_postgres(url)
+
+    def refused() -> str:
+        with pytest.raises(StoreError) as caught:
+            open_postgres(f"postgresql://locked:hunter2@{place}")
+        return str(caught.value)
+
+    text = wait_for(lambda: said if "password" in (said := refused()) else "", what="the reload")
+    assert "PGPASSWORD" in text
+    assert "hunter2" not in text

@@ -1,13 +1,17 @@
 """Tasks that outlive the gate."""
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.support.approvals import NOW
+from tests.support.postgres import PostgresServer
 from tests.support.tasks import a_task
 
 from thoughtgate.core.task import CANCELLED, COMPLETED, HELD, RUNNING
 from thoughtgate.stores.open_database import StoreLocation, open_database
+from thoughtgate.stores.postgres import PostgresDatabase, connection_info
 from thoughtgate.stores.tasks import TaskStore, new_task_id
 
 
@@ -105,3 +109,49 @@ def test_every_process_of_a_gate_sees_its_tasks_and_what_became_of_them(
     assert not first.save(a_task(phase=RUNNING))
     for store in (first, second, other):
         store.close()
+
+
+def test_whoever_lost_a_task_can_no_longer_save_it_but_callers_cancel_anywhere(
+    location: StoreLocation,
+) -> None:
+    dead, first, second = (of_gate(location, name) for name in ("dead", "first", "second"))
+    dead.save(a_task())
+    assert first.has_orphans()
+    assert [task.id for task in first.take_over(NOW)] == ["tg_1"]
+    assert not second.has_orphans()
+    for phase in (HELD, RUNNING, COMPLETED):
+        assert not dead.save(a_task(phase=phase)), "it was taken over"
+        assert not second.save(a_task(phase=phase)), "it belongs to another process"
+    dead.forget("tg_1")
+    assert first.save(a_task(phase=RUNNING))
+    assert second.save(a_task(phase=CANCELLED))
+    assert not first.save(a_task(phase=COMPLETED))
+    second.forget("tg_1")
+    assert first.find("tg_1") is None
+    for store in (dead, first, second):
+        store.close()
+
+
+def test_a_process_does_not_take_over_its_own_tasks(location: StoreLocation) -> None:
+    dead = of_gate(location, "dead")
+    dead.save(a_task())
+    assert not dead.has_orphans()
+    assert dead.take_over(NOW) == []
+    dead.close()
+
+
+def test_a_minute_between_clocks_changes_no_task(postgres: PostgresServer) -> None:
+    url = postgres.url()
+    ahead = PostgresDatabase(*connection_info(url), clock=lambda: time.time() + 60)
+    ahead.migrate()
+    exact = open_database(StoreLocation(Path(), url))
+    now = time.time()
+    made = a_task(created_at=now + 60, updated_at=now + 60)
+    TaskStore(ahead, "proxy", "first").save(made)
+    found = TaskStore(exact, "proxy", "second").find(made.id)
+    assert found is not None
+    assert found.created_at == pytest.approx(now, abs=2)
+    assert found.expires_at == pytest.approx(now + made.ttl_s, abs=2)
+    assert TaskStore(exact, "proxy", "second").purge(now + made.ttl_s - 5) == 0
+    for database in (ahead, exact):
+        database.close()

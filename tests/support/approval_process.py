@@ -42,7 +42,7 @@ def run(state: str, log: str, die_at: str, task: str) -> None:
             assert time.monotonic() < deadline, "nobody decided"
             time.sleep(0.01)
     _pass("decided", die_at)
-    if not decision.approved or not desk.use(call_id):
+    if not decision.approved or desk.use(call_id) is not None:
         _pass(f"refused {decision.kind} {decision.reason}", die_at)
         return
     _pass("used", die_at)

@@ -46,12 +46,18 @@ class ProxyProcess:
         *,
         environ: Mapping[str, str] | None = None,
         program: str = "",
+        ahead_s: float = 0.0,
     ) -> None:
+        """Start it, with a clock that is ``ahead_s`` ahead."""
         self.directory = directory
+        command = [program, "proxy", *arguments] if program else proxy_command(*arguments)
+        if ahead_s:
+            skewed = [sys.executable, "-m", "tests.support.skewed_gate", str(ahead_s)]
+            command = [*skewed, "proxy", *arguments]
         self.url = ""
         self._errors: list[str] = []
         self.process = subprocess.Popen(
-            [program, "proxy", *arguments] if program else proxy_command(*arguments),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -5,7 +5,7 @@ are the real ones; only the two pipes, the disk and the person who approves are 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thoughtgate.config.settings import WorkflowSettings
@@ -92,10 +92,13 @@ class NobodyThere:
         del at
         return []
 
-    def use(self, call_id: str) -> bool:
+    def use(self, call_id: str) -> Decision | None:
         """Have no approval to spend."""
         del call_id
-        return False
+        return refusal("approval_withdrawn", "nobody approved it")
+
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Nothing is kept."""
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Nothing to take back: the person may still decide."""
@@ -153,11 +156,11 @@ class SlowDesk(NobodyThere):
         decided, self._decided = self._decided, []
         return decided
 
-    def use(self, call_id: str) -> bool:
+    def use(self, call_id: str) -> Decision | None:
         """Spend an approval once."""
         fresh = call_id not in self._used
         self._used.add(call_id)
-        return fresh
+        return None if fresh else refusal("approval_withdrawn", "the approval was already used")
 
 
 class LateAuthority(LocalAuthority):

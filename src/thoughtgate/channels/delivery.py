@@ -207,8 +207,13 @@ class DeliveryChannel:
                 client.send_outcome(approval, item.handle)
             del self._items[approval.id]
             return
+        if _is_taken_over(store.get(approval.id), approval):
+            # The gate that holds the call now goes on with the message.
+            del self._items[approval.id]
+            return
         if not item.handle:
-            # A restarted gate continues with the message that it sent before.
+            # A restarted gate continues with the message that it sent before, and a gate that
+            # has taken the call over with the one of the gate that died.
             item.handle = store.handle(approval.id, self.name)
         if not item.handle:
             item.handle = client.send_request(approval)
@@ -244,3 +249,10 @@ class DeliveryChannel:
             self._say(f"{self.name}: {error}; retrying")
         if item.is_settled and (item.failures >= MAX_SETTLE_TRIES or self._is_stopping):
             self._items.pop(item.approval.id, None)
+
+
+def _is_taken_over(found: Approval | Refusal, shown: Approval) -> bool:
+    """Tell whether a request is now about another call than the one that this gate holds."""
+    if isinstance(found, Refusal):
+        return False
+    return (found.owner, found.call_id) != (shown.owner, shown.call_id)

@@ -1,7 +1,6 @@
 """``thoughtgate approvals``: list approval requests and answer them."""
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,14 @@ from thoughtgate.channels.terminal import (
     render_table,
     render_whole,
 )
-from thoughtgate.cli.options import JsonOption, command_app, examples, require_choice
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    command_app,
+    examples,
+    find_store,
+    require_choice,
+)
 from thoughtgate.cli.output import write_json, write_report
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
@@ -26,7 +32,6 @@ from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, R
 from thoughtgate.errors import Conflict, UsageError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
-from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
@@ -37,6 +42,7 @@ app = command_app(
         "thoughtgate approvals list",
         "thoughtgate approvals approve k3f9ab",
         "thoughtgate approvals watch",
+        "thoughtgate approvals list -c team.yaml",
     ),
 )
 grants_app = command_app(
@@ -72,10 +78,11 @@ ReasonOption = Annotated[
 def list_approvals(
     *,
     all_: Annotated[bool, Option("--all", help="Include closed requests.")] = False,
+    config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
     """List pending approval requests, oldest first."""
-    with _store() as store:
+    with _store(config) as store:
         found = store.listed() if all_ else store.listed(PENDING)
         lines = render_table(found, time.time()).splitlines() if found else []
         write_report([approval_object(each) for each in found], lines, as_json=json_)
@@ -84,9 +91,9 @@ def list_approvals(
 
 
 @app.command(epilog=examples("thoughtgate approvals show k3f9ab"))
-def show(ident: IdArgument, *, json_: JsonOption = False) -> None:
+def show(ident: IdArgument, *, config: ConfigOption = None, json_: JsonOption = False) -> None:
     """Show all details of one approval request, with every character of its arguments."""
-    with _store() as store:
+    with _store(config) as store:
         found = _found(store.get(ident))
         if json_:
             whole = "".join(store.whole_arguments(found))
@@ -110,28 +117,35 @@ def approve(
     reason: ReasonOption = "",
     remember: RememberOption = ONCE,
     scope: ScopeOption = EXACT,
+    config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Approve a call. It runs once, with exactly these arguments."""
     wanted = _remember(remember, scope)
     # An approval for this call alone leaves no grant behind.
     kept = wanted if wanted.lifetime != ONCE else None
-    _decide(ident, approve_=True, reason=reason, remember=kept, json_=json_)
+    _decide(ident, approve_=True, reason=reason, remember=kept, config=config, json_=json_)
 
 
 @app.command(epilog=examples('thoughtgate approvals deny k3f9ab --reason "not on a Friday"'))
-def deny(ident: IdArgument, *, reason: ReasonOption = "", json_: JsonOption = False) -> None:
+def deny(
+    ident: IdArgument,
+    *,
+    reason: ReasonOption = "",
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
     """Deny a call. The agent learns that a person denied it, but not the reason."""
-    _decide(ident, approve_=False, reason=reason, remember=None, json_=json_)
+    _decide(ident, approve_=False, reason=reason, remember=None, config=config, json_=json_)
 
 
 @app.command(epilog=examples("thoughtgate approvals watch", "thoughtgate approvals watch --json"))
-def watch(*, json_: JsonOption = False) -> None:
+def watch(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
     """Wait for approval requests and answer them.
 
     Outside a terminal, or with --json, this prints one line for each change instead.
     """
-    with _store() as store:
+    with _store(config) as store:
         if not json_ and sys.stdin.isatty() and sys.stdout.isatty():
             sys.stderr.write("Waiting for approval requests. Press Ctrl-C to stop.\n")
             Asker(store, sys.stdin.fileno(), sys.stdout.fileno()).run(lambda: False)
@@ -146,9 +160,9 @@ def watch(*, json_: JsonOption = False) -> None:
 
 
 @grants_app.command("list", epilog=examples("thoughtgate approvals grants list --json"))
-def list_grants(*, json_: JsonOption = False) -> None:
+def list_grants(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
     """List remembered approvals."""
-    with _store() as store:
+    with _store(config) as store:
         found = store.grants(time.time())
         lines = render_grants(found, time.time()).splitlines() if found else []
         write_report([grant_object(each) for each in found], lines, as_json=json_)
@@ -164,13 +178,14 @@ def add_grant(
     *,
     remember: RememberOption = ONCE,
     scope: ScopeOption = EXACT,
+    config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Allow calls like an earlier one, for example if the answer to it came too late.
 
     With --remember once, the next such call runs without asking.
     """
-    with _store() as store:
+    with _store(config) as store:
         found = _found(store.get(ident))
         grant = _found(
             store.add_grant(
@@ -189,18 +204,25 @@ def add_grant(
 def revoke_grant(
     ident: Annotated[str, Argument(metavar="GRANT", help="Id of the grant.")],
     *,
+    config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Revoke a remembered approval, so that the next such call needs approval again."""
-    with _store() as store:
+    with _store(config) as store:
         grant = _found(store.revoke_grant(ident.strip().lower()))
         write_report(grant_object(grant), [f"Revoked {grant.id}."], as_json=json_)
 
 
 def _decide(
-    ident: str, *, approve_: bool, reason: str, remember: Remember | None, json_: bool
+    ident: str,
+    *,
+    approve_: bool,
+    reason: str,
+    remember: Remember | None,
+    config: str | None,
+    json_: bool,
 ) -> None:
-    with _store() as store:
+    with _store(config) as store:
         found = _found(store.get(ident))
         now = time.time()
         vote = Vote(identity(), approve_, now, reason)
@@ -216,9 +238,9 @@ def _decide(
 
 
 @contextmanager
-def _store() -> Iterator[ApprovalStore]:
+def _store(config: str | None) -> Iterator[ApprovalStore]:
     """Open the store and close requests that nobody is waiting for, so that none is shown."""
-    with closing(open_store(state_directory(os.environ))) as store:
+    with closing(open_store(find_store(config))) as store:
         _settle(store)
         yield store
 

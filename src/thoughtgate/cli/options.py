@@ -1,6 +1,7 @@
 """Options that several commands share, so that they have the same names and help texts."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -8,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer import Option
 
-from thoughtgate.errors import UsageError
+from thoughtgate.errors import ConfigError, UsageError, visible
 
 if TYPE_CHECKING:
     from thoughtgate.gate.config_files import Loaded
+    from thoughtgate.stores.open_database import StoreLocation
 
 HELP_NAMES: Final = ["-h", "--help"]
 
@@ -58,6 +60,33 @@ def read_config(config: str | None, *, profile: str = "") -> "Loaded":
     from thoughtgate.gate.config_files import load_configuration
 
     return load_configuration(config, os.environ, str(Path.cwd()), profile=profile or None)
+
+
+def find_store(config: str | None) -> "StoreLocation":
+    """Return the store of the config that ``-c`` names, or of the one found in the default places.
+
+    A config that is found and cannot be read must not keep a person from answering: the store in
+    the state directory is used then.
+
+    Raises:
+        ConfigError: the config that ``-c`` names cannot be read.
+        StoreError: there is no state directory.
+    """
+    from thoughtgate.gate.open_governor import store_location
+    from thoughtgate.gate.state_directory import state_directory
+    from thoughtgate.stores.open_database import StoreLocation
+
+    state = state_directory(os.environ)
+    try:
+        return store_location(read_config(config), state)
+    except ConfigError as error:
+        if config is not None:
+            raise
+        sys.stderr.write(
+            f"thoughtgate: warning: {visible(str(error.problems[0]))}; "
+            f"the approvals in {state} are used\n"
+        )
+        return StoreLocation(Path(state))
 
 
 def read_gate_config(

@@ -9,17 +9,18 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
-from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
 from thoughtgate.cli.output import write_json
 from thoughtgate.errors import visible
 from thoughtgate.status.overview import gather_status
+from thoughtgate.status.shared_gates import RUNNING
 
 app = command_app()
 
 STYLES: Final = {
     **dict.fromkeys(("running", "OK"), "green"),
     **dict.fromkeys(("starting", "waiting", "stopping", "HOLD", "THROTTLE"), "yellow"),
-    **dict.fromkeys(("failed", "ERROR", "TIMEOUT", "BLOCK"), "red"),
+    **dict.fromkeys(("failed", "gone", "ERROR", "TIMEOUT", "BLOCK"), "red"),
     "OPEN": "cyan",
     "halted": "grey50",
 }
@@ -29,21 +30,33 @@ TITLES: Final = {"ts": "when", "latency_ms": "ms", "expires_at": "expires"}
 """The titles of columns that are not called like their member."""
 
 
-@app.command(epilog=examples("thoughtgate status", "thoughtgate status --json --calls 50"))
+@app.command(
+    epilog=examples(
+        "thoughtgate status",
+        "thoughtgate status --json --calls 50",
+        "thoughtgate status -c team.yaml",
+    )
+)
 def status(
     *,
+    config: ConfigOption = None,
     json_: JsonOption = False,
     calls: Annotated[
         int, Option(metavar="N", min=0, max=1000, help="Number of calls to show.")
     ] = 10,
 ) -> None:
-    """Show running gates, their servers, pending approvals and the latest calls."""
-    found = gather_status(os.environ, calls)
+    """Show running gates, their servers, pending approvals and the latest calls.
+
+    If the config names a PostgreSQL store, this includes all gates that share it.
+    """
+    found = gather_status(os.environ, calls, find_store(config))
     if json_:
         write_json(found)
         return
     console = Console(highlight=False)
     _show_gates(console, found["gates"])
+    if "store" in found:
+        _show_store(console, found["store"])
     _show_approvals(console, found["approvals"])
     _show_calls(console, found["calls"])
 
@@ -64,6 +77,33 @@ def _show_gates(console: Console, gates: list[dict[str, Any]]) -> None:
         if gate.get("servers"):
             rows = [describe_server(server) for server in gate["servers"]]
             console.print(_table(("server", "status", "tools", "calls", "pid", "note"), rows))
+
+
+def _show_store(console: Console, store: dict[str, Any]) -> None:
+    console.print()
+    if store.get("problem"):
+        console.print(Text(f"problem: {visible(store['problem'])}", style="red"), soft_wrap=True)
+        return
+    if not store["gates"]:
+        console.print("No gate uses the shared store.")
+        return
+    rows = [describe_shared(gate) for gate in store["gates"]]
+    columns = ("gate", "host", "pid", "status", "version", "held", "address", "note")
+    console.print(_table(columns, rows))
+
+
+def describe_shared(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a gate that shares the store, with a note on what it holds and how it differs."""
+    notes = []
+    if gate["status"] != RUNNING:
+        notes.append(f"died or cannot reach the store, since {gate['expires_at']}")
+    if gate.get("degraded"):
+        notes.append(f"degraded: {', '.join(map(str, gate['degraded']))}")
+    notes += [f"another {what} than the others" for what in gate["differs"]]
+    if gate["holds"]:
+        notes.append(f"holds {', '.join(gate['holds'])}")
+    name = " ".join(str(gate[part]) for part in ("kind", "server") if gate.get(part))
+    return {**gate, "gate": name, "address": gate.get("url"), "note": "; ".join(notes)}
 
 
 def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:

@@ -1,13 +1,13 @@
 """``thoughtgate tui``: manage servers, calls and approvals in a terminal interface."""
 
-from thoughtgate.cli.options import command_app, examples
+from thoughtgate.cli.options import ConfigOption, command_app, examples, find_store
 from thoughtgate.errors import UsageError
 
 app = command_app()
 
 
-@app.command(epilog=examples("thoughtgate tui"))
-def tui() -> None:
+@app.command(epilog=examples("thoughtgate tui", "thoughtgate tui -c team.yaml"))
+def tui(*, config: ConfigOption = None) -> None:
     """Manage running gates: control servers, watch calls, answer approval requests.
 
     Needs the extra "tui": pip install 'thoughtgate[tui]'.
@@ -20,4 +20,4 @@ def tui() -> None:
         ) from None
     from thoughtgate.status.tui_data import TuiSource
 
-    GateApp(TuiSource()).run()
+    GateApp(TuiSource(location=find_store(config))).run()

@@ -117,6 +117,10 @@ class Ruling(NamedTuple):
     records: tuple[Record, ...]
 
 
+RETRY_S: Final = 5.0
+"""When to try again if approval cannot be requested now; a store that is away is tried all the time."""
+
+
 class Decision(NamedTuple):
     """The outcome of an approval request, whether people decided or it expired."""
 
@@ -132,11 +136,14 @@ class Decision(NamedTuple):
     """Every vote, including votes that did not decide."""
     approval_id: str = ""
     """The id of the approval request, if there was one."""
+    retry_after_s: float = 0.0
+    """After what time to try again, if approval cannot be requested now."""
 
 
 def refusal(kind: str, reason: str, votes: tuple[Vote, ...] = ()) -> Decision:
     """Return the outcome for a call that may not run, although no person rejected it."""
-    return Decision(approved=False, kind=kind, reason=reason, votes=votes)
+    wait_s = RETRY_S if kind == "service_unavailable" else 0.0
+    return Decision(approved=False, kind=kind, reason=reason, votes=votes, retry_after_s=wait_s)
 
 
 class OpenCall(NamedTuple):
@@ -377,7 +384,8 @@ class Judge:
 
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
-            return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
+            denied = Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
+            return denied._replace(retry_after_s=decision.retry_after_s)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
         calls = held.calls if held.packed is None else unpack_calls(held.calls, held.packed)

@@ -140,10 +140,10 @@ class TaskTable:
         self._tasks[task.id] = task
         return self._results(task)
 
-    def recover(self, at: float) -> list[TaskStep]:
-        """Recover after a restart: held calls are judged again, running calls are never repeated."""
+    def recover(self, at: float, taken: Iterable[str]) -> list[TaskStep]:
+        """Recover tasks of a process that died: held calls are judged again, others never repeated."""
         steps: list[TaskStep] = self.ticked(at)
-        for task in list(self._tasks.values()):
+        for task in [self._tasks[each] for each in taken if each in self._tasks]:
             if task.phase == HELD:
                 steps.append(ResumeTask(task))
             elif task.phase == RUNNING:

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from thoughtgate.config.checks import is_loopback
@@ -94,6 +95,7 @@ class HttpFront:
         self._admin = HttpServer(AdminPort(pages.routes())) if listen.admin_port else None
         pages.connections = lambda: len(self._server.connections)
         pages.prevented = lambda: authority.held.prevented
+        pages.degraded = authority.governor.degraded
 
     def add(self, paths: Iterable[bytes], backend: Backend) -> Endpoint:
         """Serve a backend at these paths; without any, ``find_endpoint`` must return it."""
@@ -132,6 +134,8 @@ class HttpFront:
                 self._admin, listen.admin_host, listen.admin_port, reuse_port=reuse_port
             )
         self._pages.is_serving = True
+        url = _public_url(replace(listen, port=self.port))
+        self._authority.governor.announce(url=url)
 
     async def drain(self) -> None:
         """Accept no more calls, and give those in progress time to finish."""

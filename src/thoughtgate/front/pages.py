@@ -40,6 +40,8 @@ class Pages:
         self.connections: Callable[[], int] = lambda: 0
         self.prevented: Callable[[], int] = lambda: 0
         """Returns how many calls were not made because their caller had disconnected."""
+        self.degraded: Callable[[], list[str]] = list
+        """Returns the parts that do not work now, although the gate goes on."""
         self._meter = meter
 
     def batch_came(self, size: int) -> None:
@@ -60,9 +62,16 @@ class Pages:
         return 200, _JSON, b'{"status":"ok"}'
 
     def ready(self) -> Page:
-        """Report whether the gate accepts calls and can make them."""
+        """Report whether the gate accepts calls and can make them.
+
+        A gate that refuses only some calls, because the store is away, is still ready: the other
+        gates are no better off, and without any of them no call could be made.
+        """
         upstream_up = self.is_up()
         if self.is_serving and upstream_up and not self.is_draining:
+            degraded = self.degraded()
+            if degraded:
+                return 200, _JSON, json.dumps({"status": "degraded", "degraded": degraded}).encode()
             return 200, _JSON, b'{"status":"ready"}'
         status = "draining" if self.is_draining else "starting"
         return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
@@ -79,6 +88,7 @@ class Pages:
         if self._meter is not None:
             self._meter.set("mcp_connections_active", self.connections())
             self._meter.set("thoughtgate_zombie_execution_prevented_total", self.prevented())
+            self._meter.set("thoughtgate_degraded_parts", len(self.degraded()))
 
 
 class AdminPort:

@@ -5,12 +5,14 @@ server; this module decides which of the agent's headers are forwarded.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.session_replies import SessionSettings
+from thoughtgate.errors import StoreError
 from thoughtgate.front.agent_streams import PassedStream, PushStream
 from thoughtgate.front.authentication import Identity
 from thoughtgate.front.batch import Batch
@@ -58,6 +60,7 @@ class TransparentBackend:
         self._tools = ToolHeaders()
         self.detached = DetachedCalls(upstream, self._tools)
         self._spares = SpareDrivers()
+        self._auth_method = ""
         self._engine = Engine(
             authority,
             outbox,
@@ -192,11 +195,12 @@ class TransparentBackend:
     # Timers and tasks.
 
     def resume_tasks(self, auth_method: str) -> None:
-        """Continue the tasks that an earlier run of this gate left unfinished.
+        """Continue the tasks of processes of this gate that died.
 
         Raises:
             StoreError: the tasks cannot be read.
         """
+        self._auth_method = auth_method
         at = now()
         for task in self.authority.governor.tasks.recover(at):
             who = Identity(task.principal, auth_method)
@@ -211,6 +215,11 @@ class TransparentBackend:
     def tick(self, at: float) -> None:
         """Handle the timeouts of detached calls and tasks."""
         self.detached.tick(at)
+        if self.authority.governor.take_reports():
+            self.outbox.schedule()
+        if self.authority.governor.tasks.has_orphans(at):
+            with suppress(StoreError):
+                self.resume_tasks(self._auth_method)
         self.authority.tell(self.authority.governor.tasks.tick(at))
 
     def stop(self, reason: str) -> None:

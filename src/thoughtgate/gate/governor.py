@@ -8,7 +8,7 @@ about to send.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from thoughtgate.config.settings import WorkflowSettings
@@ -84,8 +84,11 @@ class Approvals(Protocol):
     def poll(self, at: float) -> list[tuple[str, Decision]]:
         """Return the decisions made since the last poll."""
 
-    def use(self, call_id: str) -> bool:
-        """Use an approval; return False if it was used before."""
+    def use(self, call_id: str) -> Decision | None:
+        """Use an approval; return the refusal if it was used before, or None."""
+
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Note that the end of calls whose approval was used is on the record."""
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw an approval request; return the votes that it had by then."""
@@ -147,6 +150,8 @@ class Governor:
         """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
         """Open calls with an event that could not be written: never made, even if approved."""
+        self._executing: set[str] = set()
+        """Calls whose approval was used and whose end is not on the record."""
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
         """Called before a call is judged, at most once per second, to check for changed rules."""
@@ -160,6 +165,9 @@ class Governor:
         context, so its span must begin before the event is on the record."""
         self.trace: Callable[[str], str] | None = None
         """Returns the trace context for a forwarded call; None if calls are not traced."""
+        self.health: dict[str, Callable[[], bool]] = {}
+        """For each part without which some calls are refused: whether it works. The functions are
+        cheap, and other threads call them."""
         self.policies: list[dict[str, str]] = []
         """The policies in force at the start, as the record names them."""
         self._look_at = 0.0
@@ -194,6 +202,10 @@ class Governor:
         if self.watch is not None:
             self.watch(at)
 
+    def degraded(self) -> list[str]:
+        """Return the parts that do not work now, although the gate goes on."""
+        return [name for name, works in self.health.items() if not works()]
+
     def announce(self, **facts: Any) -> None:
         """Add facts to the announcement of this gate, for ``status`` and other commands."""
         if self._announcer is not None:
@@ -205,6 +217,7 @@ class Governor:
             # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
+        self.take_reports()
         # Folded events must be written before the last event of the run.
         for record in self._repeated.rest():
             self._put(record)
@@ -313,11 +326,19 @@ class Governor:
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that were decided since the last poll."""
         self._look(at)
-        for record in self._reports():
-            self.note(record)
+        self.take_reports()
         return [
             self._settle(call_id, decision, at) for call_id, decision in self.approvals.poll(at)
         ]
+
+    def take_reports(self) -> bool:
+        """Queue the events that other threads report; return whether there were any."""
+        reported = self._reports()
+        for record in reported:
+            if record.type == CALL_END:
+                self._executing.add(record.body["call"]["call_id"])
+            self.note(record)
+        return bool(reported)
 
     def withdraw(self, call_id: str, reason: str, at: float) -> None:
         """Withdraw the approval request of a held call and record the withdrawal."""
@@ -408,6 +429,10 @@ class Governor:
             raise RecordError("calls that were to go on are not on the record")
         if self._unrecorded:
             self._unrecorded -= _calls_in(queue, CALL_END)
+        if self._executing:
+            ended = self._executing & _calls_in(queue, CALL_END)
+            self._executing -= ended
+            self.approvals.ended(ended)
 
     def refuses_unrecorded(self) -> bool:
         """Tell whether a call that cannot be recorded is refused under the policy in force."""
@@ -433,8 +458,9 @@ class Governor:
             decision = refusal("service_unavailable", "the call is not on the record")
             self.approvals.withdraw(call_id, decision.reason, at)
         # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
-        if decision.approved and not self.approvals.use(call_id):
-            decision = refusal("approval_withdrawn", "the approval was already used")
+        if decision.approved:
+            decision = self.approvals.use(call_id) or decision
+            self._executing.add(call_id)
         if decision.approved and not self.tasks.started(call_id, at):
             decision = refusal("approval_withdrawn", "the task waits no more")
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))

@@ -18,13 +18,13 @@ from thoughtgate.core.task_table import TaskLimits
 from thoughtgate.errors import ConfigError, Problem, RecordError, UsageError
 from thoughtgate.gate.approvals.open_channels import Reports, open_channels
 from thoughtgate.gate.approvals.prompt_seals import open_seals
-from thoughtgate.gate.approvals.queue import open_approvals
+from thoughtgate.gate.approvals.queue import ApprovalQueue, open_approvals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import sign_key_fault
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.run_identity import identify_run
-from thoughtgate.gate.running_gates import GateAnnouncer
+from thoughtgate.gate.running_gates import GateAnnouncer, SharedAnnouncement
 from thoughtgate.gate.task_runner import Keeper
 from thoughtgate.gate.tracing import open_tracer
 from thoughtgate.policy.call import PRODUCTION
@@ -34,6 +34,7 @@ from thoughtgate.record.split_writer import SplitWriter
 from thoughtgate.record.stream import STREAMS, is_stream
 from thoughtgate.record.writer import RecordWriter
 from thoughtgate.stores.approvals import Limits
+from thoughtgate.stores.database import Database
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
@@ -61,6 +62,7 @@ def open_governor(
         ConfigError: the variable of the record's signing key or of a channel's secret is not
             set, or the key is too short.
         RecordError: the record cannot be opened.
+        StoreError: the store cannot be opened, so no approval can be requested.
         UsageError: tracing is configured, but its optional dependency is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
@@ -75,7 +77,9 @@ def open_governor(
     held = Limits(settings.holds.principal, settings.holds.total)
     wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
-    approvals = open_approvals(location, settings.approval, policy, channels=channels, limits=held)
+    database = open_database(location)
+    approvals = open_approvals(database, settings.approval, policy, channels=channels, limits=held)
+    announcer = _announcer(loaded, state, audit, governed or {})
     governor = Governor(
         Judge(policy, run.run_id, preview=settings.audit.preview),
         writer,
@@ -87,24 +91,59 @@ def open_governor(
         observe=observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
-        announcer=GateAnnouncer(
-            state,
-            config=loaded.path,
-            policy=loaded.summary,
-            policies=[source.as_json() for source in loaded.sources],
-            profile=policy.profile,
-            record=announced_record(loaded, state, audit),
-            **(governed or {}),
-        ),
+        announcer=announcer,
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.
     writer.refuses = governor.refuses_unrecorded
     governor.policies = [source.as_recorded() for source in loaded.sources]
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
-    governor.policy_questions = approvals.policy_questions()
-    governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
+    governor.policy_questions = approvals.policy_questions(
+        partial(open_database, Path(state)) if database.is_shared else None
+    )
+    governor.seals = open_seals(
+        state, loaded.path or "-", lambda: governor.policy.version, database
+    )
+    if database.is_shared:
+        governor.health["store"] = lambda: not database.is_away
+        announcer.shared = _open_row(loaded, database, governor, approvals, reports)
     return governor
+
+
+def _announcer(
+    loaded: Loaded, state: str, audit: str, governed: Mapping[str, Any]
+) -> GateAnnouncer:
+    return GateAnnouncer(
+        state,
+        config=loaded.path,
+        policy=loaded.summary,
+        policies=[source.as_json() for source in loaded.sources],
+        profile=loaded.policy.profile,
+        record=announced_record(loaded, state, audit),
+        **governed,
+    )
+
+
+def _open_row(
+    loaded: Loaded,
+    database: Database,
+    governor: Governor,
+    approvals: ApprovalQueue,
+    reports: Reports,
+) -> SharedAnnouncement:
+    # Imported here: a gate with a store of its own needs none of it.
+    from thoughtgate.gate.approvals.gate_row import GateRow
+    from thoughtgate.gate.approvals.lost_calls import LostCalls
+
+    def details() -> dict[str, Any]:
+        return {
+            "held": approvals.pending,
+            "policy_version": governor.policy.version,
+            "degraded": governor.degraded(),
+        }
+
+    say = operator_messages("store", loaded, level="error")
+    return GateRow(database, say, details, LostCalls(approvals, reports.put, say).settle)
 
 
 def _open_record(

@@ -158,6 +158,9 @@ class Reloader:
         self, loaded: Loaded, change: "Change", at: float, outcome: str, **facts: Any
     ) -> str:
         before = self.loaded
+        questions = self._governor.policy_questions
+        if outcome == ACCEPTED and questions is not None and loaded.path is not None:
+            questions.take_accepted(loaded.own_file, str(facts.get("by", "")), at)
         self._held, self.loaded = None, loaded
         self._rev = self._store_rev()
         self._set_policy(loaded, self._transform(loaded.policy))

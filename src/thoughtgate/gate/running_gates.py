@@ -7,8 +7,9 @@ file behind; the next reader sees that its process has exited and removes the fi
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from thoughtgate.core.envelope import render_time
 from thoughtgate.gate.clock import now
@@ -69,6 +70,16 @@ def describe_governed(process: Process | None, *, adopts: bool = False) -> dict[
     return {GOVERNED: told}
 
 
+class SharedAnnouncement(Protocol):
+    """Announces a gate to the gates of other machines (``gate.approvals.gate_row``)."""
+
+    def announce(self, facts: Mapping[str, Any]) -> None:
+        """Announce the gate, or change its facts."""
+
+    def end(self) -> None:
+        """Withdraw the announcement."""
+
+
 class GateAnnouncer:
     """Announces a gate for the duration of its run."""
 
@@ -77,6 +88,8 @@ class GateAnnouncer:
         self._facts = facts
         self._kind = ""
         self._presence: Presence | None = None
+        self.shared: SharedAnnouncement | None = None
+        """Announces the gate in a store that several machines share."""
 
     def begin(self, kind: str, server: str) -> None:
         """Announce the run; ``kind`` is the command."""
@@ -87,11 +100,15 @@ class GateAnnouncer:
         """Add facts to the announcement."""
         self._facts |= facts
         self._presence = announce(self._state, self._kind, **self._facts)
+        if self.shared is not None:
+            self.shared.announce({"kind": self._kind, **self._facts})
 
     def end(self) -> None:
         """Remove the announcement."""
         if self._presence is not None:
             self._presence.withdraw()
+        if self.shared is not None:
+            self.shared.end()
 
 
 def list_gates(state: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ this process dies.
 import contextlib
 import json
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from thoughtgate.core import task_codec as codec
 from thoughtgate.core.approval import DURABLE
@@ -40,6 +40,9 @@ from thoughtgate.policy.call import DENY, Call, Verdict
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_cancelled
 
+LOOK_EVERY_S: Final = 5.0
+"""How often a gate looks for tasks of processes that have died."""
+
 
 class Keeper(Protocol):
     """Stores tasks. The bodies here are those of a keeper that stores nothing."""
@@ -55,6 +58,10 @@ class Keeper(Protocol):
 
     def forget(self, task_id: str) -> None:
         """Delete a task."""
+
+    def has_orphans(self) -> bool:
+        """Tell whether there are tasks whose process has died."""
+        return False
 
     def take_over(self, now: float) -> list[Task]:
         """Return tasks whose process has died, and make this process their owner."""
@@ -126,6 +133,7 @@ class TaskRunner:
         self._carried: set[str] = set()
         """Tasks that this process owns; all others in the table are read-only copies."""
         self._late: list[Told] = []
+        self._next_look = 0.0
 
     # A call becomes a task.
 
@@ -183,12 +191,23 @@ class TaskRunner:
         Raises:
             StoreError: the stored tasks cannot be read.
         """
-        for task in self._keeper.take_over(at):
-            self._book.mirror(task)
+        self._next_look = at + LOOK_EVERY_S
+        taken = self._keeper.take_over(at)
+        for task in taken:
+            self._late += self._tell(self._book.mirror(task), at)
             self._carried.add(task.id)
-        steps = self._book.recover(at)
-        self._answers(steps, [])
+        steps = self._book.recover(at, [task.id for task in taken])
+        self._late += self._tell(steps, at)
         return [step.task for step in steps if isinstance(step, ResumeTask)]
+
+    def has_orphans(self, at: float) -> bool:
+        """Tell whether ``recover`` would find something; looks every few seconds."""
+        if not self._keeper.is_durable or at < self._next_look:
+            return False
+        self._next_look = at + LOOK_EVERY_S
+        with contextlib.suppress(StoreError):
+            return self._keeper.has_orphans()
+        return False
 
     def resumed(self, task_id: str, call_id: str, session: str) -> None:
         """Update a recovered task after its call was judged again in this session."""
@@ -205,7 +224,7 @@ class TaskRunner:
         steps = self._book.started(task.id, at)
         if steps and all(self._save(step.task) for step in steps if isinstance(step, SaveTask)):
             return True
-        self._late += self._tell(self._refresh(task.id), at)
+        self._late += self._tell(self._lose(task.id), at)
         return False
 
     def ended(self, command: EndTask) -> list[Told]:
@@ -327,6 +346,14 @@ class TaskRunner:
             return self._keeper.save(task)
         return False
 
+    def _lose(self, task_id: str) -> list[TaskStep]:
+        """Keep only a copy of a task that another process has taken over, or ended."""
+        found = self._find(task_id)
+        if found is None:
+            return []
+        self._carried.discard(task_id)
+        return self._book.mirror(found)
+
     def _forget(self, task_id: str) -> None:
         self._carried.discard(task_id)
         # If this fails, the next reader of the store deletes the task: it has expired.
@@ -345,7 +372,8 @@ class TaskRunner:
         answers: list[tuple[Line, dict[str, Any]]] = []
         for step in steps:
             if isinstance(step, SaveTask):
-                self._save(step.task)
+                if not self._save(step.task):
+                    self._lose(step.task.id)
             elif isinstance(step, ForgetTask):
                 self._forget(step.task_id)
             elif isinstance(step, StopTask):

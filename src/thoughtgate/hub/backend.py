@@ -6,9 +6,11 @@ that carries it. ``hub.requests`` interprets the messages of a client.
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, cast
 
 from thoughtgate.core.commands import ToAgent, ToServer
+from thoughtgate.errors import StoreError
 from thoughtgate.front.authentication import Identity
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.batch_item import BatchItem
@@ -236,8 +238,12 @@ class HubBackend:
         exchange.respond(204)
 
     def tick(self, at: float) -> None:
-        """Keep streams alive."""
-        del at
+        """Keep streams alive, and carry on the tasks of processes that died."""
+        if self.authority.governor.take_reports():
+            self.outbox.schedule()
+        if self.authority.governor.tasks.has_orphans(at):
+            with suppress(StoreError):
+                self.hub.resume_tasks()
         for stream in self._streams:
             stream.keep_alive()
 

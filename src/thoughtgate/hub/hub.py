@@ -235,7 +235,7 @@ class Hub:
         return await relay.relay(session, call)
 
     def resume_tasks(self) -> None:
-        """Continue the tasks that an earlier run of this hub left unfinished.
+        """Continue the tasks of processes of this hub that died.
 
         Raises:
             StoreError: the tasks cannot be read.

@@ -120,7 +120,8 @@ def run_serve(plan: ServePlan) -> int:
     meter = Metrics(HTTP) if plan.http is not None and settings.telemetry.metrics else None
     try:
         loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
-        prompt = open_prompt(plan.state, settings.approval) if plan.http is not None else None
+        location = store_location(plan.loaded, plan.state)
+        prompt = open_prompt(location, settings.approval) if plan.http is not None else None
         governor = open_governor(
             loaded,
             plan.environ,

@@ -184,7 +184,8 @@ class HttpProxy:
         pages = Pages(meter)
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
-        prompt = open_prompt(plan.state, plan.settings.approval)
+        location = store_location(plan.loaded, plan.state)
+        prompt = open_prompt(location, plan.settings.approval)
         # Only a stdio server has a process whose start and exit can be reported.
         told = report_all if plan.server.command else report_unenforced
         governor = open_governor(
@@ -196,9 +197,7 @@ class HttpProxy:
                 operator_log("proxy", plan.loaded, told), meter.observe if meter else None
             ),
             # Without authentication, a caller could not prove after a restart that a task is theirs.
-            tasks=open_tasks(store_location(plan.loaded, plan.state), gate)
-            if plan.listen.auth is not None
-            else None,
+            tasks=open_tasks(location, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
         )
         say = operator_messages("proxy", plan.loaded, level="warn")

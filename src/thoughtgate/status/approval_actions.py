@@ -1,7 +1,7 @@
 """Operations of the console on approvals and grants, for one reviewer.
 
 Reads and votes through the shared store like every other channel; each method runs a few short
-SQLite statements. The web package renders the results.
+statements. The web package renders the results.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.open_database import StoreLocation
 
 LOOK_BACK: Final = 400
 """Number of recent changes that are searched for closed requests; each request has two or three."""
@@ -110,10 +111,10 @@ class ApprovalActions:
         return self._store.revoke_grant(grant_id)
 
 
-def open_approval_actions(directory: str) -> ApprovalActions:
-    """Open the console's actions on the store in the state directory.
+def open_approval_actions(location: StoreLocation | str) -> ApprovalActions:
+    """Open the console's actions on a store; a string is a state directory.
 
     Raises:
         StoreError: the store cannot be opened.
     """
-    return ApprovalActions(open_store(directory))
+    return ApprovalActions(open_store(location))

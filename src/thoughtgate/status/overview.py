@@ -13,21 +13,29 @@ from thoughtgate.gate.running_gates import DIRECTORY, list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.recent_calls import last_calls
+from thoughtgate.status.shared_gates import gather_shared
+from thoughtgate.stores.open_database import StoreLocation
 
 PATIENCE_S: Final = 2.0
 """How long a gate may take to report its status."""
 
 
-def gather_status(environ: Mapping[str, str], calls: int) -> dict[str, Any]:
-    """Return the running gates with their servers, the pending approvals and the last calls."""
+def gather_status(
+    environ: Mapping[str, str], calls: int, location: StoreLocation | None = None
+) -> dict[str, Any]:
+    """Return the running gates with their servers, the pending approvals and the last calls.
+
+    With a store that several machines share, the approvals are those of all gates, and ``store``
+    has the gates of all machines.
+    """
     state = state_directory(environ)
     gates = [describe_gate(state, gate) for gate in list_gates(state)]
-    return {
-        "state": state,
-        "gates": gates,
-        "approvals": pending_approvals(state),
-        "calls": recent_calls(state, gates, calls),
-    }
+    told: dict[str, Any] = {"state": state, "gates": gates}
+    if location is not None and location.is_shared:
+        told["approvals"], told["store"] = gather_shared(location)
+    else:
+        told["approvals"] = pending_approvals(state)
+    return {**told, "calls": recent_calls(state, gates, calls)}
 
 
 def describe_gate(state: str, gate: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.channels.terminal import identity, render_question
@@ -15,6 +16,7 @@ from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.overview import control_path, gather_status
+from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.wire.json_text import lay_out_part
 
 CALLS_SHOWN: Final = 100
@@ -31,13 +33,17 @@ class ServerKey(NamedTuple):
 class TuiSource:
     """Reads the status of this user's gates and controls them."""
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str] | None = None, location: StoreLocation | None = None
+    ) -> None:
+        """Read the approvals at ``location``; by default those of the state directory."""
         self._environ = dict(os.environ if environ is None else environ)
         self._state = state_directory(self._environ)
+        self._location = location or StoreLocation(Path(self._state))
 
     def look(self) -> dict[str, Any]:
         """Return the same data as ``thoughtgate status``."""
-        return gather_status(self._environ, CALLS_SHOWN)
+        return gather_status(self._environ, CALLS_SHOWN, self._location)
 
     def act(self, operation: str, key: ServerKey) -> str:
         """Start, stop or restart a server; return what happened.
@@ -61,7 +67,7 @@ class TuiSource:
         Raises:
             UsageError: there is no such approval.
         """
-        with closing(open_store(self._state)) as store:
+        with closing(open_store(self._location)) as store:
             found = store.get(approval)
             if isinstance(found, Refusal):
                 raise UsageError(found.text)
@@ -78,7 +84,7 @@ class TuiSource:
             UsageError: this process may not vote, or it is too late.
         """
         require_person("tui", self._environ, self._state)
-        with closing(ApprovalActions(open_store(self._state), identity())) as actions:
+        with closing(ApprovalActions(open_store(self._location), identity())) as actions:
             counted = actions.decide(approval, approve=approve, reason=reason, digest=digest)
         if isinstance(counted, Refusal):
             raise UsageError(counted.text)

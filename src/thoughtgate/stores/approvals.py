@@ -3,11 +3,14 @@
 Every change is one short transaction that reads, asks ``core.approval`` whether the change is
 allowed, and writes, so concurrent decisions cannot conflict. Each change gets the next revision
 number, so a reader can request only what is new.
+
+Callers give and get times of this machine's clock; rows have the store's. The methods that begin
+with an underscore go by the store's clock.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from thoughtgate.core import approval as lifecycle
 from thoughtgate.core.approval import (
@@ -28,7 +31,9 @@ from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.stores.argument_parts import read_part, write_parts
 from thoughtgate.stores.database import Database, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
+from thoughtgate.stores.local_times import move_approval, move_grant
 from thoughtgate.stores.policies import PolicyStore, settle_offer
+from thoughtgate.stores.running_calls import RunningCalls, begin_call
 
 MAX_PER_PRINCIPAL: Final = 10
 """Pending requests per principal; nobody would read more."""
@@ -78,6 +83,9 @@ _VOTES: Final = Approval._fields.index("votes")
 _ENDED_GRANTS: Final = Approval._fields.index("ended_grants")
 
 
+_Result = TypeVar("_Result", Approval, Approval | Refusal)
+
+
 class Limits(NamedTuple):
     """How many requests may be pending."""
 
@@ -94,7 +102,7 @@ class ApprovalStore:
     def __init__(self, database: Database, *, alive: Callable[[str], bool] | None = None) -> None:
         self._database = database
         self._alive = alive or database.is_alive
-        self._keeps_orphans = database.is_shared
+        self.is_shared = database.is_shared
         """Whether a request stays open after its gate died, for the same call at another gate."""
         self._seen: tuple[int, int] | None = None
 
@@ -179,19 +187,9 @@ class ApprovalStore:
         whatever was decided while no gate was running.
         """
         with self._database.write() as connection:
-            earlier = self._earlier(connection, asked, now)
-            if earlier is not None:
-                return earlier
-            if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
-                return Refusal("taken", "the id is already used")
-            asked = spend_grant(connection, asked, now)
-            if asked.status != PENDING:
-                return self._insert(connection, asked)
-            refusal = self._over_limit(connection, asked, now, limits)
-            if refusal is not None:
-                return refusal
-            write_parts(connection, asked.id, whole)
-            return self._insert(connection, asked)
+            # Converted inside the transaction, which has just looked at the store's clock.
+            asked, at = move_approval(asked, self._ahead()), self._database.time(now)
+            return self._local(self._ask(connection, asked, at, limits, whole))
 
     def use(
         self,
@@ -200,11 +198,15 @@ class ApprovalStore:
         now: float,
         *,
         owner: str = "",
+        call_id: str = "",
+        runner: str = "",
         through_power_loss: bool = False,
     ) -> Approval | Refusal:
         """Use an approval: exactly one caller ever gets it back as ``used``.
 
-        ``owner`` is who asked. If another gate took the request over, it may not be used here.
+        ``owner`` and ``call_id`` are who asked, and for which call. If another gate took the
+        request over, it may not be used here. ``runner`` is the gate that will tell when the
+        call has ended (``RunningCalls``).
         """
         with self._database.write(through_power_loss=through_power_loss) as connection:
             found = self._existing(connection, ident)
@@ -212,20 +214,31 @@ class ApprovalStore:
                 return found
             if found.digest != digest:
                 return Refusal("not_this", f"approval {ident} was given for a different call")
-            if owner not in ("", found.owner):
+            if _is_taken_over(found, owner, call_id):
                 return Refusal("taken_over", f"approval {ident} was taken over by another gate")
-            if lifecycle.is_stale(found, now):
-                self._move(connection, found, VOID, now, STALE)
+            at = self._database.time(now)
+            if lifecycle.is_stale(found, at):
+                self._move(connection, found, VOID, at, STALE)
                 return Refusal("too_late", f"approval {ident} was given too long ago")
-            return self._move(connection, found, USED, now)
+            used = self._move(connection, found, USED, at)
+            if runner and isinstance(used, Approval):
+                begin_call(connection, used, runner, at)
+            return self._local(used)
 
-    def withdraw(self, ident: str, reason: str, now: float) -> Approval | Refusal:
-        """Close a pending request, or void an unused approval, because nobody waits for it."""
+    def withdraw(
+        self, ident: str, reason: str, now: float, *, owner: str = "", call_id: str = ""
+    ) -> Approval | Refusal:
+        """Close a pending request, or void an unused approval, because nobody waits for it.
+
+        ``owner`` and ``call_id`` as for ``use``.
+        """
         with self._database.write() as connection:
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
-            return self._close(connection, found, reason, now)
+            if _is_taken_over(found, owner, call_id):
+                return Refusal("taken_over", f"approval {ident} was taken over by another gate")
+            return self._local(self._close(connection, found, reason, self._database.time(now)))
 
     def ask_about_policy(self, asked: Approval, now: float) -> Approval | Refusal:
         """Store the question about a changed policy, or return the one that another gate asked.
@@ -236,17 +249,22 @@ class ApprovalStore:
         with self._database.write() as connection:
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is already used")
+            asked, at = move_approval(asked, self._ahead()), self._database.time(now)
             for each in self._about_policy(connection, asked.tool):
-                found = self._settle_one(connection, each, now, is_gone=False)
+                found = self._settle_one(connection, each, at, is_gone=False)
                 if found.digest == asked.digest and found.status in {PENDING, DENIED}:
-                    return found
+                    return self._local(found)
                 if found.status == PENDING:
-                    self._close(connection, found, "the file changed again", now)
-            return self._insert(connection, asked)
+                    self._close(connection, found, "the file changed again", at)
+            return self._local(self._insert(connection, asked))
 
     def policies(self) -> PolicyStore:
         """Return the store of accepted policies in the same file."""
         return PolicyStore(self._database)
+
+    def running_calls(self) -> RunningCalls:
+        """Return the approved calls that run, in the same store."""
+        return RunningCalls(self._database)
 
     # For channels.
 
@@ -266,8 +284,9 @@ class ApprovalStore:
         With ``remember`` (for a single approving vote) the grant is created in the same
         transaction, or the vote is not counted.
         """
-        given = list(votes)
         with self._database.write() as connection:
+            given = [vote._replace(at=self._database.time(vote.at)) for vote in votes]
+            at = self._database.time(now)
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
@@ -278,11 +297,11 @@ class ApprovalStore:
                 where = "SELECT 1 FROM argument_parts WHERE approval = ?"
                 if connection.execute(where, (found.id,)).fetchone() is None:
                     return Refusal("incomplete", f"the arguments of {ident} cannot be shown whole")
-            is_gone = found.status in OPEN and self._is_gone(found.owner, now)
-            found = self._settle_one(connection, found, now, is_gone=is_gone)
-            counted, refusals = lifecycle.vote_all(found, given, now)
+            is_gone = found.status in OPEN and self._is_gone(found.owner, at)
+            found = self._settle_one(connection, found, at, is_gone=is_gone)
+            counted, refusals = lifecycle.vote_all(found, given, at)
             if counted == found:
-                return refusals[-1] if refusals else found
+                return refusals[-1] if refusals else self._local(found)
             if remember is not None:
                 grant = add_grant(connection, counted, given[-1], remember, grant_id)
                 if isinstance(grant, Refusal):
@@ -290,33 +309,36 @@ class ApprovalStore:
             saved = self._save(connection, counted)
             if saved.kind == POLICY_KIND and saved.status == APPROVED:
                 # Accepted with the decision: no gate may be running that could do it later.
-                settle_offer(connection, saved, given[-1].by, now)
-                self._move(connection, saved, USED, now)
-            return saved
+                settle_offer(connection, saved, given[-1].by, at)
+                self._move(connection, saved, USED, at)
+            return self._local(saved)
 
     # Housekeeping, by any process.
 
     def has_due(self, now: float) -> bool:
         """Tell whether ``settle_due`` would change anything; reads only."""
-        if self._database.read(_ANY_LATE, _late(now)):
+        at = self._database.time(now)
+        if self._database.read(_ANY_LATE, _late(at)):
             return True
-        return bool(self._dead_owners(now))
+        return bool(self._dead_owners(at))
 
     def settle_due(self, now: float) -> list[Approval]:
         """Expire overdue requests, close those of dead processes, void unused approvals."""
-        dead = self._dead_owners(now)
+        dead = self._dead_owners(self._database.time(now))
         with self._database.write() as connection:
-            return self._settle_all(connection, dead, now)
+            settled = self._settle_all(connection, dead, self._database.time(now))
+            return [self._local(each) for each in settled]
 
     def purge(self, now: float) -> int:
         """Delete closed approvals that are old or too many, and expired grants."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM grants WHERE expires_at <= ?", (now,))
+            at = self._database.time(now)
+            connection.execute("DELETE FROM grants WHERE expires_at <= ?", (at,))
             gone = connection.execute(
                 "DELETE FROM approvals WHERE status NOT IN ('pending', 'approved') AND "
                 "(created_at < ? OR rev <= (SELECT rev FROM approvals "
                 "WHERE status NOT IN ('pending', 'approved') ORDER BY rev DESC LIMIT 1 OFFSET ?))",
-                (now - KEEP_S, MAX_CLOSED),
+                (at - KEEP_S, MAX_CLOSED),
             ).rowcount
             connection.execute(
                 "DELETE FROM argument_parts WHERE approval NOT IN (SELECT id FROM approvals)"
@@ -330,7 +352,8 @@ class ApprovalStore:
 
     def grants(self, now: float) -> list[Grant]:
         """Return the grants in force, oldest first."""
-        return listed_grants(self._database, now)
+        found = listed_grants(self._database, self._database.time(now))
+        return [move_grant(each, -self._ahead()) for each in found]
 
     def add_grant(
         self, ident: str, remember: Remember, *, by: str, grant_id: str, now: float
@@ -343,13 +366,15 @@ class ApprovalStore:
             refusal = lifecycle.may_vote(found, by)
             if refusal is not None:
                 return refusal
-            vote = Vote(by, approve=True, at=now)
-            return add_grant(connection, found, vote, remember, grant_id)
+            vote = Vote(by, approve=True, at=self._database.time(now))
+            grant = add_grant(connection, found, vote, remember, grant_id)
+            return grant if isinstance(grant, Refusal) else move_grant(grant, -self._ahead())
 
     def revoke_grant(self, grant_id: str) -> Grant | Refusal:
         """Revoke a grant."""
         with self._database.write() as connection:
-            return end_grant(connection, grant_id)
+            grant = end_grant(connection, grant_id)
+            return grant if isinstance(grant, Refusal) else move_grant(grant, -self._ahead())
 
     # Handles that channels store for a request, such as the id of a message to update.
 
@@ -357,7 +382,7 @@ class ApprovalStore:
         """Store a channel's handle for an approval."""
         with self._database.write() as connection:
             connection.execute(
-                "INSERT INTO handles VALUES (?, ?, ?) "
+                "INSERT INTO handles (approval, channel, handle) VALUES (?, ?, ?) "
                 "ON CONFLICT (approval, channel) DO UPDATE SET handle = excluded.handle",
                 (ident, channel, handle),
             )
@@ -369,7 +394,34 @@ class ApprovalStore:
         )
         return str(rows[0][0]) if rows else ""
 
+    # Between the clocks of this machine and of the store.
+
+    def _ahead(self) -> float:
+        """Return by how many seconds the store's clock is ahead of this machine's."""
+        return self._database.time(0.0)
+
+    def _local(self, found: _Result) -> _Result:
+        """Return an approval with times of this machine's clock."""
+        return found if isinstance(found, Refusal) else move_approval(found, -self._ahead())
+
     # Inside a transaction.
+
+    def _ask(
+        self, connection: Transaction, asked: Approval, now: float, limits: Limits, whole: str
+    ) -> Approval | Refusal:
+        earlier = self._earlier(connection, asked, now)
+        if earlier is not None:
+            return earlier
+        if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
+            return Refusal("taken", "the id is already used")
+        asked = spend_grant(connection, asked, now)
+        if asked.status != PENDING:
+            return self._insert(connection, asked)
+        refusal = self._over_limit(connection, asked, now, limits)
+        if refusal is not None:
+            return refusal
+        write_parts(connection, asked.id, whole)
+        return self._insert(connection, asked)
 
     def _earlier(self, connection: Transaction, asked: Approval, now: float) -> Approval | None:
         """Find the same request from before a restart and take it over with its decision."""
@@ -413,7 +465,7 @@ class ApprovalStore:
             "SELECT DISTINCT owner FROM approvals WHERE status IN ('pending', 'approved')"
         )
         dead = []
-        if all_of_them or not self._keeps_orphans:
+        if all_of_them or not self.is_shared:
             dead = [owner for (owner,) in rows if not self._alive(owner)]
         if any(owner.startswith(DURABLE) for (owner,) in rows):
             orphans = self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
@@ -423,7 +475,7 @@ class ApprovalStore:
     def _is_gone(self, owner: str, now: float) -> bool:
         if owner.startswith(DURABLE):
             return (owner,) in self._database.read(_ORPHANS, (now - ORPHAN_AFTER_S,))
-        return not self._keeps_orphans and not self._alive(owner)
+        return not self.is_shared and not self._alive(owner)
 
     def _settle_all(self, connection: Transaction, dead: list[str], now: float) -> list[Approval]:
         marks = ", ".join("?" * len(dead)) or "NULL"
@@ -510,7 +562,12 @@ class ApprovalStore:
         return found or Refusal("unknown", f"there is no approval {ident}")
 
     def _read(self, where: str, values: tuple[Any, ...]) -> list[Approval]:
-        return [_approval(row) for row in self._database.read(f"{_SELECT} {where}", values)]
+        rows = self._database.read(f"{_SELECT} {where}", values)
+        return [self._local(_approval(row)) for row in rows]
+
+
+def _is_taken_over(found: Approval, owner: str, call_id: str) -> bool:
+    return owner not in ("", found.owner) or call_id not in ("", found.call_id)
 
 
 def _late(now: float) -> tuple[float, float]:

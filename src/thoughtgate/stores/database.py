@@ -54,6 +54,10 @@ class Database(Protocol):
     is_shared: bool
     """Whether gates on other machines use the same store."""
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the store could not be reached the last time that it was tried; very cheap."""
+
     def close(self) -> None:
         """Close all connections."""
 

@@ -97,7 +97,8 @@ class PolicyStore:
                 "DELETE FROM policies WHERE path = ? AND status = ?", (file.path, OFFERED)
             )
             connection.execute(
-                "INSERT INTO policies VALUES (?, ?, ?, ?, ?, '', ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO policies (path, digest, status, files, changed_at, accepted_by, rev) "
+                "VALUES (?, ?, ?, ?, ?, '', ?) ON CONFLICT DO NOTHING",
                 (file.path, file.digest, OFFERED, json.dumps(file.texts), now, 0),
             )
 
@@ -125,7 +126,8 @@ def settle_offer(connection: Transaction, decided: Approval, by: str, now: float
 def _accept(connection: Transaction, file: PolicyFile, by: str, now: float) -> None:
     connection.execute("DELETE FROM policies WHERE path = ?", (file.path,))
     connection.execute(
-        "INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO policies (path, digest, status, files, changed_at, accepted_by, rev) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             file.path,
             file.digest,

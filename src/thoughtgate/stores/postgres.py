@@ -43,6 +43,9 @@ MAX_CONNECTIONS: Final = 4
 _PROBE_S: Final = 0.5
 """How often a database that is away is tried again."""
 
+_STEADY_S: Final = 0.1
+"""Differences between clocks that are ignored."""
+
 _LOOK_S: Final = 1.0
 """How often changes are looked for in case a notification was lost."""
 
@@ -100,8 +103,14 @@ class PostgresDatabase:
 
     is_shared = True
 
-    def __init__(self, conninfo: str, shown: str) -> None:
-        """Connect with ``conninfo``; ``shown`` names the database in messages."""
+    def __init__(
+        self, conninfo: str, shown: str, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Connect with ``conninfo``; ``shown`` names the database in messages.
+
+        ``clock`` is the one that times given to ``time`` come from.
+        """
+        self._clock = clock
         self._conninfo = conninfo
         self._shown = shown
         self._pool = ConnectionPool(
@@ -200,7 +209,8 @@ class PostgresDatabase:
             version, oldest = row or (0, 0)
             if oldest > len(MIGRATIONS):
                 raise StoreError(
-                    f"{self._shown} was upgraded by a later version of thoughtgate; update this one"
+                    f"{self._shown} was upgraded by a later version of thoughtgate, which this one "
+                    "cannot work with; update it: pip install --upgrade thoughtgate"
                 )
             if version >= len(MIGRATIONS):
                 return
@@ -216,9 +226,16 @@ class PostgresDatabase:
         """Begin a transaction, wait for its turn, and look at the database's clock."""
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        asked = time.time()
+        asked = self._clock()
         row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        self._offset = row[0] - (asked + time.time()) / 2 if row else 0.0
+        answered = self._clock()
+        if row is None:
+            return
+        # The measured difference is only as exact as the answer was quick. A steady difference
+        # keeps the times of a row the same from one reading to the next.
+        measured = row[0] - (asked + answered) / 2
+        if abs(measured - self._offset) > _STEADY_S + (answered - asked) / 2:
+            self._offset = measured
 
     @contextmanager
     def _connected(self, first: Callable[[_Connection], None]) -> Iterator[_Connection]:
@@ -333,10 +350,14 @@ def open_postgres(url: str) -> PostgresDatabase:
         # Tried first without the pool, whose errors do not say why a connection failed.
         _Connection.connect(conninfo).close()
     except psycopg.Error as error:
-        raise StoreError(f"{shown}: {_reason(error)}; see the key store in the config") from None
+        raise StoreError(f"{shown}: {_reason(error)}; {_advice(error)}") from None
     database = PostgresDatabase(conninfo, shown)
     try:
         database.migrate()
+    except StoreError as error:
+        database.close()
+        cause = error.__cause__
+        raise StoreError(f"{error}; {_advice(cause)}" if cause else str(error)) from None
     except BaseException:
         database.close()
         raise
@@ -420,6 +441,23 @@ def _is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_ADVICE: Final = (
+    ("password", "set PGPASSWORD, or write the password as ${VARIABLE} into the key store"),
+    ("does not exist", "create it (createuser, createdb), or correct the key store in the config"),
+    ("permission denied", "grant the user CREATE on the schema, so that it can create its tables"),
+    ("pg_hba.conf", "allow this user and host in the server's pg_hba.conf"),
+    ("ssl", "enable TLS at the server, or choose sslmode in the key store or in PGSSLMODE"),
+    ("certificate", "set PGSSLROOTCERT to the certificate of the server's authority"),
+)
+"""What mends an error, by a word in its text."""
+
+
+def _advice(error: BaseException) -> str:
+    text = str(error).lower()
+    found = (advice for word, advice in _ADVICE if word in text)
+    return next(found, "start the database, or correct the key store in the config")
 
 
 def _reason(error: Exception) -> str:

@@ -95,7 +95,18 @@ CREATE TABLE gates (
 """
 """Adds the running gates that share a store."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8)
+_V9: Final = """
+CREATE TABLE used_prompts (
+  nonce TEXT PRIMARY KEY, expires_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE running_calls (
+  approval TEXT PRIMARY KEY, owner TEXT NOT NULL, call_id TEXT NOT NULL, server TEXT NOT NULL,
+  tool TEXT NOT NULL, used_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+"""Adds the states of prompts that were used, and the approved calls that run."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

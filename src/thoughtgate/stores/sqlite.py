@@ -29,6 +29,7 @@ class SqliteDatabase:
     """A connection to the shared file. Several threads may use it; a lock serialises them."""
 
     is_shared = False
+    is_away = False
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path

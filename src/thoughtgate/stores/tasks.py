@@ -2,17 +2,21 @@
 
 A save with an invalid state transition is refused, so two gate processes cannot run or end the
 same task twice. Each task is owned by one running process; if that dies, another process of the
-same gate takes the task over.
+same gate takes the task over, and the one before can no longer save it. Only a cancellation is
+saved for any process, because callers may cancel anywhere.
+
+Times of rows are the store's; callers give and get times of this machine's clock.
 """
 
 import json
 import os
 from base64 import b32encode
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from thoughtgate.core.task import ID_PREFIX, TRANSITIONS, Task
+from thoughtgate.core.task import CANCELLED, ID_PREFIX, TRANSITIONS, Task
 from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.local_times import move_task
 
 _RANDOM_BYTES: Final = 20
 """160 random bits: without authentication, the id is the only secret that protects a task."""
@@ -47,12 +51,16 @@ class TaskStore:
         self._database.close()
 
     def save(self, task: Task) -> bool:
-        """Save a task; False if another process has moved it to an incompatible phase."""
-        body = json.dumps(task)
+        """Save a task; False if another process has taken it over, or moved it elsewhere."""
         with self._database.write(through_power_loss=task.phase == "running") as connection:
-            row = connection.execute("SELECT phase FROM tasks WHERE id = ?", (task.id,)).fetchone()
-            if row is not None and not (row[0] == task.phase or task.phase in TRANSITIONS[row[0]]):
+            # Converted inside the transaction, which has just looked at the store's clock.
+            task = move_task(task, self._database.time(0.0))
+            row = connection.execute(
+                "SELECT phase, owner FROM tasks WHERE id = ?", (task.id,)
+            ).fetchone()
+            if row is not None and not self._may_save(task, *row):
                 return False
+            body = json.dumps(task)
             facts = (task.id, task.principal, task.server, task.phase, task.expires_at, body)
             connection.execute(
                 "INSERT INTO tasks (id, principal, server, phase, expires_at, body, rev, gate, "
@@ -62,29 +70,56 @@ class TaskStore:
             )
         return True
 
+    def _may_save(self, task: Task, phase: str, owner: str) -> bool:
+        if owner not in ("", self._owner) and task.phase != CANCELLED:
+            return False
+        return phase == task.phase or task.phase in TRANSITIONS[phase]
+
     def forget(self, task_id: str) -> None:
-        """Delete a task."""
+        """Delete a task, unless another process has still to end it."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
+            connection.execute(
+                "DELETE FROM tasks WHERE id = ? "
+                "AND (owner IN ('', ?) OR phase NOT IN ('held', 'running'))",
+                (task_id, self._owner),
+            )
+
+    def has_orphans(self) -> bool:
+        """Tell whether ``take_over`` would find tasks that have not ended; reads only."""
+        rows = self._database.read(
+            "SELECT DISTINCT owner FROM tasks WHERE gate = ? AND phase IN ('held', 'running')",
+            (self._gate,),
+        )
+        return any(self._is_gone(owner) for (owner,) in rows)
 
     def take_over(self, now: float) -> list[Task]:
-        """Take over this gate's tasks whose process has died, and return them, oldest first."""
+        """Take over this gate's tasks whose process has died, and return them, oldest first.
+
+        Of several processes that try, one gets a task: the transaction is exclusive, so rows need
+        not be locked or skipped one by one.
+        """
         with self._database.write() as connection:
-            connection.execute("DELETE FROM tasks WHERE expires_at <= ?", (now,))
+            expired = (self._database.time(now),)
+            connection.execute("DELETE FROM tasks WHERE expires_at <= ?", expired)
             rows = connection.execute(
                 "SELECT id, owner, body FROM tasks WHERE gate = ? ORDER BY rev", (self._gate,)
             ).fetchall()
-            living: dict[str, bool] = {}
+            gone: dict[str, bool] = {}
             taken = []
             for ident, owner, body in rows:
-                if owner not in living:
-                    living[owner] = bool(owner) and self._alive(owner)
-                if not living[owner]:
-                    taken.append(_task(body))
+                if owner not in gone:
+                    gone[owner] = self._is_gone(owner)
+                if gone[owner]:
+                    taken.append(self._task(body))
                     connection.execute(
-                        "UPDATE tasks SET owner = ? WHERE id = ?", (self._owner, ident)
+                        "UPDATE tasks SET owner = ? WHERE id = ? AND owner = ?",
+                        (self._owner, ident, owner),
                     )
         return taken
+
+    def _is_gone(self, owner: str) -> bool:
+        # A process may find its own row ended after a pause; what it carries it goes on carrying.
+        return not owner or (owner != self._owner and not self._alive(owner))
 
     def changed(self) -> bool:
         """Tell whether anything was written since the last call of this method; very cheap."""
@@ -96,31 +131,32 @@ class TaskStore:
         """Return a task of this gate, whichever process owns it."""
         query = "SELECT body FROM tasks WHERE id = ? AND gate = ?"
         rows = self._database.read(query, (task_id, self._gate))
-        return _task(rows[0][0]) if rows else None
+        return self._task(rows[0][0]) if rows else None
 
     def of_principal(self, principal: str) -> list[Task]:
         """Return a principal's newest tasks at this gate, whichever process owns them."""
         query = "SELECT body FROM tasks WHERE principal = ? AND gate = ? ORDER BY rev DESC LIMIT ?"
         return [
-            _task(row[0]) for row in self._database.read(query, (principal, self._gate, MAX_READ))
+            self._task(row[0])
+            for row in self._database.read(query, (principal, self._gate, MAX_READ))
         ]
 
     def load(self, server: str | None = None) -> list[Task]:
         """Return the stored tasks of one server or of all servers, oldest first."""
         where, values = ("", ()) if server is None else (" WHERE server = ?", (server,))
         rows = self._database.read(f"SELECT body FROM tasks{where} ORDER BY rev", values)  # noqa: S608 - a constant
-        return [_task(row[0]) for row in rows]
+        return [self._task(row[0]) for row in rows]
 
     def purge(self, now: float) -> int:
         """Delete expired tasks and return how many there were."""
         with self._database.write() as connection:
-            return connection.execute("DELETE FROM tasks WHERE expires_at <= ?", (now,)).rowcount
+            expired = (self._database.time(now),)
+            return connection.execute("DELETE FROM tasks WHERE expires_at <= ?", expired).rowcount
+
+    def _task(self, body: str) -> Task:
+        return move_task(Task(*json.loads(body)), -self._database.time(0.0))
 
 
 def new_task_id() -> str:
     """Return a new unguessable task id that is also valid in an HTTP header."""
     return ID_PREFIX + b32encode(os.urandom(_RANDOM_BYTES)).decode("ascii").lower()
-
-
-def _task(body: Any) -> Task:
-    return Task(*json.loads(body))

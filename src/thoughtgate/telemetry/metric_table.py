@@ -64,6 +64,7 @@ METRICS: Final = (
     Metric("thoughtgate_upstream_duration_ms", "histogram", "Time that servers took to answer.", ("target",), _MILLISECONDS),
     Metric("thoughtgate_request_duration_ms", "histogram", "Time that calls took.", ("method", "tool_name"), _MILLISECONDS),
     Metric("thoughtgate_request_payload_size_bytes", "histogram", "Sizes of requests and answers.", ("direction", "method"), _SIZES),
+    Metric("thoughtgate_degraded_parts", "gauge", "Parts that do not work now, such as a store that cannot be reached.", late=True),
     Metric("thoughtgate_calls_in_flight", "gauge", "Calls in progress."),
     Metric("thoughtgate_agent_connections_total", "counter", "Agents accepted or rejected.", ("method", "outcome")),
     Metric("thoughtgate_config_load_total", "counter", "Config files loaded or rejected.", ("status",), values=("success", "error")),

@@ -10,7 +10,7 @@ from typing import Final
 from thoughtgate.gate.approvals.channel_secrets import webhook_keys
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.config_files import Loaded
-from thoughtgate.gate.open_governor import record_place
+from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.webhook_answers import WebhookAnswers
@@ -59,7 +59,7 @@ def make_console(
     """
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
-    actions = open_approval_actions(state)
+    actions = open_approval_actions(store_location(loaded, state))
     context = ConsoleContext(
         actions,
         ConsoleRecord(path),

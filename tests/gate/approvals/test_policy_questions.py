@@ -1,6 +1,7 @@
 """Questions about changed policies: asked once, decided by people, told to the channels."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from thoughtgate.gate.approvals.policy_questions import (
     PolicyQuestions,
 )
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.policies import PolicyFile
 
 NOW = 1_750_000_000.0
@@ -126,3 +128,31 @@ def test_a_store_that_fails_accepts_nothing(scene: Scene) -> None:
     assert scene.questions.rev() == 0
     scene.questions.withdraw(answer.approval, "x", NOW)
     scene.questions.continue_from("x", FILE, "y", NOW)
+
+
+def test_what_is_accepted_in_a_shared_store_is_also_accepted_on_this_machine(
+    tmp_path: Path, scene: Scene
+) -> None:
+    shared = PolicyQuestions(
+        scene.store,
+        lambda _: WORKFLOW,
+        lambda *_: None,
+        new_approval_id,
+        open_local=lambda: open_database(tmp_path / "local"),
+    )
+    shared.take_accepted(QUESTION.file, "terminal:ann", NOW)
+    with closing(open_store(str(tmp_path / "local"))) as local:
+        kept = local.policies().accepted(QUESTION.file.path)
+        assert kept is not None
+        assert (kept.file.digest, kept.by) == (QUESTION.file.digest, "terminal:ann")
+        after = PolicyFile.of(QUESTION.file.path, {"x": "y"})
+        shared.continue_from(QUESTION.file.digest, after, "nobody", NOW)
+        replaced = local.policies().accepted(QUESTION.file.path)
+        assert replaced is not None
+        assert replaced.file.digest == after.digest
+    assert scene.store.policies().accepted(QUESTION.file.path) is None
+
+
+def test_with_one_store_nothing_is_accepted_twice(scene: Scene) -> None:
+    scene.questions.take_accepted(QUESTION.file, "terminal:ann", NOW)
+    assert scene.store.policies().accepted(QUESTION.file.path) is None

@@ -9,15 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX
-from thoughtgate.gate.approvals.prompt_seals import DIRECTORY, MAX_USED, PromptSeals, open_seals
+from thoughtgate.gate.approvals.prompt_seals import CLOCK_S, PromptSeals, open_seals
+from thoughtgate.stores.open_database import open_database
+from thoughtgate.stores.used_prompts import UsedPrompts
 
 AT = 1_000_000.0
 PARAMS: dict[str, Any] = {"name": "drop", "arguments": {"path": "/a", "n": 1.5}}
 CALL: tuple[str, dict[str, Any]] = ("tools/call", PARAMS)
 
 
+class Refused(UsedPrompts):
+    """A store that must not be reached."""
+
+    def __init__(self) -> None:
+        pass
+
+    def time(self, at: float) -> float:
+        return at
+
+    def mark(self, nonce: str, expires_at: float, at: float) -> bool:
+        raise AssertionError(nonce, expires_at, at)
+
+
+NOTHING_USED = Refused()
+
+
 def seals(folder: Path, *, gate: str = "proxy", rules: str = "v1") -> PromptSeals:
-    return open_seals(str(folder), gate, lambda: rules)
+    return open_seals(str(folder), gate, lambda: rules, open_database(folder))
 
 
 def state_of(made: PromptSeals) -> str:
@@ -38,8 +56,6 @@ def test_another_process_of_the_gate_knows_a_state_and_that_it_was_used(tmp_path
 
     assert seals(tmp_path).of("up", "ann").spend(state, *CALL, AT)
     assert not seals(tmp_path).of("up", "ann").spend(state, *CALL, AT)
-    (used,) = (tmp_path / DIRECTORY).iterdir()
-    assert used.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -84,7 +100,7 @@ def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     st.one_of(st.text(), st.binary(max_size=80).map(lambda b: base64.urlsafe_b64encode(b).decode()))
 )
 def test_what_was_never_sealed_stands_for_nothing(text: str) -> None:
-    made = PromptSeals(lambda: b"k" * 32, Path("/nonexistent/used"), lambda: "v1")
+    made = PromptSeals(lambda: b"k" * 32, NOTHING_USED, lambda: "v1")
 
     assert not made.of("up", "ann").spend(STATE_PREFIX + text, *CALL, AT)
 
@@ -96,28 +112,27 @@ def test_a_call_without_a_canonical_form_gets_no_state(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_marked_as_used_is_not_used(tmp_path: Path) -> None:
-    made = seals(tmp_path)
-    (tmp_path / DIRECTORY).write_text("in the way", "utf-8")
+    database = open_database(tmp_path)
+    made = open_seals(str(tmp_path), "proxy", lambda: "v1", database)
+    state = state_of(made)
+    database.close()
 
-    assert not made.of("up", "ann").spend(state_of(made), *CALL, AT)
-
-
-def test_used_states_are_forgotten_when_they_could_not_be_shown_again(tmp_path: Path) -> None:
-    made = seals(tmp_path)
-    folder = tmp_path / DIRECTORY
-    folder.mkdir()
-    for number in range(MAX_USED):
-        (folder / f"{int(AT) - 5}-{number:x}").touch()
-
-    assert made.of("up", "ann").spend(state_of(made), *CALL, AT)
-    assert len(list(folder.iterdir())) == 1
+    assert not made.of("up", "ann").spend(state, *CALL, AT)
 
 
-def test_no_more_states_are_used_than_can_be_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("thoughtgate.gate.approvals.prompt_seals.MAX_USED", 1)
-    made = seals(tmp_path)
+class Ahead(UsedPrompts):
+    """A store whose clock is a minute ahead of this gate's."""
 
-    assert made.of("up", "ann").spend(state_of(made), *CALL, AT)
-    assert not made.of("up", "ann").spend(state_of(made), *CALL, AT)
+    def time(self, at: float) -> float:
+        return at + 60
+
+
+def test_gates_with_different_clocks_agree_when_a_state_expires(tmp_path: Path) -> None:
+    database = open_database(tmp_path)
+    slow = PromptSeals(lambda: b"k" * 32, Ahead(database), lambda: "v1")
+    exact = PromptSeals(lambda: b"k" * 32, UsedPrompts(database), lambda: "v1")
+    state = state_of(slow)
+
+    # The slow gate said AT when it was AT + 60 everywhere else.
+    assert not exact.of("up", "ann").spend(state, *CALL, AT + 60 + PROMISE_S + CLOCK_S)
+    assert exact.of("up", "ann").spend(state, *CALL, AT + 60 - CLOCK_S / 2)

@@ -37,7 +37,6 @@ from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.open_database import open_database
-from thoughtgate.stores.sqlite import FILE_NAME
 
 ANN = "terminal:ann"
 
@@ -97,7 +96,7 @@ def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalSto
     assert ask(desk) is None
     assert desk.pending == 1
     assert desk.poll(NOW + 1) == []
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
     people.vote("a1", [a_yes(reason="go on")], NOW + 2)
     ((call_id, decision),) = desk.poll(NOW + 3)
     assert call_id == "run.1"
@@ -106,8 +105,8 @@ def test_an_approved_call_may_run_once(store: ApprovalStore, people: ApprovalSto
         approved=True, by=ANN, channel="terminal", reason="go on", votes=votes, approval_id="a1"
     )
     assert desk.pending == 0
-    assert desk.use("run.1")
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is None
+    assert desk.use("run.1") is not None
     assert desk.poll(NOW + 4) == []
 
 
@@ -125,7 +124,7 @@ def test_a_refused_call_never_runs(store: ApprovalStore, people: ApprovalStore) 
         votes=(a_no(reason="no"),),
         approval_id="a1",
     )
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
 
 
 def test_silence_is_a_timeout_on_time(store: ApprovalStore) -> None:
@@ -134,7 +133,7 @@ def test_silence_is_a_timeout_on_time(store: ApprovalStore) -> None:
     assert desk.poll(NOW + 299.9) == []
     ((_, decision),) = desk.poll(NOW + 300)
     assert (decision.approved, decision.kind) == (False, "approval_timeout")
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
 
 
 def test_silence_approves_where_the_workflow_says_so(store: ApprovalStore) -> None:
@@ -144,7 +143,7 @@ def test_silence_approves_where_the_workflow_says_so(store: ApprovalStore) -> No
     ask(desk)
     ((_, decision),) = desk.poll(NOW + 10)
     assert (decision.approved, decision.auto, decision.channel) == (True, True, "system")
-    assert desk.use("run.1")
+    assert desk.use("run.1") is None
 
 
 def test_an_approval_that_came_long_ago_is_not_spent(
@@ -155,7 +154,7 @@ def test_an_approval_that_came_long_ago_is_not_spent(
     people.vote("a1", [a_yes()], NOW + 1)
     desk.poll(NOW + 2)
     desk.poll(NOW + 3 + USE_WITHIN_S)
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
 
 
 def test_a_remembered_decision_answers_at_once(store: ApprovalStore, people: ApprovalStore) -> None:
@@ -167,8 +166,8 @@ def test_a_remembered_decision_answers_at_once(store: ApprovalStore, people: App
     assert decision is not None
     assert (decision.approved, decision.auto, decision.by) == (True, True, ANN)
     assert desk.facts("run.2")["grant"] == "g1"
-    assert desk.use("run.2")
-    assert not desk.use("run.2")
+    assert desk.use("run.2") is None
+    assert desk.use("run.2") is not None
 
 
 def test_a_workflow_decides_how_people_are_asked(store: ApprovalStore) -> None:
@@ -281,7 +280,7 @@ def test_a_store_that_fails_means_denial(tmp_path: Path) -> None:
     decision = ask(desk, "run.3")
     assert decision is not None
     assert (decision.approved, decision.kind) == (False, "service_unavailable")
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
     assert desk.poll(NOW + 299) == []
     ((call_id, late),) = desk.poll(NOW + 300 + SETTLE_EVERY_S)
     assert (call_id, late.approved, late.kind) == ("run.2", False, "approval_timeout")
@@ -313,7 +312,7 @@ def test_a_row_changed_to_another_call_is_not_honoured(
     intruder.close()
     ((_, decision),) = desk.poll(NOW + 1)
     assert (decision.approved, decision.kind) == (False, "service_unavailable")
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
 
 
 def test_ids_that_are_taken_are_passed_over(store: ApprovalStore) -> None:
@@ -344,7 +343,7 @@ def test_a_withdrawn_question_cannot_be_answered_any_more(
     assert isinstance(late, Refusal)
     assert "the caller cancelled" in late.text
     assert desk.poll(NOW + 3) == []
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
     assert listener.heard == [("asked", "a1"), ("withdrawn", "a1")]
 
 
@@ -356,7 +355,7 @@ def test_withdrawing_after_the_approval_voids_it(
     people.vote("a1", [a_yes()], NOW + 1)
     desk.poll(NOW + 2)
     desk.withdraw("run.1", "the caller is gone", NOW + 3)
-    assert not desk.use("run.1")
+    assert desk.use("run.1") is not None
     found = people.get("a1")
     assert isinstance(found, Approval)
     assert found.status == "void"
@@ -438,7 +437,7 @@ def test_votes_that_were_seen_are_named_when_the_store_is_lost(
     people.vote("a1", [a_yes(ANN)], NOW + 1)
     assert desk.poll(NOW + 2) == []
 
-    def lost(*_: object) -> None:
+    def lost(*_: object, **__: object) -> None:
         raise StoreError("gone")
 
     for name in ("has_due", "changed", "withdraw"):
@@ -470,7 +469,7 @@ def test_a_waiting_shims_question_survives_a_restart_of_its_service(
     assert len(store.listed()) == 1
     store.vote("a1", [a_yes()], NOW + 2)
     assert len(restarted.poll(NOW + 3)) == 1
-    assert restarted.use("run.1")
+    assert restarted.use("run.1") is None
 
 
 @pytest.mark.parametrize("answer", [a_yes(), a_no()])
@@ -485,7 +484,7 @@ def test_a_task_finds_what_was_decided_while_no_gate_was_there(
     decision = later.ask("later.1", held(), "default", NOW + 3, owner=DURABLE + "tg_1")
     assert decision is not None
     assert decision.approved is answer.approve
-    assert later.use("later.1") is answer.approve
+    assert (later.use("later.1") is None) is answer.approve
     again = a_desk(store).ask("last.1", held(), "default", NOW + 4, owner=DURABLE + "tg_1")
     assert again is not None
     assert not again.approved
@@ -525,7 +524,7 @@ def test_short_ids_are_easy_to_read() -> None:
 
 
 def test_a_desk_opens_on_the_state_directory(tmp_path: Path) -> None:
-    desk = open_approvals(str(tmp_path / "state"), {}, Policy(version="v9"))
+    desk = open_approvals(open_database(tmp_path / "state"), {}, Policy(version="v9"))
     assert ask(desk) is None
     store = open_store(str(tmp_path / "state"))
     (asked,) = store.listed()
@@ -537,12 +536,6 @@ def test_a_desk_opens_on_the_state_directory(tmp_path: Path) -> None:
     assert refused is not None
     assert not refused.approved
     store.close()
-
-
-def test_a_state_directory_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).mkdir()
-    with pytest.raises(StoreError):
-        open_approvals(str(tmp_path), {}, Policy())
 
 
 def test_old_approvals_are_purged_while_the_desk_is_in_use(

@@ -237,7 +237,7 @@ def test_a_gate_asks_about_its_own_terminal_workflows_only(
     person.sees("Approved.")
     decided = wait_for(lambda: desk.poll(time.time()))
     assert [(call_id, decision.approved) for call_id, decision in decided] == [("run.2", True)]
-    assert desk.use("run.2")
+    assert desk.use("run.2") is None
     prompt.stop()
     assert "not_here" not in person.seen
 

@@ -17,6 +17,7 @@ from thoughtgate.errors import ConfigError, UsageError, visible
 from thoughtgate.gate.approvals.policy_questions import why_not_accept
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.open_governor import store_location
 from thoughtgate.gate.policy_files.accepted_policy import load_accepted, replaced_files
 from thoughtgate.gate.policy_files.policy_change import EFFECTS, find_change
 from thoughtgate.gate.state_directory import state_directory
@@ -44,7 +45,9 @@ def accept_command(
     Gates that run take it at once, and gates that agents start do not ask about it any more.
     """
     loaded = read_config(file)
-    with closing(open_store(state_directory(os.environ))) as store:
+    state = state_directory(os.environ)
+    # What was accepted is compared with the file in the state directory, wherever the store is.
+    with closing(open_store(state)) as store:
         others = replaced_files(loaded, os.environ, store.policies())
         if loaded.path is None and not others:
             raise UsageError("there is no config file to accept; 'thoughtgate init' writes one")
@@ -65,6 +68,11 @@ def accept_command(
             _require_approver(kept, loaded)
             _require_consent(yes=yes)
             _accept(store, loaded)
+            location = store_location(loaded, state)
+            if location.is_shared:
+                # Running gates look for accepted policies and for questions there.
+                with closing(open_store(location)) as shared:
+                    _accept(shared, loaded)
     report = {"path": loaded.own_file.path, "accepted": not is_same, "difference": shown}
     done = "Nothing to accept: this is" if is_same else "Accepted"
     write_report(report, [f"{done} {loaded.own_file.path}."], as_json=json_)

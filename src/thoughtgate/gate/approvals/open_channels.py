@@ -31,7 +31,7 @@ MAX_REASON: Final = 300
 
 
 class Reports:
-    """Collects events from the channels' threads; the driver of the gate fetches them."""
+    """Collects events from other threads of the gate; its driver fetches them."""
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[Record] = queue.SimpleQueue()
@@ -39,7 +39,11 @@ class Reports:
     def refused(self, method: str, reason: str) -> None:
         """Report an answer whose signature or origin is not valid."""
         facts = {"method": method, "reason": reason[:MAX_REASON]}
-        self._waiting.put(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
+        self.put(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
+
+    def put(self, record: Record) -> None:
+        """Report an event."""
+        self._waiting.put(record)
 
     def fetch(self) -> list[Record]:
         """Return the events since the last call."""

@@ -2,8 +2,13 @@
 
 Every gate that uses a config file may ask; the store joins questions about the same change. The
 decision is made by the approvers of the policy in force, never by an agent and never by a timeout.
+
+What was accepted is compared when a gate starts, always from the file in the state directory: a
+changed ``store`` in the config must not decide what was accepted. With a store that several gates
+share, each gate that takes an accepted policy therefore accepts it there as well.
 """
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -23,7 +28,8 @@ from thoughtgate.core.approval import (
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
-from thoughtgate.stores.policies import PolicyFile
+from thoughtgate.stores.database import Database
+from thoughtgate.stores.policies import PolicyFile, PolicyStore
 
 OWN_NAME: Final = "thoughtgate"
 """The server of a question about a policy: ThoughtGate itself asks."""
@@ -73,13 +79,19 @@ class PolicyQuestions:
         workflow: Callable[[str], WorkflowSettings | None],
         tell: Callable[[Approval, bool], None],
         new_id: Callable[[], str],
+        *,
+        open_local: Callable[[], Database] | None = None,
     ) -> None:
-        """Ask through ``store``; ``tell`` shows a request, or its outcome, in its channel."""
+        """Ask through ``store``; ``tell`` shows a request, or its outcome, in its channel.
+
+        ``open_local`` opens the file in the state directory, if ``store`` is not in it.
+        """
         self._store = store
         self._policies = store.policies()
         self._workflow = workflow
         self._tell = tell
         self._new_id = new_id
+        self._open_local = open_local
         self._asked: set[str] = set()
         """The questions that this process showed, whose outcome it must show as well."""
 
@@ -148,11 +160,20 @@ class PolicyQuestions:
 
     def continue_from(self, before: str, file: PolicyFile, by: str, at: float) -> None:
         """Accept a policy that replaces the one with this digest, if that one was accepted."""
-        try:
-            self._policies.replace(before, file, by, at)
-        except StoreError:
-            # The next gate compares with the older policy, and asks.
+        # If this fails, the next gate compares with the older policy, and asks.
+        with contextlib.suppress(StoreError):
+            if self._open_local is None:
+                self._policies.replace(before, file, by, at)
+                return
+            with contextlib.closing(self._open_local()) as local:
+                PolicyStore(local).replace(before, file, by, at)
+
+    def take_accepted(self, file: PolicyFile, by: str, at: float) -> None:
+        """Accept on this machine what was accepted in a store that several gates share."""
+        if self._open_local is None:
             return
+        with contextlib.suppress(StoreError), contextlib.closing(self._open_local()) as local:
+            PolicyStore(local).accept(file, by, at)
 
 
 def why_not_accept(file: PolicyFile, workflow: WorkflowSettings, by: str) -> str:

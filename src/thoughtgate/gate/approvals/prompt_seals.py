@@ -1,49 +1,49 @@
 """Sealed prompt states, for calls whose session does not live until the prompt is answered.
 
 A state contains a random number, an expiry and a seal (HMAC) over both, the principal, the rules
-in force and the exact call. Every process with the gate's key can verify it: another worker, or
-the same gate after a restart. Used states are marked in the state directory for all of them. A
-state that cannot be verified or marked as used is invalid.
+in force and the exact call. Every process with the gate's key can verify it: another worker or
+replica, or the same gate after a restart. Used states are marked in the store for all of them. A
+state that cannot be verified or marked as used is invalid. The expiry is on the store's clock.
 """
 
 import base64
 import binascii
-import contextlib
 import hashlib
 import hmac
 import os
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX, Promises
+from thoughtgate.errors import StoreError
 from thoughtgate.gate.keys import load_key
+from thoughtgate.stores.database import Database
+from thoughtgate.stores.used_prompts import UsedPrompts
 from thoughtgate.wire.canonical import canonical_json
 
-DIRECTORY: Final = "used-prompts"
-
-MAX_USED: Final = 10_000
-"""Used states remembered at once: people do not answer more prompts in ten minutes."""
+CLOCK_S: Final = 1.0
+"""By how much two gates may differ about the store's time."""
 
 _NONCE_BYTES: Final = 16
 _END: Final = struct.Struct(">d")
 _MAC_BYTES: Final = 32
 _LENGTH: Final = _NONCE_BYTES + _END.size + _MAC_BYTES
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class PromptSeals:
     """Seals the states of one gate, and remembers which were used."""
 
-    def __init__(self, key: Callable[[], bytes], directory: Path, rules: Callable[[], str]) -> None:
-        """Seal under the rules that ``rules`` returns; ``directory`` stores the used states.
+    def __init__(
+        self, key: Callable[[], bytes], used: UsedPrompts, rules: Callable[[], str]
+    ) -> None:
+        """Seal under the rules that ``rules`` returns; ``used`` stores the used states.
 
         The key is requested once, when the first prompt needs it.
         """
         self._find_key = key
         self._key = b""
-        self._directory = directory
+        self._used = used
         self._rules = rules
 
     def of(self, server: str, principal: str) -> Promises:
@@ -52,7 +52,7 @@ class PromptSeals:
 
     def seal(self, call: list[Any], until: float) -> str:
         """Return a new state for a call; empty if the call has no canonical form."""
-        head = os.urandom(_NONCE_BYTES) + _END.pack(until)
+        head = os.urandom(_NONCE_BYTES) + _END.pack(self._used.time(until))
         mac = self._mac(head, call)
         return "" if mac is None else STATE_PREFIX + _encode(head + mac)
 
@@ -66,10 +66,14 @@ class PromptSeals:
         if mac is None or not hmac.compare_digest(mac, shown):
             return False
         (until,) = _END.unpack(head[_NONCE_BYTES:])
+        at = self._used.time(at)
         # If the clock was set back, a state must not live longer than its maximum.
-        if not at <= until <= at + PROMISE_S:
+        if not at <= until <= at + PROMISE_S + CLOCK_S:
             return False
-        return self._mark(head[:_NONCE_BYTES].hex(), until, at)
+        try:
+            return self._used.mark(head[:_NONCE_BYTES].hex(), until, at)
+        except StoreError:
+            return False
 
     def _mac(self, head: bytes, call: list[Any]) -> bytes | None:
         try:
@@ -78,31 +82,6 @@ class PromptSeals:
             return None
         self._key = self._key or self._find_key()
         return hmac.digest(self._key, head + text.encode(), hashlib.sha256)
-
-    def _mark(self, nonce: str, until: float, at: float) -> bool:
-        """Mark a state as used for all processes; False if it was used, or if that is unknown."""
-        try:
-            self._directory.mkdir(mode=0o700, exist_ok=True)
-            names = [each.name for each in self._directory.iterdir()]
-            if len(names) >= MAX_USED and self._purge(names, at) >= MAX_USED:
-                return False
-            os.close(os.open(self._directory / f"{int(until) + 1}-{nonce}", _NEW_FILE, 0o600))
-        except OSError:
-            return False
-        if len(names) % 100 == 0:
-            self._purge(names, at)
-        return True
-
-    def _purge(self, names: list[str], at: float) -> int:
-        """Remove expired entries; return how many are left."""
-        left = len(names)
-        for name in names:
-            end = name.partition("-")[0]
-            if end.isdecimal() and int(end) < at:
-                with contextlib.suppress(OSError):
-                    (self._directory / name).unlink()
-                left -= 1
-        return left
 
 
 class SealedPromises:
@@ -125,13 +104,13 @@ class SealedPromises:
         return self._seals.use(state, [self._server, self._principal, method, params], at)
 
 
-def open_seals(state: str, gate: str, rules: Callable[[], str]) -> PromptSeals:
+def open_seals(state: str, gate: str, rules: Callable[[], str], database: Database) -> PromptSeals:
     """Return the seals of a gate, with a key derived from the state directory's key."""
 
     def key() -> bytes:
-        return hmac.digest(load_key(state), f"prompts of {gate}".encode(), hashlib.sha256)
+        return hmac.digest(load_key(state), f"prompts 2 of {gate}".encode(), hashlib.sha256)
 
-    return PromptSeals(key, Path(state, DIRECTORY), rules)
+    return PromptSeals(key, UsedPrompts(database), rules)
 
 
 def _encode(data: bytes) -> str:

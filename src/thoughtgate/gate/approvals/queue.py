@@ -1,7 +1,7 @@
 """Approval queue of one gate: the calls that wait for people, and their decisions.
 
-All drivers use it, from a poll loop or from asyncio: each method runs a few short SQLite
-statements and never waits for a person. Every failure results in a denial: an approval that
+All drivers use it, from a poll loop or from asyncio: each method runs a few short statements in
+the store and never waits for a person. Every failure results in a denial: an approval that
 cannot be stored, read or used is not an approval.
 """
 
@@ -9,7 +9,8 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from thoughtgate.channels import agent_prompt as elicitation
@@ -19,6 +20,7 @@ from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import (
     APPROVED,
     DENIED,
+    DURABLE,
     EXPIRED,
     PENDING,
     SYSTEM_CHANNEL,
@@ -38,8 +40,10 @@ from thoughtgate.policy.names import recorded_name, shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
+from thoughtgate.stores.database import Database
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
+from thoughtgate.stores.running_calls import LostCall
 from thoughtgate.wire.canonical import canonical_json
 from thoughtgate.wire.revisions import MAX_CLIENT
 
@@ -62,6 +66,9 @@ _ID_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 _ID_LENGTH: Final = 6
 _ID_ATTEMPTS: Final = 8
 """Short ids may collide; eight collisions in a row mean a broken random source."""
+
+TAKEN_OVER: Final = "another gate has taken this call over"
+ALREADY_USED: Final = "the approval was already used"
 
 _LIMIT_KINDS: Final = {"limit_principal": "rate_limited", "limit_total": "service_unavailable"}
 
@@ -96,6 +103,12 @@ class ApprovalQueue:
         """Calls that wait for a decision."""
         self._decided: dict[str, Approval] = {}
         """Calls with an approval that is not used yet."""
+        self._unclosed: list[tuple[Approval, str]] = []
+        """Requests to close, with the reason, once the store can be written again."""
+        self._running: dict[str, str] = {}
+        """The approvals of calls that run; only in a shared store."""
+        self._ended: deque[str] = deque()
+        """Approvals of calls that have ended, which a thread deletes from the running ones."""
         self._rev = 0
         self._earliest = math.inf
         """When the first of the held calls times out."""
@@ -116,13 +129,15 @@ class ApprovalQueue:
         self._redactor = redactor
         self._policy_version = policy_version
 
-    def policy_questions(self) -> PolicyQuestions:
+    def policy_questions(self, open_local: Callable[[], Database] | None = None) -> PolicyQuestions:
         """Return the questions about changed policies, in the same store and channels."""
 
         def tell(approval: Approval, is_settled: bool) -> None:
             self._tell(approval, settled=is_settled)
 
-        return PolicyQuestions(self._store, self._workflow, tell, self._new_id)
+        return PolicyQuestions(
+            self._store, self._workflow, tell, self._new_id, open_local=open_local
+        )
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
@@ -134,10 +149,14 @@ class ApprovalQueue:
         decision that was made in the meantime.
         """
         self._now = at
+        if self._store.is_shared and not owner.startswith(DURABLE):
+            # Other gates know only whether this process is alive, not the shims that it serves.
+            owner = self._owner
         settings = self._workflow(workflow)
         if settings is None:
             return refusal("service_unavailable", f"there is no approval workflow {workflow!r}")
         try:
+            self._close_rest(at)
             asked = self._put(call_id, open_call, settings, at, owner or self._owner)
         except StoreError:
             return refusal("service_unavailable", "the approvals cannot be stored")
@@ -209,26 +228,65 @@ class ApprovalQueue:
         settled = [
             (call_id, self._settle(call_id, found))
             for call_id, found in news
-            if found.status != PENDING
+            if found.status != PENDING or _is_taken_over(self._held[call_id], found)
         ]
         return settled + self._overdue(at) if is_time else settled
 
-    def use(self, call_id: str) -> bool:
-        """Use the approval of a call, once. The call may run only if this returns True."""
+    def use(self, call_id: str) -> Decision | None:
+        """Use the approval of a call, once; return why the call may not run, or None if it may."""
         decided = self._decided.pop(call_id, None)
         if decided is None:
-            return False
+            return refusal("approval_withdrawn", ALREADY_USED)
         try:
             used = self._store.use(
                 decided.id,
                 decided.digest,
                 self._now,
                 owner=decided.owner,
+                call_id=call_id,
+                runner=self._owner if self._store.is_shared else "",
                 through_power_loss=decided.is_durable,
             )
         except StoreError:
-            return False
-        return not isinstance(used, Refusal)
+            # It may have been used or not, so it must not be used again.
+            self._unclosed.append((decided, "whether it was used is not known"))
+            return refusal("service_unavailable", "the approval cannot be used")
+        if not isinstance(used, Refusal):
+            if self._store.is_shared:
+                self._running[call_id] = decided.id
+            return None
+        is_taken = used.kind == "taken_over"
+        return refusal("approval_withdrawn", TAKEN_OVER if is_taken else ALREADY_USED)
+
+    def ended(self, call_ids: Iterable[str]) -> None:
+        """Note that the end of approved calls is on the record."""
+        self._ended += (
+            approval for each in call_ids if (approval := self._running.pop(each, None))
+        )
+
+    def take_lost(self, lost: LostCall) -> None:
+        """Take over a call whose gate died, until its end is on the record of this gate."""
+        self._running[lost.call_id] = lost.approval
+
+    def flush_ended(self) -> None:
+        """Delete ended calls from those that run; a thread does that, off the path of calls.
+
+        Raises:
+            StoreError: the store cannot be written; the next attempt deletes them.
+        """
+        ended = list(self._ended)
+        if ended:
+            self._store.running_calls().end(ended)
+            for _ in ended:
+                self._ended.popleft()
+
+    def lost_calls(self) -> list[LostCall]:
+        """Return the running calls of gates that died, which this gate must record.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return self._store.running_calls().claim(self._owner)
 
     def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
         """Withdraw the approval request of a call that its caller no longer waits for.
@@ -239,14 +297,12 @@ class ApprovalQueue:
         if asked is None:
             return ()
         try:
-            closed = self._store.withdraw(asked.id, reason, at)
+            closed = self._close(asked, reason, at)
         except StoreError:
-            # This process no longer waits and will not use the approval; its exit closes the row.
+            # This process no longer waits and will not use the approval.
+            self._unclosed.append((asked, reason))
             return asked.votes
-        if isinstance(closed, Refusal):
-            return asked.votes
-        self._tell(closed, settled=True)
-        return closed.votes
+        return asked.votes if closed is None else closed.votes
 
     def close(self, at: float) -> None:
         """Withdraw all approval requests of a stopping gate, except those of tasks."""
@@ -260,6 +316,22 @@ class ApprovalQueue:
                 channel.stop()
         if self._closes_store:
             self._store.close()
+
+    def _close(self, asked: Approval, reason: str, at: float) -> Approval | None:
+        """Close an approval request, unless it is closed or another gate has taken it over."""
+        closed = self._store.withdraw(
+            asked.id, reason, at, owner=asked.owner, call_id=asked.call_id
+        )
+        if isinstance(closed, Refusal):
+            return None
+        self._tell(closed, settled=True)
+        return closed
+
+    def _close_rest(self, at: float) -> None:
+        """Close what could not be closed while the store was away."""
+        while self._unclosed:
+            self._close(*self._unclosed[0], at)
+            self._unclosed.pop(0)
 
     def _workflow(self, name: str) -> WorkflowSettings | None:
         found = self._workflows.get(name)
@@ -312,6 +384,7 @@ class ApprovalQueue:
 
     def _keep_house(self, at: float) -> None:
         self._next_settle = at + SETTLE_EVERY_S
+        self._close_rest(at)
         if self._store.has_due(at):
             self._store.settle_due(at)
         if at >= self._next_purge:
@@ -324,14 +397,13 @@ class ApprovalQueue:
         changed = self._store.since(self._rev)
         if changed:
             self._rev = changed[-1].rev
-        return [(each.call_id, each) for each in changed if self._is_held(each)]
-
-    def _is_held(self, changed: Approval) -> bool:
-        held = self._held.get(changed.call_id)
-        return held is not None and held.id == changed.id
+        calls = {held.id: call_id for call_id, held in self._held.items()}
+        return [(calls[each.id], each) for each in changed if each.id in calls]
 
     def _settle(self, call_id: str, found: Approval) -> Decision:
         asked = self._held.pop(call_id)
+        if _is_taken_over(asked, found):
+            return refusal("approval_withdrawn", TAKEN_OVER, found.votes)
         if found.digest != asked.digest:
             return refusal("service_unavailable", "the stored approval is for another call")
         if found.status == APPROVED:
@@ -363,21 +435,22 @@ class ApprovalQueue:
                 continue
 
 
+def _is_taken_over(asked: Approval, found: Approval) -> bool:
+    """Tell whether a request is now about another call than the one that asked."""
+    return (asked.owner, asked.call_id) != (found.owner, found.call_id)
+
+
 def open_approvals(
-    location: StoreLocation | str,
+    database: Database,
     workflows: Mapping[str, WorkflowSettings],
     policy: Policy,
     *,
     channels: Sequence[Channel] = (),
     limits: Limits | None = None,
 ) -> ApprovalQueue:
-    """Open the approval queue of this process.
-
-    Raises:
-        StoreError: the store cannot be opened, so no approval can be requested.
-    """
+    """Open the approval queue of this process; it closes the database, unless gates share that."""
     return ApprovalQueue(
-        open_store(location),
+        ApprovalStore(database),
         workflows,
         own_name(),
         policy.redactor,
@@ -385,7 +458,7 @@ def open_approvals(
         policy_version=policy.version,
         channels=channels,
         limits=limits,
-        closes_store=True,
+        closes_store=not database.is_shared,
     )
 
 
@@ -416,7 +489,7 @@ def decision_of(approval: Approval) -> Decision:
             auto=is_approved and (bool(approval.grant) or channel == SYSTEM_CHANNEL),
         )
     elif approval.status == USED:
-        said = refusal("approval_withdrawn", "the approval was already used")
+        said = refusal("approval_withdrawn", ALREADY_USED)
     else:
         kind = "approval_timeout" if approval.status == EXPIRED else "approval_withdrawn"
         said = refusal(kind, approval.closed_reason)

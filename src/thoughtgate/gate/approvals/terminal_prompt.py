@@ -28,6 +28,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.open_database import StoreLocation
 
 LOOK_EVERY_S: Final = 0.25
 """How soon a request that was decided elsewhere disappears; a poll costs microseconds."""
@@ -181,13 +182,13 @@ class TerminalPrompt:
 
     def __init__(
         self,
-        directory: str,
+        location: StoreLocation | str,
         *,
         path: str = TERMINAL,
         owns: Callable[[int], bool] | None = None,
     ) -> None:
-        """Show approval requests in the state directory at the terminal at ``path``."""
-        self._directory = directory
+        """Show the approval requests of a store at the terminal at ``path``."""
+        self._location = location
         self._path = path
         self._owns = owns or owns_terminal
         self._asked: set[str] = set()
@@ -232,7 +233,7 @@ class TerminalPrompt:
 
     def _run(self) -> None:
         try:
-            with contextlib.closing(open_store(self._directory)) as store:
+            with contextlib.closing(open_store(self._location)) as store:
                 asker = Asker(
                     store,
                     self._terminal,
@@ -254,7 +255,9 @@ class TerminalPrompt:
         return self._is_over
 
 
-def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> TerminalPrompt | None:
+def open_prompt(
+    location: StoreLocation | str, workflows: Mapping[str, WorkflowSettings]
+) -> TerminalPrompt | None:
     """Start the prompt of a gate that a person runs in a terminal; None if it would not be used.
 
     Never for a gate on stdio, whose terminal is the agent's.
@@ -264,7 +267,7 @@ def open_prompt(directory: str, workflows: Mapping[str, WorkflowSettings]) -> Te
         named.add(WorkflowSettings(DEFAULT_WORKFLOW).channel)
     if not named & ANSWERED_HERE or not sys.stderr.isatty():
         return None
-    prompt = TerminalPrompt(directory)
+    prompt = TerminalPrompt(location)
     return prompt if prompt.start() else None
 
 
