@@ -77,7 +77,7 @@ def open_governor(
     tracer = open_tracer(settings.telemetry)
     approvals = open_approvals(location, settings.approval, policy, channels=channels, limits=held)
     governor = Governor(
-        Judge(policy, run.run_id, preview=settings.audit.preview),
+        Judge(policy, run.calls_prefix or run.run_id, preview=settings.audit.preview),
         writer,
         run,
         approvals=approvals,
