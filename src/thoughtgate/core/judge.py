@@ -164,10 +164,7 @@ class Judge:
     """Judges the calls of one run."""
 
     def __init__(self, policy: Policy, run_id: str, *, preview: int = MAX_PREVIEW) -> None:
-        """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments.
-
-        ``run_id`` begins the ids of calls; no other judge may use the same.
-        """
+        """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments."""
         self.policy = policy
         self._preview_bytes = preview
         self._run_id = run_id
