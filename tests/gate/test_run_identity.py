@@ -33,6 +33,15 @@ def test_our_names_go_before_the_older_ones(tmp_path: Path) -> None:
     assert run.shim_id
 
 
+def test_gates_that_share_a_run_id_name_their_calls_differently(tmp_path: Path) -> None:
+    runs = [identify_run({"SUB_RUN_ID": "run-77"}, "production", str(tmp_path)) for _ in range(2)]
+
+    assert {run.run_id for run in runs} == {"run-77"}
+    assert runs[0].calls_prefix != runs[1].calls_prefix
+    assert all(run.calls_prefix.startswith("run-77.") for run in runs)
+    assert not identify_run({}, "production", str(tmp_path)).calls_prefix
+
+
 @pytest.mark.parametrize(
     ("environ", "principal"),
     [

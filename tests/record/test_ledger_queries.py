@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.records import RUN, T0, blocked, decided, ended, started
+from tests.support.shared_ledgers import new_ledger
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import Record, frame_refused
 from thoughtgate.record.ledger import Ledger, ledger_path
+from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.ledger_queries import (
     CallFilter,
     count_by,
@@ -16,6 +18,8 @@ from thoughtgate.record.ledger_queries import (
     find_calls,
     latencies,
 )
+from thoughtgate.record.shared_ledger import SharedLedger
+from thoughtgate.record.shipper import ChainShipper
 from thoughtgate.record.writer import RecordWriter
 
 CALLS = (
@@ -26,8 +30,9 @@ CALLS = (
 )
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger | SharedLedger]:
+    """Return the ledger of one machine and a shared one in turn; queries must find the same."""
     path = tmp_path / "audit.jsonl"
     records: list[Record] = []
     for number, (ident, server, tool, action, status, preview) in enumerate(CALLS):
@@ -54,6 +59,15 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     writer = RecordWriter(path, Envelope(RUN))
     writer.write(records)
     writer.close()
+    if request.param == "postgres":
+        shared = new_ledger(request.getfixturevalue("postgres"), tmp_path)
+        shipper = ChainShipper(path, "writer", tmp_path)
+        while shipper.ship(shared):
+            pass
+        index_ledger(shared)
+        yield shared
+        shared.close()
+        return
     ledger = Ledger(ledger_path(path))
     ledger.ingest(path)
     yield ledger
@@ -86,17 +100,19 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         (CallFilter(text="' OR 1=1 NEAR AND"), []),
     ],
 )
-def test_filters_find_what_they_say(ledger: Ledger, wanted: CallFilter, found: list[str]) -> None:
+def test_filters_find_what_they_say(
+    ledger: Ledger | SharedLedger, wanted: CallFilter, found: list[str]
+) -> None:
     assert [row["call_id"] for row in find_calls(ledger.connection, wanted)] == found
 
 
-def test_a_call_is_found_by_its_id_or_its_end(ledger: Ledger) -> None:
+def test_a_call_is_found_by_its_id_or_its_end(ledger: Ledger | SharedLedger) -> None:
     assert find_call(ledger.connection, "r.2")[0]["tool"] == "write_file"
     assert find_call(ledger.connection, ".3")[0]["call_id"] == "r.3"
     assert find_call(ledger.connection, "*") == []
 
 
-def test_calls_are_counted_by_what_they_have(ledger: Ledger) -> None:
+def test_calls_are_counted_by_what_they_have(ledger: Ledger | SharedLedger) -> None:
     assert count_by(ledger.connection, "tool", CallFilter()) == [
         ("read_file", 2),
         ("delete_repo", 1),
@@ -110,7 +126,7 @@ def test_calls_are_counted_by_what_they_have(ledger: Ledger) -> None:
         count_by(ledger.connection, "1; DROP TABLE calls", CallFilter())
 
 
-def test_calls_are_counted_over_time(ledger: Ledger) -> None:
+def test_calls_are_counted_over_time(ledger: Ledger | SharedLedger) -> None:
     first = T0 // 200 * 200
     assert count_over_time(ledger.connection, CallFilter(), 200) == [
         (first, "ALLOW", 1),
@@ -120,11 +136,11 @@ def test_calls_are_counted_over_time(ledger: Ledger) -> None:
     ]
 
 
-def test_latencies_are_those_of_answered_calls(ledger: Ledger) -> None:
+def test_latencies_are_those_of_answered_calls(ledger: Ledger | SharedLedger) -> None:
     assert latencies(ledger.connection, CallFilter()) == [10, 30]
 
 
-def test_frames_are_counted(ledger: Ledger) -> None:
+def test_frames_are_counted(ledger: Ledger | SharedLedger) -> None:
     assert count_traffic(ledger.connection, "frame_refused") == [("agent_to_server", "batch", 1, 9)]
     for none in (
         CallFilter(since=T0 + 3600),
@@ -137,6 +153,6 @@ def test_frames_are_counted(ledger: Ledger) -> None:
     assert len(count_traffic(ledger.connection, "frame_refused", wanted)) == 1
 
 
-def test_only_stars_and_question_marks_are_wildcards(ledger: Ledger) -> None:
+def test_only_stars_and_question_marks_are_wildcards(ledger: Ledger | SharedLedger) -> None:
     assert find_calls(ledger.connection, CallFilter(tool="[rw]*")) == []
     assert len(find_calls(ledger.connection, CallFilter(tool="rea?_*"))) == 2

@@ -173,6 +173,11 @@ def _fewer(old: float, new: float) -> str:
     return LOOSENS if new < old else TIGHTENS
 
 
+def _shorter(old: float, new: float) -> str:
+    """Judge a time for which something is kept; 0 is forever."""
+    return _fewer(old or float("inf"), new or float("inf"))
+
+
 def _members(old: Iterable[str], new: Iterable[str]) -> str:
     """Judge a list of accepted values; its order does not matter."""
     before, after = set(old), set(new)
@@ -225,6 +230,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     # Another store has other approvals and grants; another file may be one that is not kept.
     (_untold, "", "store audit.file"),
     (_fewer, "audit.", "preview rotate_size rotate_keep"),
+    (_shorter, "audit.", "retain_s"),
     (_looser(False), "audit.", "ledger fsync"),
     (_looser("auto"), "", "reload"),
     # Another program, place or credential under the same name.

@@ -3,10 +3,8 @@
 The line below a key is its description in the JSON Schema and on the reference page.
 ``read_keys`` builds the settings from a file and reports every problem; building one in
 code checks nothing. What two keys must agree on is in ``checks``.
-
 Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
-Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
-environment variable that holds one.
+Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names a variable.
 """
 
 from collections.abc import Mapping
@@ -439,6 +437,8 @@ class AuditSettings(Section):
     """When a new file is started."""
     rotate_size: Annotated[int, NOT_A_KEY] = _ROTATE.size
     rotate_keep: Annotated[int, NOT_A_KEY] = _ROTATE.keep
+    retain_s: Duration = 0.0
+    """Delete what is older, from rotated files and from the ledger; 0s keeps everything."""
     fsync: bool = False
     """Wait for the disk at every write: the record survives a power failure, but calls are slower."""
     sign_key_env: VariableName = ""
@@ -596,5 +596,5 @@ class Settings(Section):
         """Add the default workflow; the text of the Cedar files is read by ``load``."""
         del path, keys["schema"]
         keys.pop("cedar_", None)
-        workflows = {"default": WorkflowSettings("default"), **keys.pop("approval", {})}
-        return cls(approval=workflows, **keys)
+        default = WorkflowSettings("default")
+        return cls(approval={"default": default, **keys.pop("approval", {})}, **keys)

@@ -64,6 +64,8 @@ class Run(NamedTuple):
     principal: str = ""
     workload: dict[str, Any] | None = None
     profile: str = "production"
+    calls_prefix: str = ""
+    """What the ids of calls begin with, if it is not the run id: several gates may share one."""
 
 
 class Envelope:

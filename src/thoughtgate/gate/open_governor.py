@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thoughtgate.channels.channel import Channel
 from thoughtgate.core.envelope import TRAFFIC, Envelope, Run
@@ -38,6 +38,9 @@ from thoughtgate.stores.database import Database
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
+
+if TYPE_CHECKING:
+    from thoughtgate.record.shipper import RecordShipper
 
 RECORD_FILE = "audit.jsonl"
 """The record's file name in the state directory if the config names none."""
@@ -81,7 +84,7 @@ def open_governor(
     approvals = open_approvals(database, settings.approval, policy, channels=channels, limits=held)
     announcer = _announcer(loaded, state, audit, governed or {})
     governor = Governor(
-        Judge(policy, run.run_id, preview=settings.audit.preview),
+        Judge(policy, run.calls_prefix or run.run_id, preview=settings.audit.preview),
         writer,
         run,
         approvals=approvals,
@@ -156,11 +159,14 @@ def _open_record(
         # In our own directory a device or a pipe was not put there by the user.
         raise RecordError(f"{place}: the record must be a regular file; move this one away")
     heads = HeadKeeper(Path(state), say) if is_file else None
+    shipper = _open_shipper(loaded, place, run, state, say) if is_file else None
     open_file = partial(
         RecordWriter,
         on_failure=audit.on_failure,
         rotate_bytes=audit.rotate_size,
         keep=audit.rotate_keep,
+        retain_s=audit.retain_s,
+        may_remove=shipper.may_remove if shipper is not None else lambda _path, _number: True,
         fsync=audit.fsync,
         sign_key=_sign_key(loaded, environ),
         heads=heads,
@@ -170,7 +176,26 @@ def _open_record(
     if not is_file:
         return calls
     other = traffic_path(Path(place))
-    return SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
+    split = SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
+    if shipper is not None:
+        split.on_close = shipper.close
+        shipper.start()
+    return split
+
+
+def _open_shipper(
+    loaded: Loaded, place: str, run: Run, state: str, say: Callable[[str], None]
+) -> "RecordShipper | None":
+    """Return what copies the record to the ledger that gates share, if the store is shared."""
+    location = store_location(loaded, state)
+    if not location.is_shared:
+        return None
+    # Imported here: a shim with a SQLite store must not load it.
+    from thoughtgate.record.shipper import RecordShipper
+
+    path = Path(place).absolute()
+    retain_s = loaded.settings.audit.retain_s
+    return RecordShipper(path, location, run.host_id, retain_s=retain_s, say=say)
 
 
 def store_location(loaded: Loaded, state: str) -> StoreLocation:

@@ -20,17 +20,20 @@ def identify_run(environ: Mapping[str, str], profile: str, state: str) -> Run:
     """Return the identity of a new run, from ``THOUGHTGATE_*`` or else ``SUB_*`` variables."""
     client = _read(environ, "CLIENT")
     environment = _read(environ, "ENV")
+    given, writer = _read(environ, "RUN_ID"), new_id()
     return Run(
-        run_id=_read(environ, "RUN_ID") or new_id(),
+        run_id=given or new_id(),
         agent_id=_read(environ, "AGENT_ID") or UNKNOWN,
         client=client if client in CLIENTS else UNKNOWN,
         env=environment if environment in ENVIRONMENTS else UNKNOWN,
         host_id=host_id(state),
         proc_id=f"{os.getpid()}",
-        shim_id=new_id(),
+        shim_id=writer,
         principal=_read(environ, "PRINCIPAL"),
         workload=_workload(_read(environ, "WORKLOAD", limit=4096)),
         profile=profile,
+        # Every gate of the run counts its calls from one, so the ids need a random part too.
+        calls_prefix=f"{given}.{writer.rpartition('-')[2]}" if given else "",
     )
 
 

@@ -31,6 +31,8 @@ _MAX_TAIL: Final = 64 * 1024 * 1024
 """How far back a valid line is searched before the file counts as foreign."""
 _ROTATE_AGAIN: Final = 1_048_576
 """How many more bytes are written before a failed rotation is tried again."""
+_RETAIN_EVERY_S: Final = 3600.0
+"""How often files are looked for that have become too old."""
 _DIGITS: Final = 6
 
 
@@ -65,12 +67,16 @@ class RecordFile:
         rotate_bytes: int = 0,
         keep: int = 0,
         keep_bytes: int = 0,
+        retain_s: float = 0.0,
+        may_remove: Callable[[Path, int], bool] = lambda _path, _number: True,
         fsync: bool = False,
         take_back: Callable[[], None] = lambda: None,
         on_append: Callable[[int, int, str], None] = lambda _number, _end, _chain: None,
     ) -> None:
         """Open a file; ``take_back`` is called if the line from ``opening`` was not written.
 
+        Rotated files are removed beyond ``keep`` files or ``keep_bytes``, and when they are older
+        than ``retain_s``; but not while ``may_remove`` says no.
         After each append, ``on_append`` gets the number of the current file, its size and its
         last chain.
         """
@@ -83,6 +89,9 @@ class RecordFile:
         self._rotate_at = rotate_bytes
         self._keep = keep
         self._keep_bytes = keep_bytes
+        self._retain_s = retain_s
+        self._may_remove = may_remove
+        self._retained_at = 0.0
         self._fsync = fsync
         self._path = str(path)
         self._fd = -1
@@ -118,6 +127,8 @@ class RecordFile:
                 self._tail = unchecked(Tail, (chain, None, False, 0))
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
+                if self._retain_s:
+                    self._retain_by_age()
                 self._on_append(self._number, self._end, self._tail.chain)
             finally:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
@@ -265,13 +276,27 @@ class RecordFile:
     def _retain(self) -> None:
         """Remove the oldest files beyond the retention limits."""
         rotated = rotated_files(self.path)
-        sizes = [path.stat().st_size for _, path in rotated]
+        states = [path.stat() for _, path in rotated]
+        oldest = time.time() - self._retain_s
         while rotated and (
             (self._keep and len(rotated) > self._keep)
-            or (self._keep_bytes and sum(sizes) > self._keep_bytes)
+            or (self._keep_bytes and sum(state.st_size for state in states) > self._keep_bytes)
+            # A rotated file is no longer written, so it is as old as its last line.
+            or (self._retain_s and states[0].st_mtime < oldest)
         ):
-            rotated.pop(0)[1].unlink(missing_ok=True)
-            sizes.pop(0)
+            number, path = rotated.pop(0)
+            if not self._may_remove(self.path, number):
+                return
+            path.unlink(missing_ok=True)
+            states.pop(0)
+
+    def _retain_by_age(self) -> None:
+        """Remove files that have become too old, without waiting for a rotation."""
+        now = time.monotonic()
+        if not self._retained_at or now - self._retained_at >= _RETAIN_EVERY_S:
+            self._retained_at = now
+            with contextlib.suppress(OSError):
+                self._retain()
 
 
 def rotated_files(path: Path) -> list[tuple[int, Path]]:

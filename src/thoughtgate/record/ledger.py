@@ -36,6 +36,7 @@ MAX_FAULTS: Final = 1000
 """Maximum number of faults reported per ingest."""
 
 _BUSY_S: Final = 10.0
+_DAY_S: Final = 86_400.0
 
 
 class Ingested(NamedTuple):
@@ -153,6 +154,27 @@ class Ledger:
             ) from error
         return Ingested(events, tuple(faults[:MAX_FAULTS]))
 
+    def forget_before(self, at: float) -> None:
+        """Delete the rows of calls and traffic that are older than a time, to the day.
+
+        The full-text index is rebuilt then, so this is not done with every query.
+
+        Raises:
+            StoreError: the ledger cannot be written.
+        """
+        before = at // _DAY_S * _DAY_S
+        time = "coalesce(nullif(started_at, 0), ended_at, decided_at, approval_at, asked_at, 0)"
+        old = f"{time} < ?"
+        try:
+            with self.connection:
+                self.connection.execute("BEGIN IMMEDIATE")
+                query = f"DELETE FROM calls WHERE {old}"  # noqa: S608 - a constant
+                if self.connection.execute(query, (before,)).rowcount:
+                    self._index_words_again()
+                self.connection.execute("DELETE FROM traffic WHERE minute < ?", (before // 60,))
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: the ledger cannot be updated: {error}") from error
+
     def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -235,11 +257,14 @@ class Ledger:
             self.connection.execute("BEGIN IMMEDIATE")
             for table in _TABLES_BY_FILE:
                 self.connection.executemany(f"DELETE FROM {table} WHERE head = ?", gone)  # noqa: S608 - our own names
-            # The full-text index stores no text to delete by, so it is rebuilt.
-            self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
-            self.connection.execute("UPDATE calls SET indexed = 0")
-            self.connection.execute(_INDEX_WORDS)
-            self.connection.execute(_MARK_INDEXED)
+            self._index_words_again()
+
+    def _index_words_again(self) -> None:
+        """Rebuild the full-text index, which stores no text to delete by."""
+        self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+        self.connection.execute("UPDATE calls SET indexed = 0")
+        self.connection.execute(_INDEX_WORDS)
+        self.connection.execute(_MARK_INDEXED)
 
     def _known_faults(self, file: Path, head: str) -> list[tuple[str, int, str]]:
         rows = self.connection.execute(_KNOWN_FAULTS, (head, MAX_FAULTS))

@@ -1,12 +1,18 @@
-"""Queries on the ledger: calls by filter, single calls, runs, and totals for charts."""
+"""Queries on the ledger: calls by filter, single calls, runs, and totals for charts.
+
+They are the same for the ledger of one machine (SQLite) and for the shared one (PostgreSQL), but
+for what ``_Dialect`` names.
+"""
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
 from thoughtgate.record.call_rows import CALL_COLUMNS
+from thoughtgate.record.search_words import search_words
 
 MAX_LATENCIES: Final = 100_000
 """How many of the newest calls the percentiles are computed from."""
@@ -25,10 +31,59 @@ These are two queries, because the first can use an index alone; the plus keeps 
 choosing a less useful index.
 """
 
-# Other filters apply to the newest 5,000 matches, so that searching a common word stays fast.
-_WORD_HITS: Final = (
-    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)"
+_ALL: Final = 2**62
+"""As a limit: no limit, in a form that both engines accept."""
+
+
+class Selecting(Protocol):
+    """The connection to a shared ledger."""
+
+    def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a query."""
+
+
+Connection: TypeAlias = sqlite3.Connection | Selecting
+
+
+class _Dialect(NamedTuple):
+    """What the engines spell differently."""
+
+    like: str
+    """A comparison with a pattern that regards case."""
+    word_hits: str
+    """Calls with certain words. Other filters apply to the newest 5,000 of them, so that searching
+    a common word stays fast."""
+    whole: str
+    """Rounds a number down."""
+    text: str
+    """Converts a column to text."""
+
+
+_SQLITE: Final = _Dialect(
+    "{} GLOB ?",
+    "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)",
+    "cast({} AS INTEGER)",
+    "{}",
 )
+_POSTGRES: Final = _Dialect(
+    "{} LIKE ?",
+    "calls.id IN (SELECT id FROM call_words WHERE words @@ to_tsquery('simple', ?) "
+    "ORDER BY id DESC LIMIT 5000)",
+    "floor({})",
+    "{}::text",
+)
+
+
+def _dialect(connection: Connection) -> _Dialect:
+    return _SQLITE if isinstance(connection, sqlite3.Connection) else _POSTGRES
+
+
+def _select(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute(query, values).fetchall()
+    return connection.select(query, values)
+
+
 _CALL_NAMES: Final = tuple(column.name for column in CALL_COLUMNS)
 _CALL: Final = ", ".join(f"calls.{name}" for name in _CALL_NAMES)
 
@@ -52,24 +107,26 @@ class CallFilter:
     limit: int = 50
     """0 for all."""
 
-    def where(self) -> tuple[str, list[Any]]:
-        """Return the condition and its values."""
+    def where(self, connection: Connection) -> tuple[str, list[Any]]:
+        """Return the condition and its values, for a ledger."""
+        dialect = _dialect(connection)
         return _all(
-            _named("calls.run_id", self.run),
-            _named("calls.server", self.server),
-            _named("calls.tool", self.tool),
+            _named(dialect, "calls.run_id", self.run),
+            _named(dialect, "calls.server", self.server),
+            _named(dialect, "calls.tool", self.tool),
             ("calls.decision = ?", self.decision.upper()),
             ("calls.status = ?", self.status.upper()),
             ("calls.started_at >= ?", self.since),
             ("calls.started_at < ?", self.until),
-            _words(self.text),
+            _words(dialect, self.text),
         )
 
-    def where_traffic(self) -> tuple[str, list[Any]]:
+    def where_traffic(self, connection: Connection) -> tuple[str, list[Any]]:
         """Return the condition for messages and frames: by run, server and time, to the minute."""
+        dialect = _dialect(connection)
         return _all(
-            _named("run_id", self.run),
-            _named("server", self.server),
+            _named(dialect, "run_id", self.run),
+            _named(dialect, "server", self.server),
             ("minute >= ?", self.since // 60),
             ("minute < ?", -(-self.until // 60)),
         )
@@ -78,26 +135,31 @@ class CallFilter:
 def _all(*terms: tuple[str, Any]) -> tuple[str, list[Any]]:
     """Join the conditions whose value is not empty, and return the values with them."""
     chosen = [(term, value) for term, value in terms if value]
-    return " AND ".join(term for term, _ in chosen) or "1", [value for _, value in chosen]
+    return " AND ".join(term for term, _ in chosen) or "1 = 1", [value for _, value in chosen]
 
 
-def find_calls(connection: sqlite3.Connection, wanted: CallFilter) -> list[dict[str, Any]]:
+def find_calls(connection: Connection, wanted: CallFilter) -> list[dict[str, Any]]:
     """Return the calls that match a filter, newest first."""
-    where, values = wanted.where()
-    limit = wanted.limit or -1
+    where, values = wanted.where(connection)
+    limit = wanted.limit or _ALL
     query = (
         f"SELECT {_CALL} FROM calls WHERE {where} "  # noqa: S608 - names of our own, values bound
-        "ORDER BY calls.started_at DESC, calls.id DESC LIMIT ?"
+        "ORDER BY calls.started_at DESC NULLS LAST, calls.id DESC LIMIT ?"
     )
-    rows = connection.execute(query, (*values, limit))
-    return [_call(row) for row in rows]
+    return [_call(row) for row in _select(connection, query, (*values, limit))]
 
 
-def find_call(connection: sqlite3.Connection, call_id: str) -> list[dict[str, Any]]:
+def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:
     """Return the calls with this id, or else those whose id ends with it."""
-    for term, value in (("call_id = ?", call_id), ("call_id GLOB ?", f"*{_literal(call_id)}")):
-        query = f"SELECT {_CALL} FROM calls WHERE {term} ORDER BY started_at DESC LIMIT 20"  # noqa: S608 - as above
-        rows = connection.execute(query, (value,)).fetchall()
+    for term, value in (
+        ("call_id = ?", call_id),
+        _like(_dialect(connection), "call_id", call_id, at_end=True),
+    ):
+        query = (
+            f"SELECT {_CALL} FROM calls WHERE {term} "  # noqa: S608 - as above
+            "ORDER BY started_at DESC NULLS LAST LIMIT 20"
+        )
+        rows = _select(connection, query, (value,))
         if rows:
             return [_call(row) for row in rows]
     return []
@@ -110,78 +172,80 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def count_by(
-    connection: sqlite3.Connection, column: str, wanted: CallFilter, limit: int = 20
+    connection: Connection, column: str, wanted: CallFilter, limit: int = 20
 ) -> list[tuple[str, int]]:
     """Count calls by one of their columns, most first."""
     if column not in _CALL_NAMES:
         raise ValueError(f"calls have no column {column!r}")
-    where, values = wanted.where()
+    where, values = wanted.where(connection)
+    text = _dialect(connection).text.format(f"calls.{column}")
     query = (
-        f"SELECT coalesce(calls.{column}, ''), count(*) FROM calls WHERE {where} "  # noqa: S608 - checked above
+        f"SELECT coalesce({text}, ''), count(*) FROM calls WHERE {where} "  # noqa: S608 - checked above
         "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
     )
-    return [(str(name), int(count)) for name, count in connection.execute(query, (*values, limit))]
+    return [(str(name), int(count)) for name, count in _select(connection, query, (*values, limit))]
 
 
 def count_over_time(
-    connection: sqlite3.Connection, wanted: CallFilter, step_s: int
+    connection: Connection, wanted: CallFilter, step_s: int
 ) -> list[tuple[float, str, int]]:
     """Count calls by decision per time step, except those without any time."""
-    where, values = wanted.where()
+    where, values = wanted.where(connection)
     sums: dict[tuple[float, str], int] = {}
+    whole = _dialect(connection).whole
     for time, which in _TIMES:
         query = (
-            f"SELECT cast({time} / ? AS INTEGER) * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+            f"SELECT {whole.format(f'{time} / ?')} * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
             f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
         )
-        for at, decision, count in connection.execute(query, (step_s, step_s, *values)):
+        for at, decision, count in _select(connection, query, (step_s, step_s, *values)):
             key = (float(at), str(decision))
             sums[key] = sums.get(key, 0) + int(count)
     return [(at, decision, count) for (at, decision), count in sorted(sums.items())]
 
 
-def time_between(connection: sqlite3.Connection, wanted: CallFilter) -> float:
+def time_between(connection: Connection, wanted: CallFilter) -> float:
     """Return the seconds between the first and the last call."""
-    where, values = wanted.where()
+    where, values = wanted.where(connection)
     ends = list[float]()
     for time, which in _TIMES:
         query = f"SELECT min({time}), max({time}) FROM calls WHERE {where} AND {which}"  # noqa: S608 - as above
-        found = connection.execute(query, values).fetchone()
+        found = _select(connection, query, values)[0]
         ends += [float(end) for end in found if end is not None]
     return max(ends) - min(ends) if ends else 0.0
 
 
-def latencies(connection: sqlite3.Connection, wanted: CallFilter) -> list[int]:
+def latencies(connection: Connection, wanted: CallFilter) -> list[int]:
     """Return the latencies of answered calls, sorted."""
-    where, values = wanted.where()
+    where, values = wanted.where(connection)
     query = (
         f"SELECT latency_ms FROM calls WHERE {where} AND latency_ms IS NOT NULL AND status = 'OK' "  # noqa: S608 - as above
-        "ORDER BY calls.started_at DESC LIMIT ?"
+        "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
-    return sorted(int(row[0]) for row in connection.execute(query, (*values, MAX_LATENCIES)))
+    return sorted(int(row[0]) for row in _select(connection, query, (*values, MAX_LATENCIES)))
 
 
 def count_traffic(
-    connection: sqlite3.Connection, kind: str, wanted: CallFilter | None = None, limit: int = 20
+    connection: Connection, kind: str, wanted: CallFilter | None = None, limit: int = 20
 ) -> list[tuple[str, str, int, int]]:
     """Count messages or refused frames by direction and detail: direction, detail, count, bytes.
 
     Only the filter's run, server and times apply.
     """
-    where, values = (wanted or CallFilter()).where_traffic()
+    where, values = (wanted or CallFilter()).where_traffic(connection)
     query = (
         "SELECT direction, detail, sum(count), sum(bytes) FROM traffic "  # noqa: S608 - as above
         f"WHERE type = ? AND {where} GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT ?"
     )
     return [
         (str(direction), str(detail), int(count), int(size))
-        for direction, detail, count, size in connection.execute(
-            query, (kind, *values, limit or -1)
+        for direction, detail, count, size in _select(
+            connection, query, (kind, *values, limit or _ALL)
         )
     ]
 
 
-def count_frames(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str, int]:
+def count_frames(connection: Connection, wanted: CallFilter) -> dict[str, int]:
     """Count refused frames in both directions by the check that they failed, most first."""
     sums: dict[str, int] = {}
     for _, check, count, _ in count_traffic(connection, FRAME_REFUSED, wanted, 0):
@@ -189,27 +253,47 @@ def count_frames(connection: sqlite3.Connection, wanted: CallFilter) -> dict[str
     return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
 
 
-def count_messages(connection: sqlite3.Connection, wanted: CallFilter) -> int:
+def count_messages(connection: Connection, wanted: CallFilter) -> int:
     """Count the messages that no gate judges."""
     return sum(count for _, _, count, _ in count_traffic(connection, MESSAGE, wanted, 0))
 
 
-def _named(column: str, wanted: str) -> tuple[str, str]:
+def _named(dialect: _Dialect, column: str, wanted: str) -> tuple[str, str]:
     """Return the condition for a name, in which only ``*`` and ``?`` are wildcards."""
-    if "*" in wanted or "?" in wanted:
-        return f"{column} GLOB ?", wanted.replace("[", "[[]")
-    return f"{column} = ?", wanted
+    if "*" not in wanted and "?" not in wanted:
+        return f"{column} = ?", wanted
+    if dialect is _SQLITE:
+        return dialect.like.format(column), wanted.replace("[", "[[]")
+    escaped = _escape_like(wanted)
+    return dialect.like.format(column), escaped.replace("*", "%").replace("?", "_")
 
 
-def _words(text: str) -> tuple[str, str]:
+def _words(dialect: _Dialect, text: str) -> tuple[str, str]:
     if not text:
         return "", ""
-    if any(char.isalnum() for char in text):
-        phrase = '"' + text.replace('"', " ") + '"*'
-        return _WORD_HITS, phrase
-    return "calls.preview GLOB ?", f"*{_literal(text)}*"
+    if not any(char.isalnum() for char in text):
+        return _like(dialect, "calls.preview", text)
+    if dialect is _SQLITE:
+        return dialect.word_hits, '"' + text.replace('"', " ") + '"*'
+    # Adjacent words, of which the last may be a prefix.
+    words = search_words(text) or [text]
+    return dialect.word_hits, " <-> ".join(f"'{word}'" for word in words) + ":*"
+
+
+def _like(dialect: _Dialect, column: str, text: str, *, at_end: bool = False) -> tuple[str, str]:
+    """Return the condition for a text anywhere in a column, or only at its end."""
+    any_text, escape = ("*", _literal) if dialect is _SQLITE else ("%", _escape_like)
+    end = "" if at_end else any_text
+    return dialect.like.format(column), f"{any_text}{escape(text)}{end}"
 
 
 def _literal(text: str) -> str:
     """Return a GLOB pattern for the text itself."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in text)
+
+
+def _escape_like(text: str) -> str:
+    """Return a LIKE pattern for the text itself."""
+    return (
+        text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("\0", "\\\\x00")
+    )

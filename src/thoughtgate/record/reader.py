@@ -5,11 +5,11 @@ with a fault and its position.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.envelope import CONTRACT, TRAFFIC_LINE
 from thoughtgate.errors import StoreError
@@ -117,24 +117,36 @@ def read_lines(
             if inode and os.fstat(stream.fileno()).st_ino != inode:
                 return
             stream.seek(offset)
-            rest, left_out = b"", 0
-            while chunk := stream.read(_CHUNK):
-                watch(file, number, offset)
-                offset += len(chunk)
-                *lines, last = chunk.split(b"\n")
-                for data in lines:
-                    number += 1
-                    rest, left_out = _longer(rest, left_out, data)
-                    yield RecordLine(name, number, rest, left_out=left_out)
-                    rest, left_out = b"", 0
-                rest, left_out = _longer(rest, left_out, last)
-            watch(file, number, offset)
-            if rest:
-                yield RecordLine(name, number + 1, rest, ended=False, left_out=left_out)
+            yield from split_lines(name, _parts(stream, file, offset, number, watch), number)
     except OSError as error:
         if inode and isinstance(error, FileNotFoundError):
             return
         raise StoreError(f"{file}: the record cannot be read: {error.strerror}") from error
+
+
+def _parts(stream: BinaryIO, file: Path, offset: int, lines: int, watch: Watch) -> Iterator[bytes]:
+    """Yield the rest of a file in parts, and report the progress."""
+    while part := stream.read(_CHUNK):
+        watch(file, lines, offset)
+        offset += len(part)
+        lines += part.count(b"\n")
+        yield part
+    watch(file, lines, offset)
+
+
+def split_lines(name: str, parts: Iterable[bytes], number: int = 0) -> Iterator[RecordLine]:
+    """Yield the lines of consecutive parts of a file; ``number`` lines precede them."""
+    rest, left_out = b"", 0
+    for part in parts:
+        *lines, last = part.split(b"\n")
+        for data in lines:
+            number += 1
+            rest, left_out = _longer(rest, left_out, data)
+            yield RecordLine(name, number, rest, left_out=left_out)
+            rest, left_out = b"", 0
+        rest, left_out = _longer(rest, left_out, last)
+    if rest:
+        yield RecordLine(name, number + 1, rest, ended=False, left_out=left_out)
 
 
 def _longer(data: bytes, left_out: int, more: bytes) -> tuple[bytes, int]:

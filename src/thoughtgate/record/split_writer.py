@@ -74,6 +74,8 @@ class SplitWriter:
         heads: HeadKeeper | None = None,
     ) -> None:
         """Write to ``calls``; ``open_traffic`` opens the second file when it is needed."""
+        self.on_close: Callable[[], None] = lambda: None
+        """Called when both files are closed."""
         self._calls = calls
         self._open_traffic = open_traffic
         self._traffic: EventWriter | None = None
@@ -123,6 +125,7 @@ class SplitWriter:
         self._calls.close()
         if self._heads is not None:
             self._heads.close()
+        self.on_close()
 
     def _is_traffic(self, record: Record) -> bool:
         """Tell whether a peer can cause an event without a call of the agent."""

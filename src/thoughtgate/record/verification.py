@@ -42,8 +42,14 @@ BEING_WRITTEN: Final = "being_written"
 CURRENT_GONE: Final = "current_gone"
 NO_ANCHOR: Final = "anchor"
 MISSING: Final = "missing"
+FORKED: Final = "forked"
+REPLACED: Final = "replaced"
+NOT_STORED: Final = "not_stored"
+NOT_COMPARED: Final = "not_compared"
 
-NOTES: Final = frozenset({REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURRENT_GONE})
+NOTES: Final = frozenset(
+    {REPAIRED, GAP, BEGINS, OPEN_RUN, BEING_WRITTEN, CURRENT_GONE, NOT_STORED, NOT_COMPARED}
+)
 """Findings that the record itself, or its running writer, explains; all others are faults."""
 
 MAX_FINDINGS: Final = 10_000
@@ -212,6 +218,13 @@ class Verifier:
         self._learn(line, event)
         if not line.ended:
             self._find(line, TORN, "the last line has no line end: its writer was killed")
+
+    def continue_from(self, line: RecordLine, chain: str, note: str) -> None:
+        """Start in the middle of a record, after the line with a chain; ``note`` says why."""
+        self._find(line, BEGINS, note)
+        self._chain, self._instead = chain, ""
+        self._file = line.file
+        self._part += 1
 
     def finish(self) -> Verification:
         """Return the result, after the last line."""

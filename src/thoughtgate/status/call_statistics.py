@@ -1,11 +1,11 @@
 """Statistics of the recorded calls, as ``thoughtgate audit stats`` and the console show them."""
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
 from thoughtgate.record.ledger_queries import (
     CallFilter,
+    Connection,
     count_by,
     count_frames,
     count_messages,
@@ -16,9 +16,7 @@ from thoughtgate.record.ledger_queries import (
 PERCENTILES: Final = (50, 90, 99)
 
 
-def collect_statistics(
-    connection: sqlite3.Connection, wanted: CallFilter, step_s: int
-) -> dict[str, Any]:
+def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) -> dict[str, Any]:
     """Count the wanted calls by each of their properties, and over time in steps of ``step_s``."""
 
     def count(column: str) -> dict[str, int]:

@@ -17,7 +17,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, text
 from thoughtgate.record.follower import RecordFollower
 from thoughtgate.record.ledger import Ledger, ledger_path
-from thoughtgate.record.ledger_queries import CallFilter, find_call, find_calls
+from thoughtgate.record.ledger_queries import CallFilter, Connection, find_call, find_calls
 from thoughtgate.record.reader import read_entry, read_record
 from thoughtgate.status.call_statistics import collect_statistics
 from thoughtgate.status.server_view import ServerSummaries
@@ -36,7 +36,7 @@ MAX_BARS: Final = 72
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
-_LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
+LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
 """Markers of the lines about servers; other lines are not parsed."""
 
 
@@ -96,7 +96,7 @@ class ConsoleRecord:
         with self._lock:
             if self._follower is not None:
                 for line in self._follower.lines():
-                    if any(mark in line.data for mark in _LISTED):
+                    if any(mark in line.data for mark in LISTED):
                         self._learn(read_entry(line).event)
             return self._servers
 
@@ -106,7 +106,10 @@ class ConsoleRecord:
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
         return self._ask(lambda ledger: collect_statistics(ledger, wanted, step), {})
 
-    def _ask(self, question: Callable[[sqlite3.Connection], Answer], nothing: Answer) -> Answer:
+    def close(self) -> None:
+        """Close what is open; a record on this machine keeps nothing open."""
+
+    def _ask(self, question: Callable[[Connection], Answer], nothing: Answer) -> Answer:
         if self.path is None or not self.path.is_file():
             return nothing
         try:

@@ -37,6 +37,9 @@ CONNECT_S: Final = 3
 QUERY_S: Final = 3.0
 """How long a statement may take, the wait for another transaction included."""
 
+SLOW_S: Final = 60.0
+"""How long a query over the whole ledger may take; no call waits for one."""
+
 MAX_CONNECTIONS: Final = 4
 """Of one process: its event loop, the channels' thread, the ledger's and one to spare."""
 
@@ -84,6 +87,8 @@ class _Connection(psycopg.Connection[tuple[Any, ...]]):
     The server's own timeout does not work while the server is paused or the network is cut.
     """
 
+    limit_s: float = QUERY_S
+
     def wait(
         self,
         gen: Generator[Any, Any, Result],
@@ -92,7 +97,7 @@ class _Connection(psycopg.Connection[tuple[Any, ...]]):
     ) -> Result:
         """Wait for the server, but no longer than a little more than the server's own limit."""
         try:
-            return super().wait(_bounded(gen, QUERY_S + 1), interval, timeout)
+            return super().wait(_bounded(gen, self.limit_s + 1), interval, timeout)
         except TimeoutError as error:
             self.close()
             raise psycopg.OperationalError("the database does not answer") from error
@@ -169,6 +174,27 @@ class PostgresDatabase:
 
         def fetch(connection: _Connection) -> None:
             rows[:] = _Statements(connection).execute(query, values).fetchall()
+
+        with self._connected(fetch):
+            return rows
+
+    def read_slowly(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a query that may take longer than others, such as statistics.
+
+        Raises:
+            StoreError: the store cannot be reached or read.
+        """
+        rows: list[Any] = []
+
+        def fetch(connection: _Connection) -> None:
+            connection.limit_s = SLOW_S
+            try:
+                connection.execute("BEGIN READ ONLY")
+                connection.execute(f"SET LOCAL statement_timeout = {int(SLOW_S * 1000)}".encode())
+                rows[:] = _Statements(connection).execute(query, values).fetchall()
+                connection.execute("COMMIT")
+            finally:
+                connection.limit_s = QUERY_S
 
         with self._connected(fetch):
             return rows

@@ -106,7 +106,63 @@ CREATE TABLE running_calls (
 """
 """Adds the states of prompts that were used, and the approved calls that run."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9)
+_V10: Final = "SELECT 'the ledger of SQLite is a file of its own'"
+
+_V10_POSTGRES: Final = """
+CREATE TABLE record_files (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, writer text NOT NULL, host text NOT NULL,
+  directory text NOT NULL, path text NOT NULL, number bigint NOT NULL, head text NOT NULL,
+  previous text NOT NULL, branch_of bigint NOT NULL, branch_at bigint NOT NULL,
+  size bigint NOT NULL, lines bigint NOT NULL, chain text NOT NULL,
+  cut_size bigint NOT NULL DEFAULT 0, cut_lines bigint NOT NULL DEFAULT 0,
+  cut_chain text NOT NULL DEFAULT '', cut_at double precision NOT NULL DEFAULT 0,
+  indexed bigint NOT NULL, last_at double precision NOT NULL DEFAULT 0,
+  gone_at double precision NOT NULL DEFAULT 0
+);
+CREATE INDEX record_files_head ON record_files (head);
+CREATE TABLE record_chunks (
+  file bigint NOT NULL, start bigint NOT NULL, size bigint NOT NULL, lines_before bigint NOT NULL,
+  chain text NOT NULL, first_at double precision NOT NULL, last_at double precision NOT NULL,
+  has_lists bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (file, start)
+);
+CREATE INDEX record_chunks_time ON record_chunks (last_at);
+CREATE INDEX record_chunks_lists ON record_chunks (file, start) WHERE has_lists = 1;
+CREATE TABLE calls (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  call_id text NOT NULL, writer text NOT NULL, run_id text, session text, server text,
+  kind text, tool text, method text, transport text, principal text, profile text,
+  args_hash text, preview text, truncated bigint, extra_hash text, extra text, bytes_in
+  bigint, number bigint, started_at double precision, decision text, gate text, rule text,
+  reason_code text, reason text, enforced bigint, workflow text, policy text, decided_at
+  double precision, asked_at double precision, approval_id text, approval text,
+  approved_by text, approval_channel text, approval_reason text, approval_at double
+  precision, executes bigint, votes text, status text, latency_ms bigint, bytes_out
+  bigint, error_class text, error_kind text, error_code bigint, error_message text,
+  is_error bigint, result_preview text, ended_at double precision, start_event bigint,
+  approval_event bigint, end_event bigint,
+  file bigint NOT NULL, UNIQUE (call_id, writer)
+);
+CREATE INDEX calls_time ON calls (started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_run ON calls (run_id, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_tool ON calls (tool, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_server ON calls (server, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_decision ON calls (decision, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_status ON calls (status, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_untimed ON calls (id) WHERE started_at IS NULL OR started_at <= 0;
+CREATE TABLE call_words (id bigint PRIMARY KEY, words tsvector NOT NULL);
+CREATE INDEX call_words_words ON call_words USING gin (words);
+CREATE TABLE traffic (
+  run_id text NOT NULL, server text NOT NULL, minute bigint NOT NULL, type text NOT NULL,
+  direction text NOT NULL, detail text NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
+  file bigint NOT NULL, PRIMARY KEY (minute, type, server, direction, detail, run_id, file)
+);
+"""
+"""Adds the ledger: what every gate wrote to its record, and the rows that queries read.
+
+Only PostgreSQL has it; with SQLite the ledger is a file next to the record.
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1
@@ -122,8 +178,14 @@ _POSTGRES: Final = (
 """What PostgreSQL calls the same types, and what it does not need."""
 
 
+_ONLY_POSTGRES: Final = {_V10: _V10_POSTGRES}
+"""Migrations that PostgreSQL has in place of SQLite's."""
+
+
 def for_postgres(script: str) -> str:
     """Return a migration for PostgreSQL."""
+    if script in _ONLY_POSTGRES:
+        return _ONLY_POSTGRES[script]
     for ours, theirs in _POSTGRES:
         script = re.sub(ours, theirs, script)
     return script

@@ -13,7 +13,9 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.record_view import ConsoleRecord
+from thoughtgate.status.shared_record_view import SharedConsoleRecord
 from thoughtgate.status.webhook_answers import WebhookAnswers
+from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.transports.asgi import App
 from thoughtgate.transports.loopback_server import open_listener, serve_app
 from thoughtgate.web.app import make_app
@@ -62,12 +64,17 @@ def make_console(
     actions = open_approval_actions(store_location(loaded, state))
     context = ConsoleContext(
         actions,
-        ConsoleRecord(path),
+        _console_record(path, store_location(loaded, state)),
         sessions or ConsoleSessions(port, now),
         ThrottledReport(refused or report_to_stderr),
         WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
     )
     return Console(make_app(context, port), context, port)
+
+
+def _console_record(path: Path | None, location: StoreLocation) -> ConsoleRecord:
+    """Return the views of a gate's record, or of all records if gates share a store."""
+    return SharedConsoleRecord(path, location) if location.is_shared else ConsoleRecord(path)
 
 
 @contextlib.asynccontextmanager
@@ -94,6 +101,7 @@ async def open_console(
                 yield console
         finally:
             console.context.approvals.close()
+            console.context.record.close()
 
 
 def report_to_stderr(reason: str, path: str) -> None:

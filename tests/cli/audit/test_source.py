@@ -6,7 +6,7 @@ import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.records import T0, write_run
 
-from thoughtgate.cli.audit.source import find_place, parse_moment, shown_time, write_csv
+from thoughtgate.cli.audit.source import Place, find_place, parse_moment, shown_time, write_csv
 from thoughtgate.errors import UsageError
 from thoughtgate.record.ledger import ledger_path
 
@@ -32,9 +32,9 @@ def test_the_record_is_where_the_config_says(
     state = tmp_path / "state"
     monkeypatch.setenv("AUDIT_KEY", "k")
     monkeypatch.setenv("THOUGHTGATE_STATE_DIR", str(state))
-    assert find_place(None, str(config)) == (state / "here.jsonl", b"k", True)
-    assert find_place(tmp_path / "x", str(config)) == (tmp_path / "x", b"k", True)
-    assert find_place(tmp_path / "x", None) == (tmp_path / "x", b"", True)
+    assert find_place(None, str(config)) == Place(state / "here.jsonl", b"k")
+    assert find_place(tmp_path / "x", str(config)) == Place(tmp_path / "x", b"k")
+    assert find_place(tmp_path / "x", None) == Place(tmp_path / "x")
 
 
 def test_without_a_config_the_record_is_in_the_state_directory(

@@ -2,13 +2,21 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 from typer import Option
 
-from thoughtgate.cli.audit.source import find_place, open_ledger, require_record, span, write_csv
+from thoughtgate.cli.audit.source import (
+    Place,
+    find_place,
+    open_ledger,
+    require_record,
+    span,
+    write_csv,
+)
 from thoughtgate.cli.options import (
     ConfigOption,
     RecordOption,
@@ -17,12 +25,14 @@ from thoughtgate.cli.options import (
     examples,
     require_choice,
 )
-from thoughtgate.cli.progress import Reading
+from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 from thoughtgate.record.ocsf import Starts, ocsf_event, ocsf_line
 from thoughtgate.record.reader import RecordEntry, all_files, read_record
+from thoughtgate.record.shared_ledger import shared_ledger
+from thoughtgate.record.shared_reader import read_shared
 
 EXPORT_EXAMPLES: Final = examples(
     "thoughtgate audit export --format ocsf --since 1d",
@@ -35,6 +45,9 @@ Convert: TypeAlias = Callable[[dict[str, Any], float, Mapping[str, str]], dict[s
 
 The other arguments are the time of the previous line and facts from the start of the call.
 """
+
+Read: TypeAlias = Callable[[bool], AbstractContextManager[tuple[Progress, Iterable[RecordEntry]]]]
+"""Reads the whole record; the argument tells whether to show the progress."""
 
 _FORMATS: Final = ("jsonl", "flat", "ocsf", "csv")
 _INCOMPLETE: Final = "the line is incomplete"
@@ -63,33 +76,50 @@ def export_command(
             calls = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         write_csv(CSV_CALLS, calls)
         return
-    require_record(place.record)
-    _export(place.record, _converter(format_, place.record), start, end)
+    if place.store is None:
+        require_record(place.record)
+    with _reading(place) as read:
+        _export(read, _converter(format_, read), start, end)
 
 
-def _converter(format_: str, record: Path) -> Convert:
+@contextmanager
+def _reading(place: Place) -> Iterator[Read]:
+    """Return a function that reads the record from its beginning, or the ledger of all gates."""
+    if place.store is not None:
+        with shared_ledger(place.store) as ledger:
+            yield lambda _wanted: nullcontext((Progress(wanted=False), read_shared(ledger)))
+    else:
+        yield lambda wanted: _read_local(place.record, wanted=wanted)
+
+
+@contextmanager
+def _read_local(record: Path, *, wanted: bool) -> Iterator[tuple[Progress, Iterable[RecordEntry]]]:
+    with Reading(all_files(record), wanted=wanted) as progress:
+        yield progress, read_record(record, watch=progress.read)
+
+
+def _converter(format_: str, read: Read) -> Convert:
     if format_ == "ocsf":
         return ocsf_event
     if format_ == "jsonl":
         return lambda event, *_: event
-    approved = _approved_calls(record)
+    approved = _approved_calls(read)
     return lambda event, *_: flat_event(event, approved)
 
 
-def _approved_calls(record: Path) -> frozenset[CallKey]:
+def _approved_calls(read: Read) -> frozenset[CallKey]:
     """Return the held calls that were approved and made, possibly long after their verdict."""
-    with Reading(all_files(record)) as progress:
-        entries = read_record(record, watch=progress.read)
+    with read(True) as (_, entries):
         found = (approved_call(entry.event) for entry in entries if entry.line.ended)
         return frozenset(call for call in found if call is not None)
 
 
-def _export(record: Path, convert: Convert, since: float, until: float) -> None:
+def _export(read: Read, convert: Convert, since: float, until: float) -> None:
     """Print the events between two times; an event without a time gets that of the line before."""
     before, starts = 0.0, Starts()
     # On a terminal, the events themselves show the progress.
-    with Reading(all_files(record), wanted=not sys.stdout.isatty()) as progress:
-        for entry in read_record(record, watch=progress.read):
+    with read(not sys.stdout.isatty()) as (progress, entries):
+        for entry in entries:
             at = event_time(entry.event)
             at = at if at > 0 else before
             fault = _fault(entry, timeless=convert is ocsf_event and not at)

@@ -12,15 +12,18 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.cli.options import read_config
 from thoughtgate.cli.output import counted
-from thoughtgate.cli.progress import Reading
+from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import StoreError, UsageError
-from thoughtgate.gate.open_governor import record_place
+from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.ledger import MAX_FAULTS, Ledger, ledger_path
+from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.reader import GONE, all_files, read_entry, read_lines, record_files
+from thoughtgate.record.shared_ledger import SharedLedger, shared_ledger
+from thoughtgate.stores.open_database import StoreLocation
 
 _SHOWN_FAULTS: Final = 5
 
@@ -33,6 +36,10 @@ class Place(NamedTuple):
     """The key that its checkpoints are signed with; empty if there is none."""
     ledger: bool = True
     """Whether a database is kept next to it."""
+    store: StoreLocation | None = None
+    """The store with the ledger of all gates, if they share one."""
+    retain_s: float = 0.0
+    """How long it is kept; 0 is forever."""
 
 
 def find_place(record: Path | None, config: str | None) -> Place:
@@ -46,31 +53,48 @@ def find_place(record: Path | None, config: str | None) -> Place:
         return Place(record)
     loaded = read_config(config)
     key = os.environ.get(loaded.settings.audit.sign_key_env or "", "").encode()
-    ledger = loaded.settings.audit.ledger
+    audit = loaded.settings.audit
     if record is not None:
-        return Place(record, key, ledger)
-    place = record_place(loaded, state_directory(os.environ))
+        return Place(record, key, audit.ledger)
+    state = state_directory(os.environ)
+    place, store = record_place(loaded, state), store_location(loaded, state)
+    if store.is_shared:
+        return Place(Path(place).absolute(), key, audit.ledger, store, audit.retain_s)
     if place in {"stderr", "stdout"}:
         raise UsageError(
             f"the config (audit.sink) writes the record to {place}, where it cannot be read back; "
             "name a file with --record"
         )
-    return Place(Path(place), key, ledger)
+    return Place(Path(place), key, audit.ledger, retain_s=audit.retain_s)
 
 
 @contextmanager
-def open_ledger(place: Place) -> Iterator[Ledger]:
+def open_ledger(place: Place) -> Iterator[Ledger | SharedLedger]:
     """Open the ledger of a record, bring it up to date and report unreadable lines.
 
-    If no ledger is kept, or it cannot be opened, a temporary one is used.
+    If gates share a store, it is the ledger of all of them. If no ledger is kept, or it cannot be
+    opened, a temporary one is used.
     """
+    if place.store is not None:
+        with shared_ledger(place.store) as shared, Progress() as shown:
+            index_ledger(shared, watch=lambda done, left: _show_indexing(shown, done, left))
+            shown.clear()
+            yield shared
+        return
     with ExitStack() as stack:
         ledger = _ledger(place, stack)
         stack.callback(ledger.close)
         with Reading(all_files(place.record)) as progress:
             ingested = ledger.ingest(place.record, progress.read)
         warn_of_faults(ingested.faults)
+        if place.retain_s:
+            ledger.forget_before(time.time() - place.retain_s)
         yield ledger
+
+
+def _show_indexing(shown: Progress, done: int, left: int) -> None:
+    if shown.is_due():
+        shown.show(f"indexing the ledger: {100 * done // max(1, left)} %")
 
 
 def warn_of_faults(faults: Sequence[tuple[str, int, str]]) -> None:

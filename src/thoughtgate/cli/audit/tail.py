@@ -31,7 +31,10 @@ from thoughtgate.record.file import traffic_path
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import MAX_FAULTS
 from thoughtgate.record.reader import read_entry, read_lines
+from thoughtgate.record.shared_ledger import shared_ledger
+from thoughtgate.record.shared_reader import SharedFollower, newest_events
 from thoughtgate.record.verification import RecordLine
+from thoughtgate.stores.open_database import StoreLocation
 
 TAIL_EXAMPLES: Final = examples(
     "thoughtgate audit tail -f",
@@ -43,6 +46,9 @@ TYPES: Final = tuple(event.name for event in EVENTS)
 
 _POLL_S: Final = 0.2
 """How often a followed file is read: fast enough for a person, cheap enough for the CPU."""
+
+_SHARED_POLL_S: Final = 0.5
+"""The same for a shared ledger, which gates fill twice per second."""
 
 _COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
 
@@ -79,7 +85,12 @@ def tail_command(
         every=every or kind == MESSAGE,
     )
     coloured = sys.stdout.isatty() and not json_ and not is_without_colour()
-    for event in events_of(place.record, wanted, lines, follow=follow):
+    events = (
+        shared_events(place.store, wanted, lines, follow=follow)
+        if place.store is not None
+        else events_of(place.record, wanted, lines, follow=follow)
+    )
+    for event in events:
         line = json.dumps(event) if json_ else render_event(event, coloured=coloured)
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
@@ -143,6 +154,27 @@ def events_of(
         news = [event for one in readers for event in _accepted(one.lines(), wanted)]
         yield from sorted(news, key=event_time)
         time.sleep(_POLL_S)
+
+
+def shared_events(
+    store: StoreLocation, wanted: EventFilter, count: int, *, follow: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the last events of all gates that share a store and, when following, new ones.
+
+    Raises:
+        StoreError: the store cannot be reached.
+    """
+    with shared_ledger(store) as ledger:
+        # Opened before the newest events are read: one in between may appear twice, but none is lost.
+        follower = SharedFollower(ledger)
+        yield from newest_events(ledger, wanted.accepts, count)
+        while follow:
+            yield from _accepted_by_time(follower, wanted)
+            time.sleep(_SHARED_POLL_S)
+
+
+def _accepted_by_time(follower: SharedFollower, wanted: EventFilter) -> list[dict[str, Any]]:
+    return sorted(_accepted(follower.lines(), wanted), key=event_time)
 
 
 def _newest(

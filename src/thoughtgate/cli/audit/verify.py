@@ -2,23 +2,27 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from typer import Argument, Exit, Option
 
 from thoughtgate.cli.audit.source import Place, find_place
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.cli.output import counted, write_report
-from thoughtgate.cli.progress import Reading
+from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.core.envelope import GENESIS
 from thoughtgate.errors import EXIT_CONFIG, StoreError, UsageError
 from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.reader import all_files, no_heads, verify_record
+from thoughtgate.record.shared_ledger import shared_ledger
+from thoughtgate.record.shared_verification import WriterReport, verify_shared
 from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, Verification
+from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.stores.process_owner import name_of
 from thoughtgate.stores.record_heads import RecordHead, find_head
 
@@ -70,6 +74,9 @@ def verify_command(
     both, unless whole runs are missing at the end. An anchor that you keep elsewhere detects
     all of these, up to the line where it was taken.
 
+    If gates share a PostgreSQL store, the records of all of them are verified from its ledger,
+    and the files on this machine are compared with it.
+
     Lines that a running gate has not signed yet are reported as a note.
     """
     if anchor is not None and not _CHAIN.fullmatch(anchor):
@@ -77,10 +84,67 @@ def verify_command(
     place = find_place(file, config)
     if key_env:
         place = place._replace(key=_key(key_env))
+    if file is None and place.store is not None and anchor is None and not alone:
+        _verify_all(place, as_json=json_)
+        return
     report = _verify(place, (anchor or "").lower(), rotated=not alone)
     write_report(_as_json(place, report), _lines(place, report), as_json=json_)
     if not report.is_sound:
         raise Exit(EXIT_CONFIG)
+
+
+def _verify_all(place: Place, *, as_json: bool) -> None:
+    """Verify the record of this machine, and those of all gates in the ledger that they share."""
+    try:
+        own = _verify(place, "", rotated=True)
+    except StoreError:
+        own = None  # The config may be that of gates on other machines.
+    store = cast("StoreLocation", place.store)
+    with shared_ledger(store) as ledger, Progress() as progress:
+        now = ledger.database.time(time.time())
+        reports = verify_shared(
+            ledger, key=place.key, now=now, watch=lambda lines: _show(progress, lines)
+        )
+    shown = {"writers": [_writer_as_json(one) for one in reports]}
+    facts = {"file": str(place.record), "sound": True, "findings": []}
+    whole = {**(facts if own is None else _as_json(place, own)), **shown}
+    is_sound = (own is None or own.is_sound) and all(one.report.is_sound for one in reports)
+    whole["sound"] = is_sound
+    lines = [*([] if own is None else _lines(place, own))]
+    lines += [line for one in reports for line in _writer_lines(place, one)]
+    verdict = "sound" if is_sound else "NOT sound"
+    lines.append(f"{counted(len(reports), 'record')} of all gates: {verdict}")
+    write_report(whole, lines, as_json=as_json)
+    if not is_sound:
+        raise Exit(EXIT_CONFIG)
+
+
+def _show(progress: Progress, lines: int) -> None:
+    if progress.is_due():
+        progress.show(f"verifying the ledger: {lines:,} lines of a file")
+
+
+def _writer_as_json(one: WriterReport) -> dict[str, object]:
+    report = one.report
+    return {
+        "writer": one.writer,
+        "host": one.host,
+        "path": one.path,
+        "files": one.files,
+        "sound": report.is_sound,
+        "lines": report.lines,
+        "runs": report.runs,
+        "checkpoints": report.checkpoints,
+        "head": report.head,
+        "findings": _findings_as_json(report),
+    }
+
+
+def _writer_lines(place: Place, one: WriterReport) -> Iterator[str]:
+    yield from _finding_lines(one.report)
+    name = f"{one.host}:{one.path} (writer {one.writer})"
+    yield f"{name}: {_summary(place, one.report)}"
+    yield f"head {one.report.head}"
 
 
 def _key(name: str) -> bytes:
@@ -145,14 +209,15 @@ def _as_json(place: Place, report: Verification) -> dict[str, object]:
         "head": report.head,
         "traffic_lines": report.traffic_lines,
         "traffic_head": report.traffic_head,
-        "findings": [
-            {**finding._asdict(), "fault": finding.is_fault} for finding in report.findings
-        ],
+        "findings": _findings_as_json(report),
     }
 
 
-def _lines(place: Place, report: Verification) -> Iterator[str]:
-    open_runs = sum(finding.kind == OPEN_RUN for finding in report.findings)
+def _findings_as_json(report: Verification) -> list[dict[str, object]]:
+    return [{**finding._asdict(), "fault": finding.is_fault} for finding in report.findings]
+
+
+def _finding_lines(report: Verification) -> Iterator[str]:
     findings = [finding for finding in report.findings if finding.kind != OPEN_RUN]
     for finding in findings[:_SHOWN]:
         word = "FAULT" if finding.is_fault else "note"
@@ -160,13 +225,22 @@ def _lines(place: Place, report: Verification) -> Iterator[str]:
         yield f"{word}: {where}: {finding.kind}: {finding.message}"
     if len(findings) > _SHOWN:
         yield f"… and {len(findings) - _SHOWN} more; --json lists all"
+
+
+def _summary(place: Place, report: Verification) -> str:
+    open_runs = sum(finding.kind == OPEN_RUN for finding in report.findings)
     verdict = "sound" if report.is_sound else "NOT sound"
     lines, runs = counted(report.lines, "line"), counted(report.runs, "run")
     facts = f"{lines}, {runs}, {open_runs} without an end"
     checked = "checked" if place.key else "not checked: no key"
     signed = f"{counted(report.checkpoints, 'checkpoint')} {checked}"
     signed = signed if report.checkpoints or place.key else "not signed"
-    yield f"{place.record}: {verdict}: {facts}; {signed}"
+    return f"{verdict}: {facts}; {signed}"
+
+
+def _lines(place: Place, report: Verification) -> Iterator[str]:
+    yield from _finding_lines(report)
+    yield f"{place.record}: {_summary(place, report)}"
     yield f"head {report.head}"
     if report.traffic_head:
         traffic = counted(report.traffic_lines, "line")
