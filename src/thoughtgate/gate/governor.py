@@ -204,6 +204,9 @@ class Governor:
             # Approval requests that cannot be withdrawn now expire; the end is still recorded.
             self.approvals.close(at)
         self.tasks.close()
+        with contextlib.suppress(StoreError):
+            # What is left of leased portions of budgets is then lost.
+            self.judge.close()
         # Folded events must be written before the last event of the run.
         for record in self._repeated.rest():
             self._put(record)

@@ -28,6 +28,7 @@ from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper
 from thoughtgate.gate.tracing import open_tracer
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.limits import Limit, LimitState
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.split_writer import SplitWriter
@@ -52,15 +53,19 @@ def open_governor(
     channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
     governed: Mapping[str, Any] | None = None,
+    count_with: str = "",
 ) -> Governor:
     """Open the record and return a governor for a new run.
 
     ``governed`` describes the agent, if it is known which process it is (``describe_governed``).
+    ``count_with`` names the run whose processes count limits together; with PostgreSQL, all gates
+    do.
 
     Raises:
         ConfigError: the variable of the record's signing key or of a channel's secret is not
             set, or the key is too short.
         RecordError: the record cannot be opened.
+        StoreError: the store cannot be opened.
         UsageError: tracing is configured, but its optional dependency is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
@@ -77,7 +82,12 @@ def open_governor(
     tracer = open_tracer(settings.telemetry)
     approvals = open_approvals(location, settings.approval, policy, channels=channels, limits=held)
     governor = Governor(
-        Judge(policy, run.run_id, preview=settings.audit.preview),
+        Judge(
+            policy,
+            run.run_id,
+            preview=settings.audit.preview,
+            count=_open_counts(location, count_with),
+        ),
         writer,
         run,
         approvals=approvals,
@@ -87,15 +97,7 @@ def open_governor(
         observe=observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
-        announcer=GateAnnouncer(
-            state,
-            config=loaded.path,
-            policy=loaded.summary,
-            policies=[source.as_json() for source in loaded.sources],
-            profile=policy.profile,
-            record=announced_record(loaded, state, audit),
-            **(governed or {}),
-        ),
+        announcer=_announcer(loaded, state, audit, governed or {}),
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.
     writer.refuses = governor.refuses_unrecorded
@@ -105,6 +107,20 @@ def open_governor(
     governor.policy_questions = approvals.policy_questions()
     governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
     return governor
+
+
+def _announcer(
+    loaded: Loaded, state: str, audit: str, governed: Mapping[str, Any]
+) -> GateAnnouncer:
+    return GateAnnouncer(
+        state,
+        config=loaded.path,
+        policy=loaded.summary,
+        policies=[source.as_json() for source in loaded.sources],
+        profile=loaded.policy.profile,
+        record=announced_record(loaded, state, audit),
+        **governed,
+    )
 
 
 def _open_record(
@@ -129,6 +145,22 @@ def _open_record(
         return calls
     other = traffic_path(Path(place))
     return SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
+
+
+def _open_counts(location: StoreLocation, run: str) -> Callable[[Sequence[Limit]], LimitState]:
+    """Return how limits are counted: in memory, or in a store if other processes count too."""
+    if not location.is_shared and not run:
+        return LimitState
+    # Imported here: most gates count in memory, and a shim must stay small.
+    from thoughtgate.policy.shared_limits import SharedLimitState
+    from thoughtgate.stores.limit_tables import LimitTables
+    from thoughtgate.stores.limits import LimitStore
+
+    database = open_database(location)
+    if not location.is_shared:
+        LimitTables(database).remove_ended_runs()
+    counts = LimitStore(database, "" if location.is_shared else run, own_name())
+    return partial(SharedLimitState, counts=counts)
 
 
 def store_location(loaded: Loaded, state: str) -> StoreLocation:
