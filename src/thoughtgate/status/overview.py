@@ -12,20 +12,23 @@ from thoughtgate.gate.open_governor import RECORD_FILE
 from thoughtgate.gate.running_gates import DIRECTORY, list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.limit_counts import shared_limits
 from thoughtgate.status.recent_calls import last_calls
+from thoughtgate.stores.open_database import StoreLocation
 
 PATIENCE_S: Final = 2.0
 """How long a gate may take to report its status."""
 
 
 def gather_status(environ: Mapping[str, str], calls: int) -> dict[str, Any]:
-    """Return the running gates with their servers, the pending approvals and the last calls."""
+    """Return the running gates with their servers, pending approvals, limits and the last calls."""
     state = state_directory(environ)
     gates = [describe_gate(state, gate) for gate in list_gates(state)]
     return {
         "state": state,
         "gates": gates,
         "approvals": pending_approvals(state),
+        "limits": shared_limits(StoreLocation(Path(state))),
         "calls": recent_calls(state, gates, calls),
     }
 
