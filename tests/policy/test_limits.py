@@ -330,3 +330,10 @@ def test_another_spelling_of_a_uri_counts_towards_the_same_limit() -> None:
     kinds = [kind(forward(counted, Call("s", "resource", uri, {}))) for uri in uris]
 
     assert kinds == ["passes", "budget", "budget", "passes"]
+
+
+def test_requests_of_a_server_count_only_where_their_kind_is_named() -> None:
+    asked = Call("s", "sampling", "sampling/createMessage", {})
+    assert [kind(forward(state(Limit("b", budget=0)), asked))] == ["passes"]
+    named = Limit("b", Selector(kinds=frozenset({"sampling"})), budget=0)
+    assert kind(forward(state(named), asked)) == "budget"

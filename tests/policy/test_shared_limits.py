@@ -218,7 +218,11 @@ def test_a_refusal_is_remembered_until_something_changes_or_a_second_is_over(lim
         assert state.take((CALL,), 0.0) is not None
     assert len(counts.asked) == 2
     counts.version += 1
-    assert state.take((CALL,), 0.0) is not None
+    assert state.take((CALL,), 0.1) is not None
+    assert len(counts.asked) == 2
+    assert state.take((CALL,), 0.3) is not None
+    assert state.take((CALL,), 1.2) is not None
+    assert len(counts.asked) == 3
     assert state.take((CALL,), 1.5) is not None
     assert len(counts.asked) == 4
 
@@ -291,6 +295,34 @@ def test_a_full_table_forgets_what_is_used_up_and_then_counts_together(
     for number in range(3, 6):
         state.take((CALL._replace(session=f"s{number}"),), 0.0)
     assert list(state.leases[0])[-1] == '["b", "*overflow*"]'
+
+
+def test_a_full_table_keeps_what_the_same_call_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_KEYS", 1)
+    monkeypatch.setattr(limits_module, "MAX_KEYS", 1)
+    limits = [Limit("a", budget=9, scope="session"), Limit("b", budget=9, scope="session")]
+    state = SharedLimitState(limits, Counts())
+    for number in range(3):
+        assert state.take((CALL._replace(session=f"s{number}"),), 0.0) is None
+
+
+def test_a_portion_in_hand_is_enough_for_a_look() -> None:
+    counts = Counts()
+    counts.portion = 3
+    state = SharedLimitState([Limit("b", budget=9, rate=Rate(9, 1.0))], counts)
+    state.take((CALL,), 0.0)
+    assert state.check(CALL, 0.0) is None
+    assert state.take((CALL,), 0.0) is None
+    assert (len(counts.asked), counts.looked) == (1, [])
+    (lease,) = state.leases[1].values()
+    assert lease.calls == 1
+
+
+def test_looking_returns_nothing_if_the_store_would_grant_it() -> None:
+    counts = Counts()
+    state = SharedLimitState([Limit("b", budget=9)], counts)
+    assert state.check(CALL, 0.0) is None
+    assert (counts.asked, len(counts.looked)) == ([], 1)
 
 
 def test_a_reload_keeps_the_portions_of_limits_that_are_the_same() -> None:

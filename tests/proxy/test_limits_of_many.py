@@ -3,6 +3,7 @@
 import http.client
 import json
 import signal
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.commands import thoughtgate
 from tests.support.http_gate import ACCEPT, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
 from tests.support.postgres import PostgresServer
-from tests.support.proxy_process import ProxyProcess
+from tests.support.proxy_process import ProxyProcess, environment
 from tests.support.waiting import wait_for
 
 
@@ -175,3 +177,33 @@ def test_a_proxy_goes_on_with_what_it_has_leased_while_the_database_is_away(
         server.start()
         wait_for(lambda: _post(gate.port, n="again") == "passes", what="the database")
         assert passed + 202 == len([one for one in upstream.received if one.tool])
+
+
+def test_a_budget_starts_anew_with_its_window_and_after_a_reset(
+    proxies: tuple[Proxies, HttpUpstream],
+) -> None:
+    made, _ = proxies
+    gates = made.add("[{id: all, tool: echo, budget: 5}, {id: s, tool: secret, budget: 2/2s}]", 2)
+    ports = [one.port for one in gates]
+    assert _calls(ports, 20)["passes"] == 5
+    config = str(made.directories[0] / "thoughtgate.yaml")
+    environ = environment(made.directories[0])
+    listed = _limits(environ, "list", "-c", config, "--json")
+    assert [one["used"] for one in json.loads(listed)[0]["counts"]] == [5]
+    assert _limits(environ, "reset", "all", "-c", config) == "Limit all starts anew.\n"
+    # A gate remembers a refusal for less than a second.
+    wait_for(lambda: _post(ports[1], n="first") == "passes", 5.0, what="the reset")
+    wait_for(lambda: _post(ports[0], n="second") == "passes", 5.0, what="the reset")
+    assert _calls(ports, 20)["passes"] == 3
+    for window in range(2):
+        wait_for(lambda: _post(ports[0], "secret") == "passes", 10.0, what=f"window {window}")
+        wait_for(lambda: _post(ports[1], "secret") == "budget", 10.0, what="the end of the budget")
+
+
+def _limits(environ: dict[str, str], *arguments: str) -> str:
+    command = thoughtgate("limits", *arguments)
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,7 +1,10 @@
 """Shared limits: what holds however many processes count, on both engines."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
 
@@ -308,6 +311,32 @@ def test_a_failure_after_the_last_portion_was_reported_is_told_once(gate: Open) 
     before = one.store.transactions
     assert one.forward(now=NOW + 5) == "budget"
     assert one.store.transactions == before + 1
+
+
+def test_gates_that_race_exceed_nothing_and_do_not_wait_for_each_other(gate: Open) -> None:
+    limits = (
+        Limit("b", budget=150),
+        Limit("a", budget=10_000),
+        Limit("r", rate=Rate(10_000, 3600.0)),
+        Limit("d", duplicate_s=600.0),
+    )
+    gates = [gate(*limits) for _ in range(4)]
+    made = count()
+
+    def calls(one: Gate) -> Counter[str]:
+        # Every call is made at two gates.
+        numbers = [next(made) // 2 for _ in range(150)]
+        return Counter(
+            one.forward(CALL._replace(arguments={"n": number}), NOW + number / 100)
+            for number in numbers
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        counted = sum(pool.map(calls, gates), Counter[str]())
+    assert set(counted) <= {"passes", "budget", "duplicate"}
+    assert counted["passes"] == 150
+    (other, budget) = LimitTables(gates[0].database).budgets(NOW)
+    assert (other.limit, budget.limit, budget.used) == ("a", "b", 150)
 
 
 def test_a_refusal_is_remembered_for_a_second_unless_something_changes(gate: Open) -> None:

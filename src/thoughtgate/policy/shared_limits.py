@@ -11,7 +11,7 @@ Checking and counting are one step here (``take``): between two, another process
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -50,6 +50,10 @@ LAPSE_S: Final = 1.0
 
 RETRY_S: Final = 1.0
 """When to try again if the store is away, and how long a refusal by the store is remembered."""
+
+REPEAT_S: Final = 0.2
+"""How long a refusal is remembered even if something in the store has changed: agents that repeat
+a refused call must not keep the store busy."""
 
 
 class BudgetAsk(NamedTuple):
@@ -174,8 +178,10 @@ class _Lease:
     leased_at: float = -inf
     refused: Refused | None = None
     """What the store said last, if that was a refusal; it is remembered for a moment."""
-    refused_until: float = 0.0
-    refused_at: Any = None
+    refused_at: float = -inf
+    refused_until: float = -inf
+    refused_in: Any = None
+    """The state of the store when it refused."""
 
 
 class SharedLimitState(LimitState):
@@ -281,8 +287,8 @@ class SharedLimitState(LimitState):
         if leases:
             changes = self._counts.changes()
             for lease, limit in leases:
-                is_known = at < lease.refused_until and lease.refused_at == changes
-                if is_known and not limit.exact:
+                is_recent = at < lease.refused_at + REPEAT_S or lease.refused_in == changes
+                if at < lease.refused_until and is_recent and not limit.exact:
                     return lease.refused
         if not counts:
             return self._counts.look(asked, now)
@@ -301,10 +307,10 @@ class SharedLimitState(LimitState):
         leases = {"budget": self._budgets, "rate_limited": self._rates}.get(refused.kind, {})
         lease = leases.get(refused.key)
         if lease is not None:
-            lease.refused = refused
+            lease.refused, lease.refused_at = refused, at
             lease.refused_until = at + min(refused.wait_s or RETRY_S, RETRY_S)
             # Looked at after the attempt, which is itself a change.
-            lease.refused_at = self._counts.changes()
+            lease.refused_in = self._counts.changes()
 
     def _trials(
         self, covering: Sequence[tuple[Limit, Call]], now: float, at: float
@@ -341,7 +347,7 @@ class SharedLimitState(LimitState):
         limits = {}
         for limit, call in covering:
             if limit.budget is not None:
-                key = self._lease_key(self._budgets, limit, call)
+                key = self._lease_key(self._budgets, limit, call, needed)
                 needed[key] += 1
                 limits[key] = limit
         asks = []
@@ -362,7 +368,7 @@ class SharedLimitState(LimitState):
         rates = {}
         for limit, call in covering:
             if limit.rate is not None:
-                key = self._lease_key(self._rates, limit, call)
+                key = self._lease_key(self._rates, limit, call, needed)
                 needed[key] += 1
                 rates[key] = (limit, limit.rate)
         asks = []
@@ -382,12 +388,17 @@ class SharedLimitState(LimitState):
         ident, *members = json.loads(count_key(limit, call, usual))
         return json.dumps([ident, self._names[ident], *members])
 
-    def _lease_key(self, leases: dict[str, _Lease], limit: Limit, call: Call) -> str:
+    def _lease_key(
+        self, leases: dict[str, _Lease], limit: Limit, call: Call, needed: Container[str]
+    ) -> str:
+        """Return the key of a lease, which exists then; those in ``needed`` are not removed."""
         key = self._key(limit, call, RUN)
         if key not in leases:
             if len(leases) >= MAX_KEYS:
-                for other in [name for name, lease in leases.items() if not lease.calls]:
-                    del leases[other]
+                used_up = [name for name, lease in leases.items() if not lease.calls]
+                for other in used_up:
+                    if other not in needed:
+                        del leases[other]
             key = room_for(leases, key)
             leases.setdefault(key, _Lease())
         return key
@@ -451,7 +462,7 @@ def _receive(lease: _Lease, portion: Portion, at: float) -> None:
         lease.calls = 0  # of a window that is over
     lease.calls += portion.calls
     lease.ends_at, lease.epoch, lease.row = portion.ends_at, portion.epoch, portion.row
-    lease.refused, lease.refused_until = None, 0.0
+    lease.refused, lease.refused_until = None, -inf
 
 
 _REASONS: Final = {
