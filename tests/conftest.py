@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.support.postgres import PostgresServer
+from tests.support.real_home import VIOLATIONS, guard_real_home
 from tools.requirements import FAILED, LISTS, PASSED, SKIPPED, load_requirements
 
 _GATE_VARIABLES = ("THOUGHTGATE_", "SUB_", "XDG_")
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    guard_real_home()
     config.addinivalue_line("markers", "requirement(*ids): the test proves these requirement ids")
     config.addinivalue_line(
         "markers", "promise(*ids): the test holds these promises of the threat model"
@@ -99,6 +101,14 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         "thoughtgate.gate.policy_files.agent_started.account_home", lambda: str(home)
     )
     monkeypatch.setattr("thoughtgate.gate.policy_files.sources.SYSTEM_DIRECTORY", str(home / "etc"))
+
+
+@pytest.fixture(autouse=True)
+def _real_home_is_untouched() -> Iterator[None]:
+    """Fail a test that reaches for the account's own state, also if the code caught the refusal."""
+    VIOLATIONS.clear()
+    yield
+    assert VIOLATIONS == []
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -1,5 +1,7 @@
 """What is shipped: a pure wheel and an sdist, dependencies with reasons, workflows that check."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.commands import sample_server
+from tests.support.self_contained import INITIALIZE
+from tests.support.stdio_peer import StdioPeer
+from tests.support.wraps import Machine, WrappedAgent, text_of
 from tools.source_tree import ROOT
+
+from thoughtgate.version import __version__
+
+PIPX_RUN = ["pipx", "run", "--spec"]
+NO_OTHER_PYTHON = {
+    "UV_PYTHON": sys.executable,
+    "UV_PYTHON_DOWNLOADS": "never",
+    "PIPX_DEFAULT_PYTHON": sys.executable,
+}
+"""Makes the tools use this Python, and fetch none."""
 
 PYPROJECT = (ROOT / "pyproject.toml").read_text("utf-8")
 
@@ -67,6 +83,66 @@ def test_the_wheel_installs_into_an_empty_place_and_runs(built: Path, tmp_path: 
     )
 
     assert run.stdout.startswith(str(target))
+
+
+@pytest.mark.long
+@pytest.mark.requirement("FR30")
+@pytest.mark.parametrize(("tool", "run"), [("uv", ["uvx", "--from"]), ("pipx", PIPX_RUN)])
+def test_the_wheel_runs_without_being_installed(
+    tool: str, run: list[str], built: Path, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    subprocess.run([sys.executable, "-m", "venv", str(tools)], check=True, timeout=120)
+    install = [str(tools / "bin" / "pip"), "install", "--quiet", tool]
+    subprocess.run(install, check=True, timeout=240)
+    command = [str(tools / "bin" / run[0]), *run[1:], str(next(built.glob("*.whl"))), "thoughtgate"]
+    machine = Machine(tmp_path / "machine")
+    env = {**os.environ, **machine.env, **NO_OTHER_PYTHON}
+
+    done = subprocess.run(
+        [*command, "--version"], env=env, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout.startswith("thoughtgate "), done.stderr
+
+    server = sample_server()
+    shim = [*command, "shim", "--state-dir", str(machine.state), "--", *server]
+    with StdioPeer(shim, env=env) as peer:
+        peer.send(INITIALIZE)
+        assert "serverInfo" in peer.receive()["result"]
+        peer.finish()
+
+    # wrap starts its shims by a path into the tool's cache, and says so where the path remains.
+    original = machine.write_sample()
+    told = ["--agent-type", "custom", "--config-path", str(machine.config)]
+    wrap = [*command, "wrap", *told]
+    agent = ["env", f"PYTHONPATH={ROOT}", *machine.agent()]  # which pipx would take away
+    with WrappedAgent(machine, [*wrap, "--strict", "--", *agent]) as running:
+        running.open()
+        assert text_of(running.call("echo", {"text": "x"})) == "x"
+        assert running.finish() == 0
+    assert machine.config.read_bytes() == original
+    done = subprocess.run(
+        [*wrap, "--no-restore", "--", "true"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "may vanish" in done.stderr
+
+
+@pytest.mark.long
+def test_the_sbom_lists_what_an_installation_consists_of() -> None:
+    subprocess.run(["make", "sbom"], cwd=ROOT, check=True, capture_output=True, timeout=400)
+    sbom = json.loads((ROOT / "dist" / "thoughtgate.cdx.json").read_text("utf-8"))
+
+    about = sbom["metadata"]["component"]
+    assert (about["name"], about["version"]) == ("thoughtgate", __version__)
+    listed = {one["name"].lower() for one in sbom["components"] if one["version"]}
+    assert {"cedarpy", "orjson", "uvloop", "textual", "pyjwt", "starlette"} <= listed
+    assert not listed & {"pip", "pytest", "mypy", "pyinstaller", "cyclonedx-bom"}
+    assert str(ROOT) not in json.dumps(sbom)
 
 
 @pytest.mark.requirement("FR30")

@@ -9,26 +9,47 @@ repeatable, but does not see what happens inside one call of a C function.
 """
 
 import argparse
+import asyncio
 import contextlib
 import gc
+import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from thoughtgate.config.parse_json import parse_json
 from thoughtgate.config.parse_toml import parse_toml
 from thoughtgate.config.parse_yaml import parse_yaml
-from thoughtgate.core.events import AgentSent, ServerSent
+from thoughtgate.config.settings import ServerSettings
+from thoughtgate.core.catalogue import Offer, check_offer
+from thoughtgate.core.commands import ScreenList
+from thoughtgate.core.events import AgentSent, ListScreened, ServerSent
+from thoughtgate.core.judge import Judge
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.errors import ThoughtGateError
+from thoughtgate.errors import PeerError, ThoughtGateError
+from thoughtgate.front.request_head import (
+    expected_names,
+    is_ambiguous,
+    read_head,
+    upstream_headers,
+    wrong_post,
+)
+from thoughtgate.gate.tool_headers import ToolHeaders
+from thoughtgate.hub.lists import HubLists
 from thoughtgate.policy.conditions import judge_conditions, parse_conditions
 from thoughtgate.policy.globs import Glob
+from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.regexes import Pattern
-from thoughtgate.transports.http_heads import MAX_HEAD
+from thoughtgate.policy.visibility import Exposure, Visibility
+from thoughtgate.transports.http_client import ClientExchange, HttpPool
+from thoughtgate.transports.http_client import _Connection as ClientConnection
+from thoughtgate.transports.http_heads import MAX_HEAD, ResponseHead
+from thoughtgate.transports.http_server import Exchange, HttpServer
+from thoughtgate.transports.http_server import _Connection as ServerConnection
 from thoughtgate.wire.batch import one_line, split_batch
 from thoughtgate.wire.canonical import canonical_json
 from thoughtgate.wire.content_length import FrameSplitter
@@ -68,6 +89,21 @@ def _pairs(opening: bytes, closing: bytes) -> Shape:
 
 
 _CALL: Final = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":'
+
+_POST: Final = b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+_CHUNKED: Final = _POST + b"transfer-encoding: chunked\r\n\r\n"
+
+
+def _tools(entry: Callable[[int], dict[str, Any]]) -> Shape:
+    """Return a list of tools, as a server answers a request for it."""
+
+    def shape(size: int) -> bytes:
+        count = size // len(json.dumps(entry(100)))
+        answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [entry(n) for n in range(count)]}}
+        return json.dumps(answer, separators=(",", ":")).encode()
+
+    return shape
+
 
 SHAPES: Final[dict[str, Shape]] = {
     "open brackets": _repeat(b"["),
@@ -115,6 +151,30 @@ SHAPES: Final[dict[str, Shape]] = {
     "toml keys": lambda size: b"".join(b"k%d = 1\n" % n for n in range(size // 11)),
     "toml tables": lambda size: b"".join(b"[t%d]\n" % n for n in range(size // 8)),
     "anchors": _repeat(b"&a *a "),
+    "header lines": lambda size: (
+        _POST + b"".join(b"x-%d: a\r\n" % n for n in range(size // 11)) + b"\r\n"
+    ),
+    "same header": _repeat(b"accept: a\r\n", _POST, b"\r\n"),
+    "long header": _repeat(b"a", _POST + b"x-long: ", b"\r\n\r\n"),
+    "long header name": _repeat(b"a", _POST, b": a\r\n\r\n"),
+    "accepted types": _repeat(b"a/b, ", _POST + b"accept: ", b"\r\n\r\n"),
+    "long target": _repeat(b"/a", b"POST /", b" HTTP/1.1\r\nhost: a\r\n\r\n"),
+    "requests": _repeat(_POST + b"content-length: 0\r\n\r\n"),
+    "chunks": _repeat(b"1\r\na\r\n", _CHUNKED),
+    "chunk extension": _repeat(b";a=b", _CHUNKED + b"1", b"\r\na\r\n"),
+    "chunk extensions": _repeat(b"1;a=b\r\na\r\n", _CHUNKED),
+    "trailers": _repeat(b"x: a\r\n", _CHUNKED + b"0\r\n", b"\r\n"),
+    "response headers": _repeat(b"x: a\r\n", b"HTTP/1.1 200 OK\r\n", b"\r\n"),
+    "responses": _repeat(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "tools": _tools(lambda n: {"name": f"tool_{n}"}),
+    "same tool": _tools(lambda n: {"name": "tool", "annotations": {f"hint_{n}": True}}),
+    "described tools": _tools(
+        lambda n: {"name": f"t{n}", "inputSchema": {"properties": {f"p{n}": {"type": "string"}}}}
+    ),
+    "tool with annotations": _tools(
+        lambda n: {"name": "a", "annotations": {f"h{n}{m}": 1 for m in range(9)}}
+    ),
+    "long tool names": _tools(lambda n: {"name": f"{n:05}" * 50}),
 }
 """Texts of about a number of bytes."""
 
@@ -161,6 +221,154 @@ def _mask_value(data: bytes) -> None:
     Redactor().mask_value(_body_of(data))
 
 
+class _Deaf(asyncio.Transport):
+    """A transport whose peer sends and reads nothing."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        del data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def abort(self) -> None:
+        """Nothing is open."""
+
+    close = pause_reading = resume_reading = abort
+
+
+class _Answers:
+    """A handler that reads the head of every request, and answers at once."""
+
+    def opened(self, exchange: Exchange) -> None:
+        read_head(exchange, _EXPECTED)
+        is_ambiguous(exchange)
+        wrong_post(exchange)
+        upstream_headers(exchange)
+
+    def completed(self, exchange: Exchange) -> None:
+        exchange.respond(200)
+
+    def refused(self, exchange: Exchange, status: int) -> None:
+        exchange.respond(status)
+
+
+_EXPECTED: Final = expected_names("127.0.0.1", 80, (), ())
+
+
+def _in_pieces(receive: Callable[[bytes], None], data: bytes, size: int) -> None:
+    for start in range(0, len(data), size):
+        receive(data[start : start + size])
+
+
+def _requests(piece: int) -> Reader:
+    """Read what an agent sends over HTTP, in pieces of some size."""
+
+    def read(data: bytes) -> None:
+        connection = ServerConnection(HttpServer(_Answers()))
+        connection.connection_made(_Deaf())
+        _in_pieces(connection.data_received, data, piece)
+
+    return read
+
+
+class _Unread:
+    """A receiver that does nothing with a response."""
+
+    def started(self, head: ResponseHead) -> None:
+        """Ignore it."""
+
+    def received(self, chunk: bytes) -> None:
+        """Ignore it."""
+
+    def ended(self) -> None:
+        """Ignore it."""
+
+    def failed(self, error: PeerError) -> None:
+        """Ignore it."""
+
+
+def _responses(piece: int) -> Reader:
+    """Read what a server answers over HTTP, in pieces of some size."""
+
+    def read(data: bytes) -> None:
+        connection = ClientConnection(HttpPool("http://127.0.0.1:1/mcp"))
+        connection.connection_made(_Deaf())
+        connection.begin(ClientExchange(_Unread(), b""))
+        _in_pieces(connection.data_received, data, piece)
+
+    return read
+
+
+_LIST: Final = "tools/list"
+_VISIBILITY: Final = Visibility({"s": Exposure.of("block", ["tool_1*", "*_7", "t9"])})
+
+
+def _listed(data: bytes) -> list[Any]:
+    result = _body_of(data).get("result")
+    tools = result.get("tools") if isinstance(result, dict) else None
+    return tools if isinstance(tools, list) else []
+
+
+def _screened_list(data: bytes) -> None:
+    """Learn and filter a list of tools, twice, as a gate does that forwards it."""
+    entries = tuple(entry for entry in _listed(data) if isinstance(entry, dict))
+    judge, headers = Judge(Policy(default="forward", visibility=_VISIBILITY), "r"), ToolHeaders()
+    for _ in range(2):
+        judge.screen("s", "1", _LIST, entries, 1.0)
+        headers.learn(_LIST, entries)
+
+
+def _answered_list(data: bytes) -> None:
+    """Filter the answer to an agent's request for the tools."""
+    session = Session(SessionSettings("s", "1"))
+    session.receive(AgentSent(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}', 1.0))
+    for command in session.receive(ServerSent(data, 1.0)):
+        if isinstance(command, ScreenList):
+            names = [str(entry.get("name")) for entry in command.entries]
+            session.receive(ListScreened(command.key, frozenset(names[::3]), 1.0))
+
+
+class _OpenGate:
+    """Hides nothing."""
+
+    def screen(self, *_: Any) -> frozenset[str]:
+        return frozenset()
+
+
+class _Relay:
+    """A server of ``serve`` that has listed its tools."""
+
+    def __init__(self, offer: Offer) -> None:
+        self.id = "s"
+        self.is_listed = True
+        self.settings = ServerSettings("s", command="c")
+        self.warnings: dict[str, tuple[str, ...]] = {}
+        self._offer = offer
+
+    def known(self, _: str) -> Offer:
+        return self._offer
+
+
+class _Client:
+    id, is_modern = "c", False
+
+
+def _merged_list(data: bytes) -> None:
+    """Check a server's list, and hand all pages of it to a client of ``serve``."""
+    relay = _Relay(check_offer(_LIST, _listed(data)))
+    lists = HubLists(cast("Any", _OpenGate()), lambda *_: None)
+    cursor: str | None = None
+    while True:
+        shown = lists.show(cast("Any", _Client()), _LIST, [cast("Any", relay)], ".")
+        page = lists.page(shown, cursor)
+        if page is None or not page.cursor:
+            break
+        cursor = page.cursor
+
+
 _REDACTOR: Final = Redactor(patterns=["x{1,20}y"])
 
 READERS: Final[dict[str, Reader]] = {
@@ -182,6 +390,13 @@ READERS: Final[dict[str, Reader]] = {
     "schema": lambda data: param_headers_of(_body_of(data)),
     "mask text": _text(_REDACTOR.mask_text),
     "mask value": _mask_value,
+    "requests": _requests(_CHUNK),
+    "requests, byte by byte": _requests(1),
+    "responses": _responses(_CHUNK),
+    "responses, byte by byte": _responses(1),
+    "screened list": _screened_list,
+    "answered list": _answered_list,
+    "merged list": _merged_list,
     "glob": _text(Glob("*a*[bc]*d?").matches),
     "pattern": _text(Pattern("a{1,9}b").search),
     "uri": _text(uri_readings),
@@ -192,8 +407,28 @@ READERS: Final[dict[str, Reader]] = {
 }
 """Everything that reads or checks the bytes of a peer or of a file in a repository."""
 
-SLOW: Final = frozenset({"yaml", "json", "toml"})
-"""Readers of config files, which are far slower per byte, and read far smaller files."""
+_OF_HTTP: Final = (
+    *("header lines", "same header", "long header", "long header name", "accepted types"),
+    *("long target", "requests", "chunks", "chunk extension", "chunk extensions", "trailers"),
+    *("response headers", "responses", "line ends", "spaces"),
+)
+_OF_LISTS: Final = tuple(name for name in SHAPES if "tool" in name)
+
+
+def shapes_for(reader: str) -> list[str]:
+    """Return the shapes that a reader reads as more than an error in the first bytes."""
+    if reader.startswith(("requests", "responses")):
+        return list(_OF_HTTP)
+    if reader.endswith(" list"):
+        return list(_OF_LISTS)
+    return [name for name in SHAPES if name not in _OF_HTTP[:-2]]
+
+
+SLOW: Final = frozenset(
+    {"yaml", "json", "toml", "requests, byte by byte", "responses, byte by byte"}
+)
+"""Readers that are far slower per byte: of config files, which are far smaller, and of single bytes,
+of which a head may have few."""
 
 
 class Growth(NamedTuple):
@@ -263,7 +498,7 @@ def find_offenders(readers: Iterable[str], size: int, seconds: float) -> Iterato
     """Yield the pairs of reader and shape that grow too fast, within about a time."""
     deadline = time.monotonic() + seconds
     for reader in readers:
-        for shape in SHAPES:
+        for shape in shapes_for(reader):
             if time.monotonic() > deadline:
                 sys.stderr.write(f"stopped after {seconds:g} s, at {reader}\n")
                 return
@@ -290,7 +525,7 @@ def main() -> int:
             f"{growth.reader}: {growth.shape}: size ** {growth.exponent:.1f} "
             f"({costs} for {growth.sizes[0]} to {growth.sizes[-1]} bytes)\n"
         )
-    pairs = len(readers) * len(SHAPES)
+    pairs = sum(len(shapes_for(reader)) for reader in readers)
     sys.stdout.write(f"{found} of {pairs} pairs of reader and shape grow faster than their size\n")
     return 1 if found else 0
 

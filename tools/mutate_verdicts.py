@@ -282,8 +282,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/session.py",
-        "if any(ident in table for table in taken):",
-        "if all(ident in table for table in taken):",
+        "if ident in table:",
+        "if ident not in table:",
         _SESSION,
     ),
     Mutation(
@@ -372,19 +372,25 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "front/endpoint.py",
-        "if mismatch is not None and self._options.enforce:",
-        "if mismatch is not None and not self._options.enforce:",
+        "mismatch = self._mismatch(exchange, message) if self._options.enforce else None",
+        "mismatch = None if self._options.enforce else self._mismatch(exchange, message)",
         _ENDPOINT,
     ),
     Mutation(
         "front/endpoint.py",
-        "if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):",
-        "if states_version and self._contradicts(exchange, message, at):",
+        "if is_modern or facts.is_mirrored:",
+        "if is_modern:",
         _ENDPOINT,
     ),
     Mutation(
+        "gate/session_driver.py",
+        "if not self.header_checks.pop(command.key)():",
+        "if self.header_checks.pop(command.key) is None:",
+        ("tests/gate/test_session_driver.py",),
+    ),
+    Mutation(
         "front/endpoint.py",
-        "return mirror.check_params(wanted, exchange.headers, arguments)",
+        "return mirror.check_params(wanted, exchange.headers, arguments, required=required)",
         "return None",
         _ENDPOINT,
     ),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.agents.expansion import Syntax, expand, undefined_variables
+from thoughtgate.agents.expansion import Syntax, expand, has_reference, undefined_variables
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,22 @@ def test_only_references_without_value_and_default_are_found(
 )
 def test_a_value_is_filled_in_as_the_agent_would(text: str, syntax: Syntax, expected: str) -> None:
     assert expand(text, syntax, {"T": "t"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax", "expected"),
+    [
+        ("${T:-x}", "shell", True),
+        ("a ${input:t}", "env", True),
+        ("{env:T}", "brace-env", True),
+        ("{file:~/t}", "brace-env", True),
+        ("$T", "dollar", True),
+        ("$T", "shell", False),
+        ("${T}", "none", True),
+        ("a$ {b}", "dollar", False),
+    ],
+)
+def test_a_text_that_an_agent_may_replace_in_part_is_found(
+    text: str, syntax: Syntax, expected: bool
+) -> None:
+    assert has_reference(text, syntax) is expected

@@ -16,6 +16,8 @@ def test_a_pending_approval_says_all_that_a_script_needs() -> None:
     assert shown["tool"] == "delete_file"
     assert shown["arguments"] == {"path": "/tmp/x"}
     assert shown["expires_at"] == "2027-01-15T08:05:00.000Z"
+    assert shown["client"] is None
+    assert approval_object(an_approval(client="editor 2"))["client"] == "editor 2"
     assert shown["decided_by"] is None
     assert shown["decided_at"] is None
     json.dumps(shown)

@@ -63,12 +63,13 @@ def test_a_call_that_is_not_shown_whole_asks_only_for_a_denial(long: dict[str, A
 
 
 def test_what_is_shown_whole_names_everything() -> None:
-    asked = an_approval(tool="t" * 200, arguments='{"a":"b\\u3164"}')
+    asked = an_approval(tool="t" * 200, arguments='{"a":"b\\u3164"}', client="edi\u200btor <2>")
     text = shown(request_blocks(asked, (), "+1", "-1"))
 
     assert "t" * 200 in text
     assert "b[U+3164]" in text
     assert "asked by: local" in text
+    assert "*Says it is*\\nedi[U+200B]tor &lt;2&gt;" in text
 
 
 def test_a_title_hides_nothing() -> None:

@@ -47,6 +47,9 @@ def test_a_closed_question_says_how_it_ended() -> None:
     assert "by terminal:bob: no way" in text
     assert "time left" not in text
     assert "asked by   local\n" in text
+    assert "says it is" not in text
+    claimed = an_approval(client="editor 2.1")
+    assert "  says it is editor 2.1\n" in render_question(claimed, NOW)
     silent = an_approval(status="approved", votes=(a_yes(),))
     assert "by terminal:ann\n" in render_question(silent, NOW)
     gone = an_approval(status="withdrawn", closed_reason="the caller is gone")
@@ -73,6 +76,7 @@ def test_nothing_from_an_agent_can_steer_the_terminal(hostile: str) -> None:
         server=f"s{hostile}",
         reason=hostile,
         principal=hostile,
+        client=f"c{hostile}",
         session=hostile,
         rule=hostile,
         arguments='{"a":"'

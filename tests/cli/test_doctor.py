@@ -10,6 +10,7 @@ from tests.support.audit_cli import command
 from tests.support.waiting import reap
 from tests.support.wraps import Machine
 
+from thoughtgate.cli import doctor as module
 from thoughtgate.gate.run_file import RunFile, write_run_file
 
 
@@ -139,3 +140,12 @@ def test_a_shim_that_variables_can_replace_is_named(machine: Machine) -> None:
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
     assert f"shims: mcpServers.a in {path}" in line
     assert "thoughtgate wrap" in line
+
+
+def test_an_installation_that_may_vanish_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "runs_from_cache", lambda: True)
+
+    named = [one for one in module._check(None) if "may vanish" in one.message]
+
+    assert [(one.check, one.ok) for one in named] == [("command", True)]
+    assert named[0].fix == "uv tool install thoughtgate"

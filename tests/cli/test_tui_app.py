@@ -138,7 +138,11 @@ class FixedSource(TuiSource):
 
     def look(self) -> dict[str, Any]:
         asked = [
-            approval_object(an_approval(id=one, tool=f"tool_{one}", digest=f"digest of {one}"))
+            approval_object(
+                an_approval(
+                    id=one, tool=f"tool_{one}", digest=f"digest of {one}", client="edi\u200btor 2"
+                )
+            )
             for one in self.idents
         ]
         return {"gates": [], "calls": [], "approvals": asked}
@@ -206,7 +210,7 @@ def test_a_confirmation_names_the_call_and_decides_that_call_only() -> None:
 
     async def work(app: GateApp, pilot: Pilot[None]) -> None:
         await pilot.press("down", "a")
-        for part in ("tool_aa", "files", "aa", "local"):
+        for part in ("tool_aa", "files", "aa", "local (says it is edi[U+200B]tor 2)"):
             assert part in labels(app)
         source.idents = ["bb"]
         app.show_status(source.look())

@@ -1,5 +1,8 @@
 """Choosing the format, and refusing what is no config at all."""
 
+import subprocess
+import sys
+
 import pytest
 
 from thoughtgate.config import parse as parse_module
@@ -45,3 +48,12 @@ def test_a_huge_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse_module, "MAX_BYTES", 10)
     with pytest.raises(ConfigError, match="larger"):
         parse("a: 12345678", file="a.yaml")
+
+
+def test_a_config_in_json_loads_no_parser_of_another_format() -> None:
+    program = (
+        "import sys; from thoughtgate.config.parse import parse\n"
+        "parse('{}', file='a.json')\n"
+        "sys.exit(bool({'ruamel.yaml', 'tomllib'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)

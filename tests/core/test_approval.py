@@ -28,6 +28,7 @@ from thoughtgate.core.approval import (
     is_stale,
     may_vote,
     move,
+    shown_lines,
     time_out,
     vote,
     vote_all,
@@ -91,6 +92,15 @@ def test_several_people_must_be_different_people() -> None:
     twice = vote(once, a_yes("terminal:bob"), NOW + 2)
     assert isinstance(twice, Approval)
     assert twice.status == APPROVED
+
+
+@pytest.mark.parametrize("first", ["terminal:ann", "console:ann", "elicitation:ann"])
+@pytest.mark.parametrize("second", ["terminal:ann", "console:ann", "elicitation:ann"])
+def test_one_login_is_one_person_in_every_local_channel(first: str, second: str) -> None:
+    once = vote(an_approval(required=2, elicitation=True), a_yes(first), NOW + 1)
+    assert isinstance(once, Approval)
+    assert refusal(vote(once, a_yes(second), NOW + 2)).kind == "voted"
+    assert isinstance(vote(once, a_yes("slack:ann"), NOW + 2), Approval)
 
 
 def test_somebody_who_approved_may_still_refuse() -> None:
@@ -365,3 +375,10 @@ def test_nothing_besides_the_arguments_is_not_shown(nothing: Any) -> None:
 def test_what_a_call_carries_besides_its_arguments_is_shown() -> None:
     assert extra_json(_WithExtra({"_meta": {"a": 1}})) == '{"_meta": {"a": 1}}'  # type: ignore[arg-type]  # stands for an approval
     assert extra_json(_WithExtra('{"x":1}')) == '{"x":1}'  # type: ignore[arg-type]  # stands for an approval
+
+
+def test_what_the_client_says_it_is_is_shown_with_every_character() -> None:
+    assert not any("says it is" in line for line in shown_lines(an_approval()))
+    assert "says it is: editor[U+000A]asked by: root" in shown_lines(
+        an_approval(client="editor\nasked by: root")
+    )

@@ -68,6 +68,15 @@ def test_only_initialize_tells_what_a_client_can() -> None:
     assert prompts.ask(1, IDENT, "run.1", "x") == []
 
 
+def test_initialize_tells_what_the_client_is_called() -> None:
+    prompts = Elicitations()
+    assert prompts.client == ""
+    prompts.learn("tools/call", {"clientInfo": {"name": "other"}})
+    assert prompts.client == ""
+    prompts.learn("initialize", {"clientInfo": {"name": "editor", "version": "2"}})
+    assert prompts.client == "editor 2"
+
+
 def test_an_id_that_is_not_of_ours_is_not_asked_under() -> None:
     assert asked({"elicitation": {}}).ask(1, "7", "run.1", "x") == []
 

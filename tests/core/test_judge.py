@@ -571,3 +571,19 @@ def test_a_refusal_says_why_and_keeps_the_votes() -> None:
     assert refusal("approval_withdrawn", "too late", votes) == Decision(
         approved=False, kind="approval_withdrawn", reason="too late", votes=votes
     )
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("tool", "modern 2"), ("sampling", "handshake 1")])
+def test_a_held_call_keeps_what_its_client_says_it_is(kind: str, expected: str) -> None:
+    judge = Judge(_policy(**{"*": "approve"}), "run")
+    info = {"io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "2"}}
+    question = CallRequest(
+        "srv", "1", "agent", "tools/call", (Named(kind, "x", {}),), 10, "mcp_stdio", 1.0,
+        {"_meta": info}, promised=True, client="handshake 1",
+    )  # fmt: skip
+    ruling = judge.judge(question)
+    held = judge.open_call(ruling.call_id)
+    assert held is not None
+    assert held.client == expected, "a server's request cannot rename the agent"
+    decided = judge.settle(ruling.call_id, Decision(approved=True), 2.0)
+    assert decided.records[0].body["approval"]["client"] == expected

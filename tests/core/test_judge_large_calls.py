@@ -74,3 +74,34 @@ def test_small_held_calls_keep_their_arguments() -> None:
     kept = judge.open_call(held.call_id)
     assert kept is not None
     assert kept.call.arguments == {"text": "x"}
+
+
+@pytest.mark.promise("held-calls-bounded")
+@pytest.mark.parametrize("has_frame", [True, False])
+def test_a_held_request_that_names_several_things_keeps_only_its_frame(*, has_frame: bool) -> None:
+    kinds = frozenset({"elicitation"})
+    asks = replace(_policy(), rules=RuleSet([Rule("asks", APPROVE, Selector(kinds=kinds))]))
+    judge = Judge(asks, "run")
+    prompts = [{"mode": "form", "message": "x" * MAX_PARSED, "n": n} for n in range(2)]
+    requests = {str(n): {"method": "elicitation/create", "params": prompts[n]} for n in range(2)}
+    params = {"inputRequests": requests}
+    frame = json.dumps({"jsonrpc": "2.0", "id": 1, "result": params}).encode()
+    named = tuple(Named("elicitation", "form", one) for one in prompts)
+    held = judge.judge(
+        CallRequest(
+            "srv", "1", "agent", "input_required", named, len(frame), "mcp_stdio", 1.0, params
+        )._replace(frame=frame if has_frame else b"")
+    )
+    judge.pack(held.call_id)
+    kept = judge.open_call(held.call_id)
+    assert kept is not None
+    assert kept.packed is not None
+    assert (kept.packed.data == frame) is has_frame
+    assert [one.arguments for one in (kept.call, *kept.calls)] == [{}, {}, {}]
+    condition = parse_conditions({"n": {"eq": 1}})
+    rule = Rule("now", DENY, Selector(kinds=kinds), conditions=condition)
+    judge.replace_policy(replace(_policy(), rules=RuleSet([rule])))
+
+    settled = judge.settle(held.call_id, Decision(approved=True), 2.0)
+
+    assert (settled.verdict.action, settled.verdict.kind) == (DENY, "policy_drift")

@@ -11,6 +11,7 @@ from thoughtgate.core.record_events import (
     FRAME_REFUSED,
     MAX_NAME,
     MESSAGE,
+    NAME_READ,
     OK,
     SERVER_TO_AGENT,
     Record,
@@ -26,14 +27,14 @@ from thoughtgate.policy.redaction import Redactor
 
 
 def test_a_message_that_nobody_judges_leaves_its_facts_and_no_content() -> None:
-    record = message_seen(1.0, "srv", "1", AGENT_TO_SERVER, "request", "m" * 1000, 40)
+    record = message_seen(1.0, "srv", "1", AGENT_TO_SERVER, "request", "m" * 5000, 40)
 
     assert (record.type, record.at, record.server, record.session) == (MESSAGE, 1.0, "srv", "1")
     assert record.body == {
         "message": {
             "direction": AGENT_TO_SERVER,
             "shape": "request",
-            "method": "m" * MAX_NAME,
+            "method": "m" * NAME_READ,
             "bytes": 40,
         }
     }

@@ -80,6 +80,8 @@ class Setup:
     """Where a gate listens whose agents come over HTTP."""
     flags: tuple[str, ...] = ()
     """Further flags of the gate."""
+    machine: Callable[[list[str]], list[str]] = list
+    """What a command line becomes on the machine that the gate runs on."""
 
 
 class JsonLines:
@@ -137,7 +139,11 @@ class Gate:
         self.write_policy(self.setup.policy)
         env = {"THOUGHTGATE_STATE_DIR": str(self.state), "HOME": str(self.root)}
         self._started.append(
-            StdioPeer(self._command(), env={**env, "PYTHONPATH": str(ROOT)}, cwd=self.root)
+            StdioPeer(
+                self.setup.machine(self._command()),
+                env={**env, "PYTHONPATH": str(ROOT)},
+                cwd=self.root,
+            )
         )
         if self.face.agent == "http":
             self.port = int(self._listening()[2])

@@ -42,6 +42,9 @@ EXEMPT: Final[dict[str, str]] = {
 }
 """Member -> why it may differ between faces."""
 
+CLIENT: Final = "faces 1"
+"""What the agents of these tests say they are."""
+
 
 def canonical(arguments: Any) -> str:
     """Return arguments as the record's preview has them; the suite's are plain ASCII."""
@@ -149,6 +152,7 @@ class CallRecord:
         """A person is asked."""
         self.decided("HOLD", gate, rule, "APPROVE", summary, workflow=workflow)
         approval = {"workflow": workflow, "rule_id": rule, "channel": "console", "required": 1}
+        approval["client"] = CLIENT
         return self._add("approval_requested", approval=approval)
 
     def answered(self, outcome: str, *, executes: bool, kind: str | None, **more: Any) -> Self:
@@ -162,6 +166,7 @@ class CallRecord:
             "auto_approved": False,
             "executes": executes,
             "kind": kind,
+            "client": CLIENT,
             **more,
         }
         return self._add("approval_decided", approval=approval)

@@ -64,9 +64,10 @@ class Client:
 class Server:
     """The state that all connections share."""
 
-    def __init__(self, log: Log, *, legacy: bool = False) -> None:
+    def __init__(self, log: Log, *, legacy: bool = False, unlisted: bool = False) -> None:
         self.log = log
         self._legacy = legacy
+        self._unlisted = unlisted
         self.tools = list(TOOLS)
         self._asked: dict[str, tuple[threading.Event, list[Body]]] = {}
         self._cancelled: set[Any] = set()
@@ -112,6 +113,8 @@ class Server:
         }
         if self._legacy:
             del known["server/discover"]
+        if self._unlisted:
+            del known["tools/list"]
         if method in known:
             say(_result(body, known[method](params)))
         else:
@@ -363,10 +366,12 @@ def main() -> None:
     parser.add_argument("--fail-starts", type=int, default=0)
     parser.add_argument("--fail-counter", default="")
     parser.add_argument("--era", choices=("both", "legacy"), default="both")
+    parser.add_argument("--unlisted", action="store_true")
     parser.add_argument("--start-delay", type=float, default=0.0)
     options = parser.parse_args()
     prepare(options)
-    server = Server(Log(options.log), legacy=options.era == "legacy")
+    is_legacy = options.era == "legacy"
+    server = Server(Log(options.log), legacy=is_legacy, unlisted=options.unlisted)
     if options.http:
         # The stdio server starts often and must start fast, so it does not load HTTP.
         sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -27,7 +27,7 @@ BOOKKEEPING: Final[dict[str, Any]] = {
 @pytest.mark.parametrize("modern", [False, True])
 def test_forwarded(gate: Gate, *, modern: bool) -> None:
     agent = gate.agent()
-    arguments = {"mark": f"extra-forwarded-{modern}"}
+    arguments = {"mark": f"extra-sent-{modern}"}
     meta = {**BOOKKEEPING, **ROOT}
     reply = agent.call("echo", arguments, modern=modern, _meta=meta, **OTHERS)
     assert text_of(reply) == "done"

@@ -17,7 +17,7 @@ from tests.faces.people import (
     wait_until_withdrawn,
 )
 from tests.faces.policies import MAIN
-from tests.faces.record_view import CallRecord, check_calls
+from tests.faces.record_view import CLIENT, CallRecord, check_calls
 
 from thoughtgate.core.approval import Refusal
 
@@ -37,7 +37,7 @@ def test_approved(gate: Gate) -> None:
     agent = gate.agent()
     arguments = {"mark": "hold-approved"}
     ident = agent.start_call("asked", arguments)
-    wait_until_asked(gate, "hold-approved")
+    assert wait_until_asked(gate, "hold-approved").client == CLIENT
     assert gate.received("hold-approved") == []
     decide(gate, "hold-approved", approve=True)
     assert text_of(agent.inbox.answer(ident)) == "done"

@@ -74,24 +74,49 @@ def test_mirrored_argument_contradicts_the_body(gate: Gate, *, modern: bool) -> 
 @pytest.mark.promise("mirrored-headers-checked")
 @MODERN
 def test_mirrored_argument_before_any_list(start: Start, *, modern: bool) -> None:
+    """The gate lists the tools itself, and then compares."""
     gate = start(Setup({"default": "forward"}, entry={"expose": {"block": ["hidden_tool"]}}))
     agent = connect(gate)
     region = {"mcp-param-region": "us"}
-    body = modern_call(agent, "regional", {"region": "eu", "mark": "unlisted"})
-    unlisted = agent.post(body, region)
-    assert unlisted.status == 400
-    assert unlisted.messages[0]["error"]["code"] == -32020
-    assert "tools/list" in unlisted.messages[0]["error"]["message"]
-    agent.ask("tools/list", modern=True)
+    body = modern_call(agent, "regional", {"region": "eu", "mark": "other"})
+    other = agent.post(body, region)
+    assert other.status == 400
+    assert other.messages[0]["error"]["code"] == -32020
     refused = [
         agent.post(modern_call(agent, tool, {"mark": "unlisted"}), region)
         for tool in ("hidden_tool", "no_such_tool")
     ]
     assert [one.status for one in refused] == [400, 400]
     assert refused[0].messages == refused[1].messages
-    assert gate.received("unlisted") == []
-    body = modern_call(agent, "regional", {"region": "us", "mark": "listed"})
+    assert gate.received("other") == gate.received("unlisted") == []
+    assert len(events_since(gate, 0, "frame_refused")) == 3
+    body = modern_call(agent, "regional", {"region": "us", "mark": "same"})
     assert text_of(agent.post(body, region).messages[-1]) == "done"
+
+
+@MODERN
+def test_mirrored_argument_of_the_first_call(start: Start, *, modern: bool) -> None:
+    gate = start(Setup({"default": "forward"}))
+    agent = connect(gate)
+    body = modern_call(agent, "regional", {"region": "us", "mark": "first"})
+    posted = agent.post(body, {"mcp-param-region": "us"})
+    assert posted.status == 200
+    assert text_of(posted.messages[-1]) == "done"
+    assert len(gate.received("first")) == 1
+
+
+@pytest.mark.promise("mirrored-headers-checked")
+@MODERN
+def test_mirrored_argument_that_no_list_can_confirm(start: Start, *, modern: bool) -> None:
+    gate = start(Setup({"default": "forward"}, server_flags=("--unlisted",)))
+    agent = connect(gate)
+    body = modern_call(agent, "regional", {"region": "us", "mark": "unconfirmed"})
+    for _ in range(2):
+        posted = agent.post(body, {"mcp-param-region": "us"})
+        assert posted.status == 400
+        assert posted.messages[0]["error"]["data"]["kind"] == "header_mismatch"
+        assert "has not listed this tool" in posted.messages[0]["error"]["message"]
+    assert gate.received("unconfirmed") == []
 
 
 def test_unknown_session(gate: Gate) -> None:

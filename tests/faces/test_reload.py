@@ -92,6 +92,10 @@ def test_edited_files(start: Start) -> None:
         (gate.root / "policy.cedar").write_text(FORBID, "utf-8")
         wait_for_kind(gate, agent, "cedar_edited", "policy_denied")
         assert outcomes(gate, before) == ["applied", "held"]
+    changes = events_since(gate, before, "policy_changed")
+    names = [[file["path"] for file in one["policy"]["changed_files"]] for one in changes]
+    assert names == [[str(gate.root / name)] for name in ("thoughtgate.yaml", "policy.cedar")]
+    assert all(one["policy"]["sources"][0]["digest"] for one in changes)
     decide_change(gate.state)
     gate.wait(lambda: is_decided(gate, agent, before, 3), "the accepted Cedar file")
     gate.write_policy(policy("forward"))

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.faces.conftest import Start
-from tests.faces.face import Gate, Setup
+from tests.faces.face import STDIO_AGENT, Gate, Setup
 from tests.faces.outcomes import text_of
-from tests.faces.people import decide, wait_until_asked
+from tests.faces.people import decide, wait_until_asked, wait_until_withdrawn
 
 POLICY: dict[str, Any] = {
     "default": "deny",
@@ -71,6 +71,46 @@ def test_denied_and_held(start: Start) -> None:
     assert json.loads(text_of(agent.inbox.answer(ident)))["model"] == "m"
     (sampling,) = calls(gate, "sampling")
     assert ended(gate, sampling)["status"] == "OK"
+
+
+@pytest.mark.not_for("on pipes there is one stream, which ends with the agent", *STDIO_AGENT)
+@pytest.mark.not_for("the agent is asked on its GET stream, which stays open", "proxy-http-stdio")
+def test_held_until_the_stream_ends(start: Start) -> None:
+    """The server is answered as soon as the agent can no longer be asked."""
+    gate = start(SETUP)
+    agent = gate.agent()
+    arguments = {"do": "ask", "method": "sampling/createMessage", "params": SAMPLING}
+    ident = agent.start_call("echo", {**arguments, "mark": "hung-up"})
+    wait_until_asked(gate, "the-sampling")
+    agent.hang_up(ident)
+    wait_until_withdrawn(gate, "the-sampling")
+    (sampling,) = calls(gate, "sampling")
+    assert ended(gate, sampling)["error"]["kind"] == "approval_withdrawn"
+    if gate.face.name == "proxy-http-http":
+        # serve speaks the newest revision to this server, which asks in its result.
+        gate.wait(lambda: refusals(gate), "the error that answers the server")
+
+
+def refusals(gate: Gate) -> list[dict[str, Any]]:
+    """Return the errors that the server has received."""
+    bodies = [one["body"] for one in gate.received_entries()]
+    return [one for one in bodies if "error" in one and "method" not in one]
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize("approve", [True, False], ids=["approved", "denied"])
+def test_held_in_a_result(start: Start, *, approve: bool) -> None:
+    gate = start(SETUP)
+    agent = gate.agent()
+    arguments = {"do": "ask", "method": "sampling/createMessage", "params": SAMPLING}
+    ident = agent.start_call("echo", {**arguments, "mark": "in-a-result"}, modern=True)
+    wait_until_asked(gate, "the-sampling")
+    decide(gate, "the-sampling", approve=approve)
+    answer = agent.inbox.answer(ident)
+    if approve:
+        assert answer["result"]["resultType"] == "input_required"
+    else:
+        assert answer["error"]["data"]["kind"] == "approval_rejected"
 
 
 @pytest.mark.promise("server-requests")

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from socket import socket
+from typing import Any, cast
 
 import pytest
 from tests.support.http_gate import Gate, call_of, config_for, read_until
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result
 from tests.support.waiting import wait_for
+
+from thoughtgate.front.agent_streams import PushStream
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 INITIALIZE = {
@@ -122,3 +125,41 @@ def test_an_agent_that_leaves_its_stream_is_left_by_the_gate_at_the_server(
         with _listen(gate, session) as connection:
             read_until(connection, b"list_changed")
         wait_for(lambda: upstream.broken, what="the end of the stream at the server")
+
+
+class _Agent:
+    """The agent's end of a stream."""
+
+    on_gone: Any = None
+
+    def start(self, status: int, headers: bytes) -> None:
+        """Ignore the head."""
+
+    def write(self, data: bytes) -> None:
+        """Ignore the data."""
+
+    def end(self) -> None:
+        """Ignore the end."""
+
+
+class _Ends:
+    """A session and an upstream that keep which stream has ended."""
+
+    def __init__(self) -> None:
+        self.ended: list[object] = []
+
+    def stream_ended(self, sink: object) -> None:
+        """Keep it."""
+        self.ended.append(sink)
+
+    def unlisten(self, listener: object) -> None:
+        """Ignore it."""
+
+
+@pytest.mark.parametrize("by_agent", [True, False])
+def test_a_session_hears_that_its_stream_has_ended(by_agent: bool) -> None:
+    agent, ends = _Agent(), _Ends()
+    stream = PushStream(cast("Any", agent), cast("Any", ends), ends)
+    assert ends.ended == []
+    (agent.on_gone if by_agent else stream.close)()
+    assert ends.ended == [stream]

@@ -150,6 +150,60 @@ def test_annotated_arguments_must_be_repeated_once_the_schema_is_known(
     assert right.status == 200
 
 
+MODERN_HEAD = {"mcp-protocol-version": "2026-07-28"}
+
+
+@pytest.mark.promise("mirrored-headers-checked")
+@pytest.mark.parametrize(
+    ("call", "headers"),
+    [
+        (call_of("pay", {"amount": 1}), {}),
+        (call_of("pay", {"amount": 1}), MODERN_HEAD),
+        (call_of("pay", {"amount": 1}), {"mcp-name": "pay"}),
+        (call_of("pay", {}), {}),
+        (call_of("echo", {"amount": 1}), {}),
+        (modern_call_of("pay", {"amount": 1.5}), modern_headers("pay")),
+        (modern_call_of("pay", {"amount": {"all": 1}}), modern_headers("pay")),
+        (modern_call_of("echo", {"amount": 1}), modern_headers("echo")),
+        ({"jsonrpc": "2.0", "id": 1, "method": "resources/list"}, {}),
+        ({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}, {}),
+    ],
+)
+def test_no_header_repeats_an_argument_unchecked(
+    gate: Gate, upstream: HttpUpstream, call: dict[str, Any], headers: dict[str, str]
+) -> None:
+    amount = {"type": "integer", "x-mcp-header": "Amount"}
+    schema = {"type": "object", "properties": {"amount": amount}}
+    tools = [{"name": "pay", "inputSchema": schema}, {"name": "echo", "inputSchema": {}}]
+    upstream.script = lambda received: result(received, {"tools": tools})
+    gate.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    upstream.received.clear()
+    upstream.script = small_server
+    refused = gate.post(call, {**headers, "mcp-param-amount": "99"})
+    assert (refused.status, refused.error["code"]) == (400, -32020)
+    assert upstream.received == []
+
+
+def test_an_argument_of_an_old_request_may_be_repeated(gate: Gate, upstream: HttpUpstream) -> None:
+    schema = {"properties": {"n": {"type": "integer", "x-mcp-header": "N"}}}
+    tools = [{"name": "count", "inputSchema": schema}]
+    upstream.script = lambda received: result(received, {"tools": tools})
+    gate.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    upstream.script = small_server
+    for number in (5, 5.0):
+        assert gate.call("count", {"n": number}, headers={"mcp-param-n": "5"}).status == 200
+    assert gate.call("count", {"n": 5}).status == 200
+
+
+def test_a_header_alone_makes_a_removed_method_not_found(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    """A shared process of 2026-07-28 would commit to an older revision, for all of its agents."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+    assert gate.post(message, MODERN_HEAD).status == 404
+    assert upstream.received == []
+
+
 @pytest.mark.requirement("FR2", "NFR-P3", "S004-F-005.1", "S004-F-005.4")
 def test_many_agents_are_served_at_once_and_get_their_own_answers(gate: Gate) -> None:
     answers: dict[int, Any] = {}

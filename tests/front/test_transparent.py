@@ -195,13 +195,13 @@ def test_a_servers_own_error_passes_untouched(gate: Gate, upstream: HttpUpstream
     assert (answer.status, answer.json) == (400, body)
 
 
-def test_an_error_that_names_no_request_is_told_as_it_is(
+def test_an_error_that_names_no_request_answers_the_one_that_was_sent(
     gate: Gate, upstream: HttpUpstream
 ) -> None:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "session gone"}}
     upstream.script = lambda _: Reply(status=404, body=json.dumps(body).encode())
     answer = gate.call("echo")
-    assert (answer.status, answer.json) == (404, body)
+    assert (answer.status, answer.json) == (404, {**body, "id": 1})
 
 
 def test_in_the_development_profile_everything_goes_on_and_is_recorded(

@@ -324,6 +324,17 @@ def test_without_a_file_of_the_user_a_project_tightens_the_starter_policy(tmp_pa
     assert action(loaded, "danger") == "deny"
 
 
+def test_a_project_s_file_beside_the_starter_policy_is_never_reported_as_missing(
+    tmp_path: Path,
+) -> None:
+    path = project(tmp_path, "schema: 1\ndefault: forward\n")
+    (told,) = load(None, tmp_path).warnings
+    assert "no config file found" not in told
+    assert "the built-in starter policy applies" in told
+    assert f"{path}, which is not trusted, can only tighten it" in told
+    assert "thoughtgate trust" in told
+
+
 def test_an_invalid_project_file_is_refused_with_its_name(config: Path, tmp_path: Path) -> None:
     path = project(tmp_path, "schema: 1\ndefault: nope\n")
     assert str(path) in problem(None, tmp_path)

@@ -14,23 +14,29 @@ from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     ERROR,
+    MAX_NAME,
     OK,
+    SERVER_TO_AGENT,
     Record,
     call_ended,
+    frame_refused,
     message_seen,
 )
 from thoughtgate.core.repeated_events import MAX_EACH, WINDOW_S
+from thoughtgate.core.tool_listing import DONE, LIST_FIRST
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.governor import Approvals, Governor
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
+from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 from thoughtgate.telemetry.metrics import Metrics
-from thoughtgate.wire.methods import Named
+from thoughtgate.wire.message import NOTIFICATION
+from thoughtgate.wire.methods import TOOLS_CHANGED, Named
 
 ASK = Rule("ask", APPROVE, Selector(names=compile_globs(["ask"])))
 POLICY = Policy(
@@ -487,3 +493,40 @@ def test_a_flood_of_lists_is_folded_too() -> None:
     assert _kinds(governor).count("tools_list") == MAX_EACH
     governor.finish("SUCCEEDED", 30.0)
     assert _ledger(governor).entries[-2][1].body["list"]["repeated"] == 5
+
+
+@pytest.mark.promise("annotations")
+@pytest.mark.parametrize("earlier", [0, MAX_EACH + 5])
+def test_a_list_that_its_server_changed_is_fetched_again_however_many_messages_came_before(
+    earlier: int,
+) -> None:
+    careful = parse_conditions({"destructiveHint": True})
+    rules = RuleSet([Rule("careful", DENY, Selector(), annotations=careful)])
+    governor = _governor(policy=Policy(default=FORWARD, rules=rules))
+    changed = message_seen(10.0, "srv", "1", SERVER_TO_AGENT, NOTIFICATION, TOOLS_CHANGED, 9)
+    for _ in range(earlier):
+        governor.note(changed)
+    governor.screen("srv", "1", "tools/list", ({"name": "echo"},), 10.0)
+    assert governor.rule(_question()._replace(listed=DONE)).verdict.action == FORWARD
+    assert governor.rule(_question()).verdict.action == FORWARD
+    governor.note(changed)
+    assert governor.rule(_question()).verdict == LIST_FIRST
+
+
+@pytest.mark.promise("names-are-masked")
+@pytest.mark.parametrize("before", ["", "m" * 500])
+def test_a_secret_in_the_name_of_a_method_is_masked(before: str) -> None:
+    token = "ghp_" + "aB3" * 12
+    method = f"{before} {token}"
+    governor = _governor()
+    governor.note(message_seen(10.0, "srv", "1", SERVER_TO_AGENT, NOTIFICATION, method, 9))
+    governor.note(
+        frame_refused(
+            10.0, "srv", "1", direction=SERVER_TO_AGENT, check="c", kind="k", size=9, method=method
+        )
+    )
+    governor.flush()
+    told = [record.body for _, record in _ledger(governor).entries]
+    for name in (told[0]["message"]["method"], told[1]["frame"]["method"]):
+        assert token[:8] not in name
+        assert len(name) <= MAX_NAME

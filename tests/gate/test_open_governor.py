@@ -87,6 +87,13 @@ def test_a_short_signing_key_is_refused_and_not_shown(tmp_path: Path) -> None:
     assert not (tmp_path / "audit.jsonl").exists()
 
 
+@pytest.mark.promise("nothing-unrecorded")
+def test_a_device_in_place_of_the_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "audit.jsonl").symlink_to("/dev/null")
+    with pytest.raises(RecordError, match="must be a regular file"):
+        open_governor(_load(tmp_path), {}, str(tmp_path))
+
+
 def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no-dir"):
         open_governor(_load(tmp_path), {}, str(tmp_path), audit="/proc/no-dir/audit.jsonl")

@@ -66,7 +66,10 @@ class _Bench:
         self.ledger = Ledger()
         self.desk = _Prompter()
         hidden = Visibility({"*": Exposure.of(BLOCK, ["hidden"])})
-        judge = Judge(Policy(default=default, visibility=hidden, profile=profile), "run")
+        policy = Policy(
+            default=default, visibility=hidden, profile=profile, server_requests=default
+        )
+        judge = Judge(policy, "run")
         self.authority = LocalAuthority(
             Governor(judge, self.ledger, Run("run"), approvals=self.desk)
         )
@@ -470,3 +473,82 @@ def test_the_authority_may_seal_the_states_that_stand_for_a_call() -> None:
     sealed: Any = driver.session.prompts.promises
 
     assert sealed == ("srv", "ann")
+
+
+# Headers that can be compared only once the server's tools are known.
+
+
+def listed(bench: _Bench, answer: Any) -> None:
+    """Have the server answer the gate's own list."""
+    ((_, frame),) = bench.workbench.detached
+    body = {"jsonrpc": "2.0", "id": frame.key, "result": answer}
+    bench.driver.feed(ServerSent(line(body), 1.5), None)
+    bench.flush()
+
+
+@pytest.mark.parametrize("answer", [{"tools": [{"name": "x"}]}, "nonsense"])
+def test_a_call_whose_headers_need_the_list_is_judged_after_it(answer: Any) -> None:
+    bench = _Bench()
+    checked: list[bool] = []
+
+    def agrees() -> bool:
+        checked.append(True)
+        return True
+
+    bench.driver.header_checks[1] = agrees
+    caller = bench.call(1)
+    bench.flush()
+    assert (checked, caller.forwarded) == ([], [])
+
+    listed(bench, answer)
+    assert checked == [True]
+    assert len(caller.forwarded) == 1
+    assert bench.driver.header_checks == {}
+
+
+def test_a_call_whose_headers_differ_is_never_judged_and_its_id_is_free_again() -> None:
+    bench = _Bench()
+    bench.driver.header_checks[1] = lambda: False
+    caller = bench.call(1)
+    bench.flush()
+    listed(bench, {"tools": [{"name": "x"}]})
+    assert (caller.forwarded, caller.taken) == ([], [])
+    assert "tool_call_start" not in bench.types()
+    assert bench.driver.session.is_untouched
+
+    again = bench.call(1)
+    bench.flush()
+    assert len(again.forwarded) == 1
+
+
+# Held requests of the server, and the stream on which the agent could be asked.
+
+
+def sampling(bench: _Bench, ident: int, stream: Listener) -> None:
+    """Have the server ask the agent on a stream."""
+    body = request(ident, "sampling/createMessage", {"messages": [], "maxTokens": 1})
+    bench.driver.feed(ServerSent(line(body), 1.0), stream)
+    bench.flush()
+
+
+def test_a_held_request_of_the_server_is_refused_when_its_stream_ends() -> None:
+    bench = _Bench(APPROVE, transport=HTTP)
+    ended, other = Listener(), Listener()
+    sampling(bench, 7, ended)
+    sampling(bench, 8, other)
+
+    bench.driver.stream_ended(ended)
+    bench.flush()
+
+    ((_, frame),) = bench.workbench.notified
+    said = json.loads(frame.data)
+    assert (said["id"], said["error"]["data"]["kind"]) == (7, "approval_withdrawn")
+    assert bench.types()[-2:] == ["approval_decided", "tool_call_end"]
+    assert ended.taken == []
+
+    bench.driver.stream_ended(ended)
+    bench.decide(1, approved=True)
+    assert [json.loads(one.data)["id"] for one in other.taken] == [8]
+    bench.driver.stream_ended(other)
+    bench.flush()
+    assert len(bench.workbench.notified) == 1, "what the agent has received is its own to answer"

@@ -358,10 +358,10 @@ def test_questions_get_ids_of_their_own() -> None:
 def test_an_introduction_is_kept_as_far_as_it_is_sound() -> None:
     async def main() -> None:
         one = client()
-        one.introduce("nonsense")
-        assert one.capabilities == {}
-        one.introduce({"roots": {}})
-        assert one.capabilities == {"roots": {}}
+        one.introduce("nonsense", "nonsense")
+        assert (one.capabilities, one.says_it_is) == ({}, "")
+        one.introduce({"roots": {}}, {"name": "editor", "version": "2"})
+        assert (one.capabilities, one.says_it_is) == ({"roots": {}}, "editor 2")
         assert one.introduced.is_set()
 
     run_async(main())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from thoughtgate.process.memory import COLLECT_AFTER, settle_memory
+from thoughtgate.process.memory import COLLECT_AFTER, collect_rarely, settle_memory
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +25,10 @@ def test_what_is_loaded_is_not_looked_at_again_and_garbage_still_goes() -> None:
     loop.append(loop)
     del loop
     assert gc.collect() >= 1
+
+
+def test_garbage_is_searched_for_rarely_before_anything_is_frozen() -> None:
+    frozen = gc.get_freeze_count()
+    collect_rarely()
+    assert gc.get_threshold() == COLLECT_AFTER
+    assert gc.get_freeze_count() == frozen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.process import own_command as module
-from thoughtgate.process.own_command import own_command
+from thoughtgate.process.own_command import own_command, runs_from_cache
 
 PROGRAM = str(Path(sys.executable).parent.resolve() / Path(sys.executable).name)
 
@@ -54,3 +54,21 @@ def test_a_self_contained_program_is_its_own_command(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "frozen", True, raising=False)
 
     assert own_command() == [PROGRAM]
+
+
+def test_an_installation_in_a_cache_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "uv" / "archive" / "xyz"
+    (place / "bin").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(place))
+    (place / "CACHEDIR.TAG").touch()  # uv marks every environment
+    assert not runs_from_cache()
+
+    (tmp_path / "uv" / "CACHEDIR.TAG").touch()
+    assert runs_from_cache()
+
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", str(place / "thoughtgate"))
+    assert runs_from_cache()

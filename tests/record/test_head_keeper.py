@@ -1,5 +1,6 @@
 """What was cut off the end of a record is found, and a kill is not taken for a cut."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -158,3 +159,58 @@ def test_a_store_that_cannot_be_written_is_reported_once_and_stops_nothing(tmp_p
     heads.close()
     assert len(told) == 1
     assert verify_record(tmp_path / "audit.jsonl").lines == 1
+
+
+def put_a_link_in_its_place(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.with_name("other.jsonl").write_bytes(b"")
+    path.symlink_to("other.jsonl")
+
+
+@pytest.mark.promise("cut-tail-is-found")
+@pytest.mark.parametrize("more", [0, 1, 30])
+@pytest.mark.parametrize("spoil", [cut, empty, Path.unlink, put_a_link_in_its_place])
+def test_what_is_removed_while_its_gate_runs_is_found(
+    tmp_path: Path, spoil: Callable[[Path], None], more: int
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    heads = HeadKeeper(tmp_path)
+    writer = RecordWriter(path, Envelope(RUN), heads=heads)
+    for number in range(1, 6):
+        writer.write(call(number))
+    heads.save()
+    spoil(path)
+    for number in range(6, 6 + more):
+        writer.write(call(number))
+    writer.close()
+    heads.close()
+    assert not verified(path).is_sound
+
+
+@pytest.mark.promise("cut-tail-is-found")
+@pytest.mark.parametrize("more", [0, 1, 30])
+def test_a_gate_that_runs_longer_does_not_cover_up_that_the_run_of_another_was_cut_off(
+    tmp_path: Path, more: int
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    heads = HeadKeeper(tmp_path)
+    writer = RecordWriter(path, Envelope(Run("long")), heads=heads)
+    writer.write(call(1))
+    heads.save()
+    size = path.stat().st_size
+    write(tmp_path, 5, run=Run("short"))
+    os.truncate(path, size)
+    for number in range(2, 2 + more):
+        writer.write(call(number))
+    writer.close()
+    heads.close()
+    assert not verified(path).is_sound
+
+
+def test_a_rotation_that_was_killed_halfway_is_not_taken_for_a_cut(tmp_path: Path) -> None:
+    path = write(tmp_path, 5)
+    path.with_name("audit.jsonl.000001").hardlink_to(path)
+    write(tmp_path, 5, run=Run("run-2"))
+    write(tmp_path, 5, run=Run("run-3"), rotate_bytes=1000)
+    write(tmp_path, 5, run=Run("run-4"))
+    assert verified(path).is_sound

@@ -11,6 +11,7 @@ from tests.support.records import RUN, T0, call
 from thoughtgate.core.envelope import TRAFFIC, Envelope
 from thoughtgate.core.record_events import SERVER_TO_AGENT, Record, message_seen
 from thoughtgate.errors import RecordError
+from thoughtgate.record import split_writer
 from thoughtgate.record.file import rotated_files, traffic_path
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.reader import read_record, verify_record
@@ -137,3 +138,60 @@ def test_the_answer_to_refuses_reaches_both_files(tmp_path: Path) -> None:
     writer.refuses = second
     assert opened[0].refuses is calls.refuses is writer.refuses is second
     writer.close()
+
+
+def request_of_server(number: int, kind: str = "sampling") -> list[Record]:
+    start, *rest = call(number)
+    said = {**start.body["call"], "kind": kind, "padding": "x" * 2000}
+    return [start._replace(body={**start.body, "call": said}), *rest]
+
+
+@pytest.mark.promise("traffic-cannot-erase-calls")
+@pytest.mark.parametrize("kind", ["sampling", "elicitation", "roots"])
+def test_a_flood_of_a_servers_requests_rotates_no_call_away(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = split(path, share=5000, rotate_bytes=20_000, keep=2)
+    writer.write(call(1))
+    for number in range(2, 100):
+        # As they are written: what allows a request before it is sent, and its end later.
+        *allowed, ended = request_of_server(number, kind)
+        writer.write(allowed)
+        writer.write([ended])
+    writer.write(call(100))
+    writer.close()
+    assert rotated_files(path) == []
+    assert [number for number, _ in rotated_files(traffic_path(path))][-1] > 5
+    calls = [json.loads(line)["call"]["call_id"] for line in path.read_bytes().splitlines()]
+    assert calls[:3] == ["run-1.1"] * 3
+    assert calls[-3:] == ["run-1.100"] * 3
+    assert len(calls) < 20
+    assert verify_record(path).is_sound
+
+
+def test_a_servers_request_whose_events_are_in_both_files_is_one_call(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = split(path, share=4000)
+    for number in range(1, 6):
+        for record in request_of_server(number):
+            writer.write([record])
+    writer.close()
+    assert traffic_path(path).exists()
+    ledger = Ledger(ledger_path(path))
+    ledger.ingest(path)
+    rows = ledger.connection.execute("SELECT count(*), count(status) FROM calls").fetchone()
+    ledger.close()
+    assert rows == (5, 5)
+
+
+def test_only_so_many_open_requests_of_servers_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split_writer, "MAX_ASKED", 2)
+    path = tmp_path / "audit.jsonl"
+    writer = split(path, share=0)
+    requests = [request_of_server(number) for number in range(1, 4)]
+    writer.write([start for start, *_ in requests])
+    writer.write([ended for *_, ended in requests])
+    writer.close()
+    assert types_in(traffic_path(path)).count("tool_call_end") == 2
+    assert types_in(path) == ["tool_call_end"]

@@ -330,19 +330,27 @@ def test_closing_does_not_fail_when_the_last_checkpoint_cannot_be_written() -> N
     assert writer.lost == 1
 
 
-def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_from_where(
-    tmp_path: Path,
+@pytest.mark.promise("cut-tail-is-found")
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_record_that_is_removed_under_a_writer_goes_on_and_says_what_is_gone(
+    tmp_path: Path, emptied: bool
 ) -> None:
     path = tmp_path / "audit.jsonl"
     writer = RecordWriter(path, Envelope(RUN))
     writer.write(call(1))
+    size = path.stat().st_size
     path.unlink()
+    if emptied:
+        path.touch(0o600)
     writer.write([ended("run-1.2", time.time())])
+    writer.write([ended("run-1.3", time.time())])
     writer.close()
     events = lines_of(path)
-    assert [event["type"] for event in events] == ["record_opened", "tool_call_end"]
-    assert [event["seq"] for event in events] == [4, 5]
-    assert [finding.kind for finding in verify_record(path).findings] == ["begins"]
+    kinds = ["record_opened", "record_gap", "tool_call_end", "tool_call_end"]
+    assert [event["type"] for event in events] == kinds
+    assert [event["seq"] for event in events] == [4, 5, 6, 7]
+    assert events[1]["record"]["cut_bytes"] == size
+    assert [finding.kind for finding in verify_record(path).findings] == ["begins", "removed"]
 
 
 def cut_and_go_on(path: Path, change: Callable[[bytes], bytes], **options: Any) -> list[str]:

@@ -1,6 +1,8 @@
 """What a repository and an agent's entry can write does not loosen a gate that runs."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from tests.support.commands import isolated_command, sample_server
 from tests.support.frames import call
+from tests.support.organisation_policy import FILE, OrganisationPolicy
 from tests.support.stdio_peer import StdioPeer
 
 DENY = "schema: 1\ndefault: deny\n"
@@ -26,13 +29,26 @@ class Machine:
         self.own = own / "thoughtgate.yaml"
         self.own.write_text(DENY, "utf-8")
         self.project = self.clone / "thoughtgate.yaml"
-        self.command = str(isolated_command(top / "bin", self.home))
+        self.command = [str(isolated_command(top / "bin", self.home))]
 
     def start(self, *words: str, **env: str) -> StdioPeer:
         """Start a gate in the repository."""
         return StdioPeer(
-            [self.command, *words], env={"HOME": str(self.home), **env}, cwd=self.clone
+            [*self.command, *words], env={"HOME": str(self.home), **env}, cwd=self.clone
         )
+
+    def run(self, *words: str) -> str:
+        """Run a command in the repository; return all of its output."""
+        done = subprocess.run(
+            [*self.command, *words],
+            env={**os.environ, "HOME": str(self.home)},
+            cwd=self.clone,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout + done.stderr
 
     def shim(self, *flags: str, **env: str) -> StdioPeer:
         return self.start("shim", "--server-id", "s", *flags, "--", *sample_server(), **env)
@@ -158,3 +174,63 @@ def test_a_policy_that_everybody_can_write_stops_the_start(machine: Machine) -> 
     with machine.shim() as peer:
         assert peer.wait() == 1
     assert f"chmod go-w {machine.own}" in peer.stderr
+
+
+FLOOR = """
+schema: 1
+default: forward
+rules: [{tool: add, action: deny}]
+approval: {security: {approvers: [nobody-here]}}
+"""
+
+
+@pytest.fixture
+def governed(machine: Machine, tmp_path: Path) -> Machine:
+    """A machine whose organisation has a policy, and whose user lets everything through."""
+    machine.own.write_text(LOOSE, "utf-8")
+    machine.command = OrganisationPolicy(tmp_path, FLOOR).command(machine.command)
+    return machine
+
+
+@pytest.mark.promise("organisation-floor")
+def test_no_file_of_the_user_or_a_project_loosens_the_organisation_s_policy(
+    governed: Machine,
+) -> None:
+    with governed.shim(THOUGHTGATE_PROFILE="development") as peer:
+        assert (outcome(peer, "add"), outcome(peer)) == ("governance_denied", "result")
+        expected = f"policy    {governed.own} (yours) + {FILE} (organisation), production"
+        assert peer.stderr.count(expected) == 1
+    governed.project.write_text(LOOSE + "rules: [{tool: add, action: forward}]\n", "utf-8")
+    assert "Trusted" in governed.run("trust", "--yes")
+    with governed.shim() as peer:
+        assert (outcome(peer, "add"), outcome(peer)) == ("governance_denied", "result")
+        expected = f"{governed.project} (project, trusted) + {FILE} (organisation), production"
+        assert peer.stderr.count(expected) == 1
+    policies = governed.started()["run"]["meta"]["policies"]
+    assert [one["role"] for one in policies] == ["project", "organisation"]
+
+
+@pytest.mark.promise("organisation-floor")
+def test_commands_name_the_organisation_s_policy(governed: Machine) -> None:
+    told = f"{governed.own} (yours) + {FILE} (organisation), production"
+    explained = governed.run("policy", "explain", "--server", "s", "--tool", "add")
+    assert told in explained
+    assert "organisation:" in explained
+    for words in (["doctor"], ["validate-config"]):
+        assert told in governed.run(*words)
+    with governed.shim() as peer:
+        assert outcome(peer) == "result"
+        assert told in governed.run("status")
+
+
+@pytest.mark.promise("organisation-floor")
+def test_only_its_approvers_accept_a_change_of_the_organisation_s_policy(
+    governed: Machine, tmp_path: Path
+) -> None:
+    governed.own.unlink()
+    with governed.shim() as peer:
+        assert outcome(peer, "add") == "governance_denied"
+    (tmp_path / "organisation" / "thoughtgate.yaml").write_text(LOOSE, "utf-8")
+    assert "is not among the approvers of security" in governed.run("policy", "accept", "--yes")
+    with governed.shim() as peer:
+        assert outcome(peer, "add") == "governance_denied"

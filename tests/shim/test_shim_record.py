@@ -306,6 +306,20 @@ def test_what_cannot_be_recorded_is_refused_and_does_not_reach_the_server(tmp_pa
         assert _sums(peer) == {"calls_total": 2, "calls_allowed": 2, "calls_blocked": 0}
 
 
+@pytest.mark.promise("nothing-unrecorded")
+def test_a_record_replaced_by_a_device_stops_the_calls(tmp_path: Path) -> None:
+    with ShimPeer(tmp_path) as peer:
+        assert "result" in peer.ask(call(1, "echo", {"text": "a"}))
+        record = peer.state / "audit.jsonl"
+        record.unlink()
+        record.symlink_to("/dev/null")
+        refused = peer.ask(call(2, "echo", {"text": "b"}))
+        assert refused["error"]["data"]["kind"] == "service_unavailable"
+        record.unlink()
+        assert "result" in peer.ask(call(3, "echo", {"text": "c"}))
+        assert [body["id"] for body in peer.reached()] == [1, 3]
+
+
 def test_a_call_whose_end_alone_is_on_the_record_counts_as_blocked(tmp_path: Path) -> None:
     with ShimPeer(tmp_path) as peer:
         peer.ask(call(1, "echo", {"text": "a"}))

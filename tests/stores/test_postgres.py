@@ -64,6 +64,15 @@ def test_another_machine_is_asked_for_tls_unless_told_otherwise(
     assert "sslmode=verify-ca" in connection_info("postgresql://gate@db/d")[0]
 
 
+def test_several_hosts_are_tried_for_the_one_that_can_be_written() -> None:
+    conninfo, shown = connection_info("postgresql://gate@127.0.0.1:5001,127.0.0.2:5002/d")
+    assert "port=5001,5002" in conninfo
+    assert "target_session_attrs=read-write" in conninfo
+    assert "sslmode" not in conninfo
+    assert "sslmode=require" in connection_info("postgresql://gate@127.0.0.1,db/d")[0]
+    assert shown == "database d on 127.0.0.1,127.0.0.2"
+
+
 def test_a_variable_cannot_name_another_server(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

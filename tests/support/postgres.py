@@ -114,6 +114,25 @@ class PostgresServer:
         path = quote(f"-c search_path={schema}")
         return f"postgresql://{USER}@127.0.0.1:{self.port}/{DATABASE}?options={path}"
 
+    def standby(self) -> "PostgresServer":
+        """Return a running copy that confirms every commit of this server before its client hears."""
+        made = PostgresServer.__new__(PostgresServer)
+        made.__dict__.update(self.__dict__)
+        made.directory = Path(tempfile.mkdtemp(prefix="tg-standby-"))
+        if self._user:
+            shutil.chown(made.directory, self._user)
+        made.data, made.port, made._process = made.directory / "data", free_port(), None
+        source = f"{self._address('postgres')} application_name=standby"
+        made._run("pg_basebackup", "-D", str(made.data), "-d", source, "-R", "-c", "fast")
+        made.start()
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        self.execute("SELECT pg_reload_conf()")
+        return made
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self._run("pg_ctl", "promote", "-D", str(self.data), "-w", "-t", "30")
+
     def execute(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement as the owner, and return its rows."""
         import psycopg

@@ -40,13 +40,18 @@ class ProxyProcess:
     """A proxy that listens on a port."""
 
     def __init__(
-        self, directory: Path, arguments: Sequence[str], *, environ: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        arguments: Sequence[str],
+        *,
+        environ: Mapping[str, str] | None = None,
+        program: str = "",
     ) -> None:
         self.directory = directory
         self.url = ""
         self._errors: list[str] = []
         self.process = subprocess.Popen(
-            proxy_command(*arguments),
+            [program, "proxy", *arguments] if program else proxy_command(*arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.commands import ROOT
+from tests.support.real_home import guard_real_home
 from tests.support.waiting import PATIENCE_S, read_some
 
 import thoughtgate
+from thoughtgate.gate import state_directory
 
 _MESSAGE: Final = 1 << 20
 
@@ -143,6 +145,9 @@ def _run(wanted: dict[str, Any], streams: list[int]) -> int:
 
 def _main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
+    # Before anything imports it: gates that an agent starts ask the password database.
+    state_directory.account_home = lambda: os.environ["HOME"]
+    guard_real_home()
     for module in pkgutil.walk_packages(thoughtgate.__path__, "thoughtgate."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

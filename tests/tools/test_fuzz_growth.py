@@ -1,10 +1,11 @@
 """No reader takes more steps per byte for a longer text, and the tool finds one that does."""
 
+import json
 import re
 from typing import Any
 
 import pytest
-from tools.fuzz_growth import MAX_EXPONENT, READERS, SHAPES, count_steps, measure
+from tools.fuzz_growth import MAX_EXPONENT, READERS, SHAPES, count_steps, measure, shapes_for
 
 from tools import fuzz_growth
 
@@ -16,10 +17,17 @@ that a YAML scanner looks ahead."""
 @pytest.mark.promise("linear-time")
 @pytest.mark.parametrize("reader", READERS)
 def test_the_steps_of_a_reader_grow_no_faster_than_the_text(reader: str) -> None:
-    found = [measure(reader, shape, SIZE, count_steps) for shape in SHAPES]
+    found = [measure(reader, shape, SIZE, count_steps) for shape in shapes_for(reader)]
     steep = {one.shape: one.costs for one in found if one.exponent > MAX_EXPONENT}
     # A few dozen steps more say nothing.
     assert {shape: costs for shape, costs in steep.items() if costs[-1] > 2000} == {}
+
+
+def test_every_shape_is_read_by_something() -> None:
+    read = {shape for reader in READERS for shape in shapes_for(reader)}
+    assert read == set(SHAPES)
+    answer = json.loads(SHAPES["tools"](1_600_000))
+    assert len(answer["result"]["tools"]) > 20_000
 
 
 def test_a_reader_that_looks_back_at_every_byte_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

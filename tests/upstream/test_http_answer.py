@@ -260,3 +260,120 @@ def test_an_agent_reads_an_answer_in_the_charset_it_was_judged_in(
     stated: bytes, told: bytes
 ) -> None:
     assert downstream_headers([(b"content-type", stated)]) == b"content-type: %b\r\n" % told
+
+
+SAMPLING = {
+    "jsonrpc": "2.0",
+    "id": "s-1",
+    "method": "sampling/createMessage",
+    "params": {"messages": [], "maxTokens": 1},
+}
+ELICITATION = {
+    "code": -32042,
+    "message": "open this page",
+    "data": {
+        "elicitations": [{"url": "https://example.com/", "elicitationId": "e", "message": ""}]
+    },
+}
+
+
+def _answer(status: int, body: object, headers: bytes = b"") -> Reply:
+    text = json.dumps(body).encode()
+    head = b"connection: close\r\ncontent-type: application/json\r\ncontent-length: %d\r\n" % len(
+        text
+    )
+    return Reply(raw=b"HTTP/1.1 %d x\r\n%b%b\r\n%b" % (status, head, headers, text))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_leads_the_agent_past_the_gate(
+    gate: Gate, upstream: HttpUpstream, status: int
+) -> None:
+    elsewhere = b"location: http://elsewhere.example/mcp\r\n"
+    upstream.script = lambda received: _answer(status, _done(received), elsewhere)
+    called = gate.call("echo")
+    assert (called.status, called.json["error"]["code"]) == (200, -32000)
+    told = gate.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert told.status == 502
+    for answer in (called, told):
+        assert "location" not in answer.headers
+
+
+def test_no_redirect_leads_a_stream_past_the_gate(tmp_path: Path) -> None:
+    def script(received: Received) -> Reply:
+        if received.method != "POST":
+            return Reply(status=307, headers={"location": "http://elsewhere.example/mcp"})
+        body = json.dumps(_done(received)).encode()
+        return Reply(body=body, headers={"mcp-session-id": "theirs"})
+
+    with HttpUpstream(script) as upstream, Gate(tmp_path, config_for(upstream.url)) as gate:
+        opened = gate.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+        session = {"mcp-session-id": opened.headers["mcp-session-id"], "accept": "*/*"}
+        for method in ("GET", "DELETE"):
+            answer = gate.request(method, headers=session)
+            assert (answer.status, answer.headers.get("location")) == (502, None)
+
+
+@pytest.mark.parametrize("status", [299, 499, 599])
+def test_a_status_without_a_name_stalls_no_agent(
+    gate: Gate, upstream: HttpUpstream, status: int
+) -> None:
+    upstream.script = lambda received: _answer(status, _done(received))
+    answer = gate.call("echo")
+    assert (answer.status, answer.json["id"]) == (status, 1)
+
+
+@pytest.mark.parametrize("status", [600, 999])
+def test_a_status_that_does_not_exist_is_an_error(
+    gate: Gate, upstream: HttpUpstream, status: int
+) -> None:
+    upstream.script = lambda received: _answer(status, _done(received))
+    assert gate.call("echo").json["error"]["code"] == -32000
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize("ident", [None, 1, 99, "x"])
+def test_an_error_about_no_request_asks_the_agent_nothing_unjudged(
+    tmp_path: Path, ident: object
+) -> None:
+    rules = "rules:\n  - {elicitation: '*', action: deny}\n"
+    body = {"jsonrpc": "2.0", "id": ident, "error": ELICITATION}
+    with (
+        HttpUpstream(lambda _: _answer(400, body)) as upstream,
+        Gate(tmp_path, config_for(upstream.url, rules)) as gate,
+    ):
+        answer = gate.call("echo")
+        assert (answer.json["id"], answer.error["data"]["kind"]) == (1, "governance_denied")
+        assert b"example.com" not in answer.body
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize("body", [SAMPLING, {"jsonrpc": "2.0", "error": ELICITATION}, [SAMPLING]])
+def test_an_error_about_a_notification_asks_the_agent_nothing(
+    gate: Gate, upstream: HttpUpstream, body: object
+) -> None:
+    upstream.script = lambda _: _answer(400, body)
+    answer = gate.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (answer.status, answer.body) == (400, b"")
+
+
+def test_an_error_about_a_notification_says_why(gate: Gate, upstream: HttpUpstream) -> None:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no session"}}
+    upstream.script = lambda _: _answer(400, body)
+    answer = gate.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (answer.status, answer.json) == (400, body)
+
+
+@pytest.mark.promise("server-requests")
+@pytest.mark.parametrize(
+    "before", [b"\xef\xbb\xbf", event({"jsonrpc": "2.0", "id": 7, "result": 1})]
+)
+def test_a_byte_order_mark_hides_no_message_from_the_gate(
+    gate: Gate, upstream: HttpUpstream, before: bytes
+) -> None:
+    """Readers ignore the mark at the beginning of a stream; the gate may have removed another."""
+    hidden = before + b"\xef\xbb\xbfdata: " + json.dumps(SAMPLING).encode() + b"\n\n"
+    upstream.script = lambda received: Reply(parts=[hidden, event(_done(received))])
+    answer = gate.call("echo")
+    assert b"sampling" not in answer.body
+    assert len(answer.events) == 1

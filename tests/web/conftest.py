@@ -37,6 +37,7 @@ class Gate:
         arguments: dict[str, object] | None = None,
         workflow: str = "default",
         extra: dict[str, object] | None = None,
+        client: str = "",
     ) -> str:
         """Hold a call and return the id of its approval."""
         self._calls += 1
@@ -45,7 +46,7 @@ class Gate:
         call = Call("files", "tool", tool, arguments, session="s1", extra=extra)
         verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
         asked = self.approvals.ask(
-            call_id, OpenCall(call, verdict, time.time()), workflow, time.time()
+            call_id, OpenCall(call, verdict, time.time(), client=client), workflow, time.time()
         )
         assert asked is None
         return str(self.approvals.facts(call_id)["approval_id"])

@@ -36,6 +36,13 @@ def test_a_decision_has_a_person_a_time_and_a_reason(
     assert vote.at > 0
 
 
+def test_what_the_client_says_it_is_is_marked_as_its_own_claim(client: Client, gate: Gate) -> None:
+    ident = gate.hold(client="<b>edi\u200btor")
+    page = client.get(f"/approvals/{ident}").text
+    assert "(says it is <q>&lt;b&gt;edi[U+200B]tor</q>)" in page
+    assert "says it is" not in client.get(f"/approvals/{gate.hold()}").text
+
+
 def test_a_replayed_form_is_refused_and_recorded(
     console: LocalConsole, client: Client, gate: Gate
 ) -> None:

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.json_values import json_objects, json_values
 
-from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json
+from thoughtgate.wire.canonical import NotCanonical, args_hash, canonical_json, has_float
 
 VECTORS = [
     ("{}", "{}", "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
@@ -146,3 +146,16 @@ def test_a_float_keeps_its_value_and_ecmascripts_thresholds(value: float) -> Non
     assert float(text) == value
     size = abs(value)
     assert ("e" in text) == (size != 0 and (size >= 1e21 or size < 1e-6))
+
+
+def _floats_in(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_floats_in, value.values()))
+    return any(map(_floats_in, value)) if isinstance(value, list) else isinstance(value, float)
+
+
+@given(json_values())
+@example([1, [True, {"a": None, "b": [0.5]}]])
+@example({"a": "1.5", "b": [[], {}]})
+def test_a_float_is_found_at_any_depth(value: Any) -> None:
+    assert has_float(value) == _floats_in(value)

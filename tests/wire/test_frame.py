@@ -128,6 +128,7 @@ REFUSED = [
     (b'{"jsonrpc":2.0,"id":3,"method":"x"}', "invalid_request", "wrong_version", 3),
     (b'{"jsonrpc":"2.0"}', "invalid_request", "unclassifiable", None),
     (b'{"jsonrpc":"2.0","id":3}', "invalid_request", "unclassifiable", 3),
+    (b'{"jsonrpc":"2.0","id":3,"method":"x","y":1}', "invalid_request", "extra_member", 3),
     (b'{"jsonrpc":"2.0","id":3,"method":"x","result":1}', "invalid_request", "two_shapes", 3),
     (b'{"jsonrpc":"2.0","id":3,"method":"x","error":1}', "invalid_request", "two_shapes", 3),
     (b'{"jsonrpc":"2.0","id":3,"result":1,"error":1}', "invalid_request", "two_shapes", 3),
@@ -282,9 +283,21 @@ def test_a_parameter_that_a_case_blind_reader_takes_for_another_is_refused(param
     ],
 )
 def test_names_that_no_verdict_depends_on_may_have_any_case(params: Any) -> None:
-    body = {"jsonrpc": "2.0", "id": 4, "method": "x", "params": params, "Extra": 1}
+    body = {"jsonrpc": "2.0", "id": 4, "method": "x", "params": params}
 
     assert isinstance(read_frame(json.dumps(body).encode()), Message)
+
+
+@pytest.mark.promise("params-are-bound")
+@pytest.mark.parametrize("ident", [4, "four"])
+@pytest.mark.parametrize("name", ["extra", "arguments", "_meta", "name"])
+def test_a_request_carries_nothing_beside_its_params(name: str, ident: Any) -> None:
+    """An approval is bound to the params: what stands next to them would go on unseen."""
+    params = {"name": "t", "arguments": {}}
+    body = {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params, name: {"a": 1}}
+
+    fault = _fault(json.dumps(body).encode())
+    assert (fault.check, fault.id) == ("extra_member", ident)
 
 
 @pytest.mark.parametrize("ident", [2**53, 2**53 + 1, -(2**53), 10**30])
@@ -305,8 +318,8 @@ def test_unpaired_escapes_that_make_a_pair_are_read() -> None:
 
 def _nested(depth: int) -> bytes:
     """Return a request whose brackets nest so deep, itself included."""
-    inner = b"[" * (depth - 1) + b"]" * (depth - 1)
-    return b'{"jsonrpc":"2.0","id":1,"method":"x","a":' + inner + b"}"
+    inner = b"[" * (depth - 2) + b"]" * (depth - 2)
+    return b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + inner + b"}}"
 
 
 def test_nesting_is_bounded() -> None:
@@ -320,7 +333,7 @@ def test_nesting_is_bounded() -> None:
 
 def test_brackets_in_strings_do_not_nest() -> None:
     text = "[{" * 500 + '"\\' + "]"
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x", "a": [text] * 3}).encode()
+    line = json.dumps({"jsonrpc": "2.0", "method": "x", "a": [text] * 3}).encode()
 
     assert isinstance(read_frame(line), Message)
 
@@ -410,7 +423,7 @@ def test_an_oversized_request_is_refused_with_its_id_wherever_it_stands(where: s
 
 
 def test_a_frame_of_exactly_the_limit_is_read() -> None:
-    empty = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x", "a": ""}).encode()
+    empty = json.dumps({"jsonrpc": "2.0", "method": "x", "a": ""}).encode()
     line = empty.replace(b'""', b'"' + b"x" * (MAX_LINE - len(empty)) + b'"')
 
     assert len(line) == MAX_LINE

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from thoughtgate.wire import methods as module
 from thoughtgate.wire.methods import (
     GATED,
     LISTINGS,
@@ -151,3 +154,29 @@ def test_the_passthrough_list_is_neither_gated_nor_filtered() -> None:
 def test_what_is_gated_or_filtered_needs_an_id() -> None:
     assert set(GATED) | set(LISTINGS) <= NEEDS_ID
     assert not any(is_variant(method) for method in NEEDS_ID)
+
+
+_CARRYING = ["result", "error", "data", "task", "inputRequests", "elicitations"]
+_SPELLED_OTHERWISE = ["Result", "re\u017fult", "INPUTREQUESTS", "\u0131nputRequests"]
+_OTHER = ["jsonrpc", "id", "content", "structuredContent", "isError", "tools", "_meta", "x"]
+_KEYS = st.sampled_from([*_CARRYING, *_SPELLED_OTHERWISE, *_OTHER])
+_MEMBERS: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, 1, "text", {}, {"a": {"method": "ping"}}, [], [{}]]),
+    lambda inner: st.dictionaries(_KEYS, inner, max_size=5),
+    max_leaves=12,
+).filter(lambda one: type(one) is dict)
+
+
+@given(_MEMBERS)
+@example({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})
+@example({"jsonrpc": "2.0", "id": 1, "result": {"content": [], "inputRequests": {"a": {}}}})
+def test_an_ordinary_answer_is_recognised_only_if_it_carries_no_request(body: Any) -> None:
+    assert module.input_requests(body) == module._find_requests(body, "")
+
+
+@given(st.one_of(st.text(), st.none(), st.integers(), st.from_regex(r"[ -~\t\x7f]{0,8}")))
+@example("")
+@example(" x")
+@example("x" * 65_537)
+def test_nothing_is_wrong_with_a_plain_name(name: Any) -> None:
+    assert not (module._is_plain_name(name) and module._wrong_name("params.name", name))

@@ -49,14 +49,20 @@ def test_a_renamed_request_keeps_its_new_name() -> None:
     assert unpack(packed) == renamed
 
 
-def test_small_requests_and_other_messages_stay_as_they_are() -> None:
+def test_a_small_request_stays_as_it_is() -> None:
     small = _request(name="a", arguments={"text": "x" * 1000})
+    assert pack(small) is small
+    assert unpack(small) is small
+
+
+def test_a_large_response_keeps_only_its_bytes() -> None:
     answer = read_frame(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"t": LONG}}).encode())
     assert isinstance(answer, Message)
-
-    for message in (small, answer):
-        assert pack(message) is message
-        assert unpack(message) is message
+    packed = pack(answer)
+    assert packed.body == {}
+    assert unpack(packed) == answer
+    other = answer._replace(body={**answer.body, "id": 2})
+    assert pack(other) is other, "its bytes do not restore it"
 
 
 def test_a_request_that_its_bytes_do_not_restore_stays_as_it_is() -> None:

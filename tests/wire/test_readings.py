@@ -32,6 +32,12 @@ def others(uri: str) -> tuple[str, ...]:
     [
         "file:///tmp/../etc/passwd",
         "file:///./etc/passwd",
+        "/etc/passwd",
+        "/tmp/../etc/passwd",
+        "/%65tc/passwd",
+        "//etc/passwd",
+        "\\etc\\passwd",
+        "/etc/passwd?x",
         "file:///etc//passwd",
         "file:////etc/passwd",
         "FILE:///etc/passwd",

@@ -7,9 +7,13 @@ import pytest
 from tests.support.frames import envelope
 
 from thoughtgate.wire.revisions import (
+    CLIENT_KEY,
     LATEST,
     LATEST_LEGACY,
+    MAX_CLIENT,
     SUPPORTED,
+    client_in,
+    client_name,
     is_modern,
     progress_token,
     traceparent,
@@ -107,3 +111,25 @@ def test_a_request_takes_a_trace_along(params: Any, meta: Any) -> None:
 )
 def test_what_is_not_a_trace_context_is_none(params: Any) -> None:
     assert traceparent(params) == ""
+
+
+@pytest.mark.parametrize(
+    ("info", "name"),
+    [
+        ({"name": "editor", "version": "2.1"}, "editor 2.1"),
+        ({"name": "editor"}, "editor"),
+        ({"name": "editor", "version": 2}, "editor"),
+        ({"name": "", "version": "2"}, ""),
+        ({"name": 1}, ""),
+        (None, ""),
+        ("editor", ""),
+        ({"name": "x" * 1000, "version": "1"}, "x" * MAX_CLIENT),
+    ],
+)
+def test_a_client_is_called_what_it_says_it_is(info: Any, name: str) -> None:
+    assert client_name(info) == name
+    assert client_in({"_meta": {CLIENT_KEY: info}}) == name
+
+
+def test_a_request_without_an_envelope_names_no_client() -> None:
+    assert client_in({}) == client_in(None) == ""

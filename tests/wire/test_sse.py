@@ -129,3 +129,17 @@ def test_an_event_that_everybody_splits_alike_stays_as_it_is() -> None:
     for raw in (b": x\r\ndata: a\r\n\r\n", b"id: 1\ndata: a\n\n"):
         assert with_one_reading(parse_event(raw)).raw == raw
     assert with_one_reading(parse_event(b": x\rdata: a\r\r")).raw == b": x\ndata: a\n\n"
+
+
+@pytest.mark.parametrize(
+    "field", [b"\xef\xbb\xbfdata", b" data", b"DATA", b"data ", b"datas", b"x"]
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_an_unknown_field_is_removed(field: bytes, end: bytes) -> None:
+    for rest in (b": hidden", b""):
+        for place in (b"%b%b", b"id: 1%b%b"):
+            first = b"" if place == b"%b%b" else end
+            raw = place % (first, field + rest) + end + b"data: shown" + end + end
+            event = with_one_reading(parse_event(raw))
+            assert b"hidden" not in event.raw
+            assert parse_event(event.raw).data == event.data == b"shown"

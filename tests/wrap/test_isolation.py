@@ -234,3 +234,26 @@ def _library(folder: Path) -> Path:
     command = [compiler, "-shared", "-fPIC", "-x", "c", "-o", str(target), os.devnull]
     subprocess.run(command, check=True, timeout=60)
     return target
+
+
+@pytest.mark.promise("exact-names")
+@pytest.mark.parametrize("name", ["${TOKEN}", "${TOKEN:-sample}", "{env:TOKEN}", "${input:x}"])
+def test_a_name_that_the_agent_would_expand_is_refused(machine: Machine, name: str) -> None:
+    original = machine.write_config({name: entry(), "sample": entry()})
+
+    done = machine.wrap_once()
+
+    assert done.returncode == 1
+    assert f"mcpServers.{name}: a server's name must not refer to a variable" in done.stderr
+    assert machine.config.read_bytes() == original
+
+
+@pytest.mark.promise("entry-environment")
+def test_a_prototype_of_variables_does_not_reach_the_gate(machine: Machine) -> None:
+    machine.write_config({"bad": entry(env={"__proto__": {"LD_PRELOAD": "x"}}), "good": entry()})
+
+    done = machine.wrap_once(agent=("cat", str(machine.config)))
+
+    assert done.returncode == 0, done.stderr
+    assert "LD_PRELOAD" not in done.stdout
+    assert "the value of the variable __proto__ is not a text" in done.stderr

@@ -13,12 +13,8 @@ from tests.support.commands import sample_server, thoughtgate
 from tests.support.stdio_peer import StdioPeer
 from tests.support.wraps import Machine, kind_of, text_of
 
-from thoughtgate.wrap.remote_servers import (
-    Remotes,
-    is_remotes_file,
-    remotes_path,
-    remove_orphans,
-)
+from thoughtgate.wrap.remote_servers import Remotes, remove_orphans
+from thoughtgate.wrap.remotes_file import remotes_path
 
 URL = "https://example.com/mcp"
 
@@ -131,9 +127,3 @@ def test_a_remote_server_is_governed_like_any_other(tmp_path: Path, upstream: st
     assert [one["server_name"] for one in machine.events("tool_call_end")] == ["far", "far"]
     assert list((machine.state / "remotes").iterdir()) == []
     assert "hush" not in machine.record.read_text("utf-8")
-
-
-def test_only_a_file_in_the_state_directory_is_one_of_a_wrap() -> None:
-    assert is_remotes_file("/state/remotes/k.json", "/state")
-    for path, state in (("/clone/k.json", "/state"), ("/remotes/k.json", ""), ("", "/state")):
-        assert not is_remotes_file(path, state)

@@ -5,6 +5,7 @@ owner of the file that it replaces, and is renamed over it.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -15,6 +16,9 @@ from typing import Final
 
 PRIVATE: Final = 0o600
 
+MAX_READ: Final = 256 * 1024 * 1024
+"""Maximum bytes of a file that is read: more than a config that grew while it was wrapped."""
+
 
 def digest(content: bytes) -> str:
     """Return the SHA-256 of some content as hexadecimal digits."""
@@ -22,11 +26,33 @@ def digest(content: bytes) -> str:
 
 
 def read_or_none(path: Path) -> bytes | None:
-    """Return a file's content, or None if there is no such file."""
+    """Return a file's content, or None if there is no such file.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file: reading a pipe or a device, which an
+            agent can put in the place of a file, might never end.
+    """
     try:
-        return path.read_bytes()
+        return read_regular(path, MAX_READ)
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: it cannot be read, is not a regular file, or has more than ``limit`` bytes.
+    """
+    # Non-blocking, because opening a pipe without a writer would wait forever.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", str(path))
+    return content
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:

@@ -33,7 +33,7 @@ from thoughtgate.agents.entry_shapes import (
     url_of,
     will_start,
 )
-from thoughtgate.agents.expansion import undefined_variables
+from thoughtgate.agents.expansion import has_reference, undefined_variables
 from thoughtgate.agents.ungoverned_servers import find_ungoverned_servers
 from thoughtgate.errors import ConfigError, Problem
 
@@ -309,10 +309,16 @@ def _report_nothing_to_govern(
 def _report_variables(
     agent: Agent, search: Search, entries: Sequence[ServerEntry], reading: _Reading
 ) -> None:
-    """Report references to variables that cannot be resolved."""
+    """Report references to variables that cannot be resolved, or that are in a server's name."""
     for entry in entries:
         if entry.status not in ("governed", "shadowed", "remote"):
             continue
+        if has_reference(entry.id, agent.syntax):
+            # The name becomes an argument of the shim, where the agent would expand it: into
+            # another server's name, or a secret on the command line and in the record.
+            message = "a server's name must not refer to a variable; rename the server"
+            problem = Problem(".".join(entry.path), message, str(entry.layer.path))
+            reading.problems.append(problem)
         # The agent expands references in an entry's own `env` too, so all of the entry is checked.
         for name in undefined_variables(entry.raw, agent.syntax, search.env, agent.provided):
             message = f"refers to the variable {name}, which is not set and has no default"

@@ -15,15 +15,21 @@ from thoughtgate.agents import env_file
 from thoughtgate.agents.catalog import Agent
 from thoughtgate.agents.entries import KeyPath, ServerEntry
 from thoughtgate.agents.entry_shapes import ENV_KEYS, lookup
-from thoughtgate.agents.expansion import expand, undefined_variables
+from thoughtgate.agents.expansion import SIGNS, expand, undefined_variables
 
-PREFIXES: Final = ("LD_", "DYLD_", "PYTHON", "OPENSSL_", "THOUGHTGATE_", "SUB_", "XDG_")
-"""The dynamic loaders' variables, the interpreter's, those with which OpenSSL loads modules, the
-gate's own, and the user's directories."""
+PREFIXES: Final = (
+    *("LD_", "DYLD_", "PYTHON", "_PYI_", "PYINSTALLER_", "OPENSSL_"),
+    *("THOUGHTGATE_", "SUB_", "XDG_"),
+)
+"""The dynamic loaders' variables, the interpreter's, those of the self-contained folder's loader,
+those with which OpenSSL loads modules, the gate's own, and the user's directories."""
 
-NAMES: Final = frozenset({"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__"})
+NAMES: Final = frozenset(
+    {"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__", "__proto__"}
+)
 """Others: the user's home, those with which the C library loads converters, and the one by which
-Python on macOS finds its packages."""
+Python on macOS finds its packages. An agent in JavaScript that copies ``__proto__`` gives a
+process all variables in its value."""
 
 ENTRY_OPTION: Final = "--entry"
 """The shim's option that selects the variables of its entry in the run file."""
@@ -35,8 +41,6 @@ _NOT_IN_NAMES: Final = "=\0${"
 """A name with one of these is another name for the agent or the system than the one written."""
 
 _EDITOR_FOLDERS: Final = (".vscode", ".cursor")
-
-_REFERENCES: Final = ("${", "{env:", "{file:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,6 @@ def _problem(name: str, value: Any, agent: Agent, environ: Mapping[str, str]) ->
         return f"the variable {name} refers to {missing[0]}, which is not set"
     # Of an agent that is not in the catalog it is unknown whether it expands references at all.
     expands = agent.syntax != "none" or agent.type == "custom"
-    if expands and any(sign in expand(value, agent.syntax, environ) for sign in _REFERENCES):
+    if expands and any(sign in expand(value, agent.syntax, environ) for sign in SIGNS):
         return f"the variable {name} has a reference that only the agent can expand"
     return ""

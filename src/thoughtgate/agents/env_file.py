@@ -5,9 +5,12 @@ variables therefore go to the server alone. Agents differ in how they read quote
 comments within a line, so a line that not all of them read alike is refused.
 """
 
+import errno
 import re
 from pathlib import Path
 from typing import Final
+
+from thoughtgate.agents.atomic import read_regular
 
 KEY: Final = "envFile"
 MAX_BYTES: Final = 1024 * 1024
@@ -21,12 +24,11 @@ _LINE: Final = re.compile(
 def read_env_file(path: Path) -> tuple[dict[str, str], str]:
     """Return the variables of a file, and the reason why they cannot be known, if so."""
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1).decode()
-    except (OSError, UnicodeDecodeError):
-        return {}, f"the file {path} cannot be read"
-    if len(text) > MAX_BYTES:
-        return {}, f"the file {path} is too long"
+        # A repository names the file: the terminal or a pipe must not stop the wrap.
+        text = read_regular(path, MAX_BYTES).decode()
+    except (OSError, ValueError) as error:  # not UTF-8, or a name that no file can have
+        is_long = isinstance(error, OSError) and error.errno == errno.EFBIG
+        return {}, f"the file {path} {'is too long' if is_long else 'cannot be read'}"
     found = {}
     for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
         stripped = line.strip(" \t")

@@ -27,6 +27,10 @@ _PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 """In this order: ``${V}`` and ``${V:-d}``; the same and ``$V``; ``${env:V}``; ``{env:V}``."""
 
 
+SIGNS: Final = ("${", "{env:", "{file:")
+"""With these begin the references of all agents, also those to inputs and files."""
+
+
 def undefined_variables(
     value: Any, syntax: Syntax, env: Mapping[str, str], provided: Collection[str] = ()
 ) -> list[str]:
@@ -49,6 +53,14 @@ def undefined_variables(
             if groups.get("default") is None:
                 found[name] = None
     return [name for name in found if name not in env and name not in provided]
+
+
+def has_reference(text: str, syntax: Syntax) -> bool:
+    """Tell whether the agent, or one that is not in the catalog, may replace a part of a text."""
+    pattern = _PATTERNS.get(syntax)
+    return any(sign in text for sign in SIGNS) or (
+        pattern is not None and pattern.search(text) is not None
+    )
 
 
 def expand(text: str, syntax: Syntax, env: Mapping[str, str]) -> str:

@@ -7,8 +7,10 @@ renaming, and the lock would be lost.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +50,7 @@ class FileLock:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.path, flags, 0o600)
             try:
+                _require_own(descriptor, self.path)
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._is_current(descriptor):
                     os.ftruncate(descriptor, 0)
@@ -84,6 +87,18 @@ class FileLock:
             if self._is_current(descriptor):
                 self.path.unlink()
         os.close(descriptor)
+
+
+def _require_own(descriptor: int, path: Path) -> None:
+    """Refuse a pipe, or another name of a file that writing our process id would destroy.
+
+    Raises:
+        OSError: it is one of these.
+    """
+    status = os.fstat(descriptor)
+    # A lock that was just released has no name any more.
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise OSError(errno.EINVAL, "not a lock file; remove it", str(path))
 
 
 @contextlib.contextmanager

@@ -94,7 +94,9 @@ def _wanted(current: bytes, record: FileRecord) -> bytes:
     if now == record.original:
         return current
     if now == record.written:
-        backup = read_or_none(record.backup)
+        backup = None
+        with contextlib.suppress(OSError):  # the agent can put anything in its place
+            backup = read_or_none(record.backup)
         if backup is not None and digest(backup) == record.original:
             return backup
     return revert(current, record.format, record.entries)

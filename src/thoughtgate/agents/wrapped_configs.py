@@ -208,7 +208,9 @@ class WrappedConfigs:
     def _back_up(self, one: FileRewrite) -> None:
         """Save the original text. It is unwrapped: ``_refuse_managed`` has checked that."""
         backup = _backup_of(one.file.path)
-        stale = read_or_none(backup)
+        stale = None
+        with contextlib.suppress(OSError):  # a pipe or the like, which is replaced
+            stale = read_or_none(backup)
         if stale is not None and stale != one.file.content:
             message = "overwrote the backup of an earlier wrap"
             self.warnings.append(Problem("", message, str(backup)))

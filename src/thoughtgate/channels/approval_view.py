@@ -21,6 +21,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
         "arguments_folded": approval.folded,
         "extra": json.loads(extra_json(approval) or "null"),
         "principal": approval.principal,
+        "client": approval.client or None,
         "session": approval.session,
         "workflow": approval.workflow,
         "channel": approval.channel,

@@ -108,6 +108,7 @@ def _call_blocks(approval: Approval) -> list[Block]:
     title = f"{_cut(tool, 80)} on {_cut(server, 40)}"[:MAX_HEADER]
     fields = [
         ("Requested by", approval.principal),
+        ("Says it is", approval.client),
         ("Reason", approval.reason or approval.rule or "the default"),
         ("Rule", approval.rule),
         ("Approval", approval.id),

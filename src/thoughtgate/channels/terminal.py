@@ -64,6 +64,7 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
         (approval.kind, f"{approval.tool} on {approval.server}"),
         ("status", approval.status),
         ("asked by", approval.principal + session),
+        ("says it is", approval.client),
         ("workflow", approval.workflow + (f" ({approval.rule})" if approval.rule else "")),
         ("why", approval.reason),
         ("time left", render_left(approval, now)),

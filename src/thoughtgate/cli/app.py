@@ -18,6 +18,7 @@ from thoughtgate.errors import (
     ThoughtGateError,
     exit_code,
 )
+from thoughtgate.process.memory import collect_rarely
 from thoughtgate.version import __version__
 
 
@@ -103,6 +104,7 @@ def _run_command(command: Command, arguments: list[str]) -> int:
             f"Error: {command.name} can only be run as 'thoughtgate {command.name}'.\n"
         )
         return EXIT_FAILURE
+    collect_rarely()
     from typer.main import get_command  # takes 80 ms, which --version does not need
 
     from thoughtgate.cli.agent_shell import guard_commands

@@ -23,7 +23,7 @@ from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
 from thoughtgate.gate.state_directory import account_home, ensure_directory, state_directory
-from thoughtgate.process.own_command import own_command
+from thoughtgate.process.own_command import own_command, runs_from_cache
 from thoughtgate.record.file import is_written, traffic_path
 from thoughtgate.record.stream import STREAMS
 from thoughtgate.stores.record_heads import find_head
@@ -68,6 +68,9 @@ def _check(config: str | None) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("program", ok=True, message=f"thoughtgate {__version__} on Python {version}")
     yield Finding("command", ok=True, message=" ".join(own_command()))
+    if runs_from_cache():
+        message = "this installation is in a cache and may vanish; do not put it into a config"
+        yield Finding("command", ok=True, message=message, fix="uv tool install thoughtgate")
     if os.environ.get(ACTIVE):
         message = "this shell runs inside a wrapped agent; thoughtgate status shows its servers"
         yield Finding("agent", ok=True, message=message)

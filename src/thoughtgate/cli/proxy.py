@@ -20,7 +20,7 @@ from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_thread import console_in_thread
-from thoughtgate.wrap.remote_servers import is_remotes_file
+from thoughtgate.wrap.remotes_file import is_remotes_file
 
 app = command_app()
 

@@ -376,7 +376,10 @@ def _carried(approval: dict[str, Any]) -> dict[str, Any]:
 def _named(verb: str, approval: Mapping[str, Any]) -> str:
     """Return which call a dialog is about."""
     tool, server, by = (visible(approval[key]) for key in ("tool", "server", "principal"))
-    return f"{verb} {approval['kind']} {tool}\non server {server}\nasked by {by}\nApproval {approval['id']}"
+    client = approval.get("client")
+    says = f" (says it is {visible(client)})" if client else ""
+    about = f"{verb} {approval['kind']} {tool}\non server {server}\nasked by {by}{says}"
+    return f"{about}\nApproval {approval['id']}"
 
 
 def _brief(arguments: dict[str, Any]) -> str:

@@ -24,6 +24,7 @@ from thoughtgate.gate.operator_log import json_log, operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.gate.tracing import both
+from thoughtgate.process.own_command import runs_from_cache
 from thoughtgate.service.service import Governance
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.asgi import App
@@ -50,6 +51,11 @@ _EXAMPLES = examples(
     "thoughtgate wrap --dry-run -- cursor .",
     "thoughtgate wrap --profile development -- codex",
     "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
+)
+
+_VANISHES = (
+    "warning: --no-restore leaves the path of this installation in the agent's config, but it is "
+    "in a cache and may vanish; install it first: uv tool install thoughtgate"
 )
 
 _OwnConfig = Annotated[
@@ -130,6 +136,8 @@ def wrap(
     say = operator_messages("wrap", loaded, say_on_stderr)
     _refuse_nesting(environ)
     _print_start(say, loaded, plan, command)
+    if not restore and runs_from_cache():
+        say(_VANISHES)
     loaded = _accepted(loaded, environ, say, profile)
     options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
     report = Wrap(plan, loaded, options, _surroundings(loaded, environ, say, verbose=verbose)).run()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Final
 
 from thoughtgate.config.document import Path
@@ -13,18 +14,22 @@ MAX_SHOWN: Final = 60
 EMPTY: Final = "is empty; give it a value or remove the key"
 MISSING: Final = "required, but missing"
 
-_REDACTOR: Final = Redactor()
-
 _HINTS: Final = {
     "token": "do not write a secret in the file: put it in an environment variable and name the variable in token_env",
     "secret": "do not write a secret in the file: put it in an environment variable and name the variable in secret_env",
 }
 
 
+@cache
+def _redactor() -> Redactor:
+    """Build the redactor for the first problem: most configs have none."""
+    return Redactor()
+
+
 def shown(path: Path, value: Any) -> str:
     """Return a value as it may be quoted in a complaint: short, and never a secret."""
     name = next((part for part in reversed(path) if isinstance(part, str)), "")
-    masked = _REDACTOR.mask_value({name: value})
+    masked = _redactor().mask_value({name: value})
     text = json.dumps(next(iter(masked.values())), ensure_ascii=False, default=str)
     if holds_mask(text):
         return "a value that is not shown"

@@ -47,7 +47,30 @@ def load_settings(
     Raises:
         ConfigError: with every problem, each with its key and, where known, its line.
     """
-    document = parse(text, file=file, format_=format_)
+    return settings_of(
+        parse(text, file=file, format_=format_),
+        file=file,
+        env=env,
+        read_text=read_text,
+        channels=channels,
+        overrides=overrides,
+    )
+
+
+def settings_of(
+    document: Document,
+    *,
+    file: str,
+    env: Mapping[str, str],
+    read_text: Callable[[str], str],
+    channels: Callable[[], Collection[str]] = tuple,
+    overrides: bool = True,
+) -> Settings:
+    """Return the settings that a parsed config describes, as ``load_settings`` does for a text.
+
+    Raises:
+        ConfigError: with every problem, each with its key and, where known, its line.
+    """
     report = _Report(document, file)
     data = _named_servers(document, report)
     report.hidden = tuple(references(data))

@@ -152,6 +152,8 @@ class Approval(NamedTuple):
     """Digest of the tool's definition when approval was requested; empty if it was not known."""
     ended_grants: tuple[str, ...] = ()
     """Grants that would have decided, and ended because the tool's definition has changed."""
+    client: str = ""
+    """What the agent's client says it is, with secrets masked. Nothing vouches for that."""
 
     @property
     def is_durable(self) -> bool:
@@ -283,6 +285,7 @@ def shown_lines(approval: Approval) -> list[str]:
         f"{approval.kind}: {visible(approval.tool)}",
         f"server: {visible(approval.server)}",
         f"asked by: {visible(approval.principal)}",
+        *([f"says it is: {visible(approval.client)}"] if approval.client else []),
         f"arguments: {pretty_json(approval.arguments)}",
     ]
     extra = extra_json(approval)
@@ -323,6 +326,12 @@ def _is_listed(approval: Approval, channel: str, by: str, name: str) -> bool:
     return near and name in approval.approvers
 
 
+def _person(by: str) -> str:
+    """Return who voted: in channels that use the login name, one name is one person."""
+    channel, _, name = by.partition(":")
+    return f":{name}" if channel in LOCAL_CHANNELS or channel == ELICITATION_CHANNEL else by
+
+
 def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     if approval.status != PENDING:
         return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
@@ -337,7 +346,8 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
             f"{given.channel} cannot show the whole call, so it can only be approved "
             f"{where_shown(approval)}",
         )
-    if any(earlier.by == given.by for earlier in approval.votes) and given.approve:
+    person = _person(given.by)
+    if given.approve and any(_person(earlier.by) == person for earlier in approval.votes):
         return Refusal("voted", f"{given.by} has already approved {approval.id}")
     return None
 

@@ -64,7 +64,8 @@ class JudgeCall(NamedTuple):
     """Whether the gate has fetched the server's tools for this call: empty for not yet, or ``done``
     or ``failed``."""
     frame: bytes = b""
-    """The frame of an agent's request: for a large call that is held, the judge keeps only this."""
+    """The frame of the request, or of the message that carries a server's requests: of a large one
+    that is held, the judge keeps only this."""
 
 
 class ScreenList(NamedTuple):

@@ -15,7 +15,7 @@ from thoughtgate.core.commands import NOTICE, PROMPT, Command, PersonAnswered, T
 from thoughtgate.wire.extra_params import ROUND_TRIP, repeated_params
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
-from thoughtgate.wire.revisions import CAPABILITIES_KEY, meta_of
+from thoughtgate.wire.revisions import CAPABILITIES_KEY, client_name, meta_of
 
 METHOD: Final = "elicitation/create"
 
@@ -98,20 +98,23 @@ class KeptPromises:
 class Elicitations:
     """The prompts of one session."""
 
-    __slots__ = ("_asked", "_can_ask", "is_used", "promises")
+    __slots__ = ("_asked", "_can_ask", "client", "is_used", "promises")
 
     def __init__(self) -> None:
         self.is_used = False
         """Whether a prompt was shown, or the client has declared its capabilities."""
         self._can_ask = False
+        self.client = ""
+        """Name and version of the client, as it gave them in ``initialize``."""
         self._asked: dict[RequestId, tuple[str, RequestId]] = {}
         """Calls by the id of their prompt, with the id of the request."""
         self.promises: Promises | None = None
         """Issues the states; a table of this session, unless the driver sets another."""
 
     def learn(self, method: str, params: dict[str, Any]) -> None:
-        """Note from ``initialize`` whether the client can show a form."""
+        """Note from ``initialize`` what the client is called and whether it can show a form."""
         if method == "initialize":
+            self.client = client_name(params.get("clientInfo"))
             self.declare(params.get("capabilities"))
 
     def declare(self, capabilities: Any) -> None:

@@ -88,9 +88,9 @@ class Envelope:
         if run.workload:
             identity["workload"] = run.workload
         self._identity = dump_json(identity)[1:-1]
-        self._milli = -1
+        self._at: float | None = None
         self._time = b""
-        """The time of the last line in milliseconds, and its rendering."""
+        """The time of the last line, and its rendering."""
         self._second = -1
         self._stamp = b""
         self._parts: dict[tuple[str, str, str], tuple[bytes, bytes, bytes]] = {}
@@ -108,9 +108,9 @@ class Envelope:
         parts = self._parts.get((kind, session, server))
         if parts is None:
             parts = self._keep(kind, session, server)
-        milli = int(at * 1000)
-        if milli != self._milli:
-            self._tell_time(milli)
+        if at != self._at:
+            self._at = at
+            self._tell_time(int(at * 1000))
         before, between, after = parts
         if not body:
             return b"%b%b%b%d%b" % (before, self._time, between, self.seq, after)
@@ -125,7 +125,7 @@ class Envelope:
         second, milli = divmod(moment, 1000)
         if second != self._second:
             self._second, self._stamp = second, _stamp(second).encode()
-        self._milli, self._time = moment, b"%b.%03dZ" % (self._stamp, milli)
+        self._time = b"%b.%03dZ" % (self._stamp, milli)
 
     def _keep(self, kind: str, session: str, server: str) -> tuple[bytes, bytes, bytes]:
         if len(self._parts) >= MAX_KEPT:

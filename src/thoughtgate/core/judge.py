@@ -11,13 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
-from thoughtgate.core.envelope import render_time
 from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
 from thoughtgate.core.packed_calls import (
     SPENT,
     PackedCall,
-    pack_call,
-    unpack_call,
+    pack_calls,
+    unpack_calls,
     without_arguments,
 )
 from thoughtgate.core.record_events import (
@@ -32,7 +31,7 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
-from thoughtgate.core.run_summary import describe_verdict
+from thoughtgate.core.run_summary import describe_verdict, describe_vote
 from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.policy.call import (
     APPROVE,
@@ -55,7 +54,7 @@ from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
 from thoughtgate.wire.packed_message import MAX_PARSED
-from thoughtgate.wire.revisions import META, traceparent
+from thoughtgate.wire.revisions import META, client_in, traceparent
 from thoughtgate.wire.unchecked import unchecked
 
 MAX_KEPT: Final = 1024
@@ -106,6 +105,8 @@ class CallRequest(NamedTuple):
     """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
     frame: bytes = b""
     """The request as it was received, if this process also holds it; see ``pack``."""
+    client: str = ""
+    """Name and version of the agent's client, as it gave them in its handshake."""
 
 
 class Ruling(NamedTuple):
@@ -152,6 +153,8 @@ class OpenCall(NamedTuple):
     frame: bytes = b""
     packed: PackedCall | None = None
     """For a large held call whose approval was requested: its arguments."""
+    client: str = ""
+    """For a held call: what the agent's client says it is. Nothing vouches for that."""
 
 
 _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
@@ -243,11 +246,11 @@ class Judge:
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
-                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None)
+                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "")
             )
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
-            self._open[call_id] = unchecked(OpenCall, held)
+            self._open[call_id] = unchecked(OpenCall, (*held, _client_of(question, call)))
         records = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
@@ -259,12 +262,12 @@ class Judge:
     def pack(self, call_id: str) -> None:
         """Keep only the frame of a large call, after its approval was requested."""
         held = self._open.get(call_id)
-        if held is None or held.packed is not None or len(held.calls) != 1:
+        if held is None or held.packed is not None or not held.calls:
             return
-        packed = pack_call(held.calls[0], held.size, held.frame)
+        packed = pack_calls(held.calls, held.size, held.frame)
         if packed is not None:
-            call = without_arguments(held.calls[0])
-            self._open[call_id] = held._replace(call=call, calls=(call,), frame=b"", packed=packed)
+            call, calls = without_arguments(held.call), tuple(map(without_arguments, held.calls))
+            self._open[call_id] = held._replace(call=call, calls=calls, frame=b"", packed=packed)
 
     def predict(self, call: Call, at: float) -> Verdict:
         """Return the verdict that a call would get, without counting it towards limits."""
@@ -415,12 +418,10 @@ class Judge:
             return Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
-        calls: tuple[Call | None, ...] = held.calls
-        if held.packed is not None:
-            calls = (unpack_call(held.call, held.packed),)
+        calls = held.calls if held.packed is None else unpack_calls(held.calls, held.packed)
+        if calls is None:
+            return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
-            if call is None:
-                return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
             again = self._evaluate(
                 call._replace(session_calls=before), at, counted=(FORWARD, APPROVE)
             )
@@ -439,28 +440,30 @@ class Judge:
         return verdict._replace(action=FORWARD, enforced=False)
 
     def _call(self, question: CallRequest, named: Named, extra: dict[str, Json] | None) -> Call:
+        kind, name, arguments = named
+        server, session, principal, method = question[:4]
         try:
-            text = canonical_quickly(named.arguments)
+            text = canonical_quickly(arguments)
             digest = sha256(text.encode()).hexdigest()
         except NotCanonical:
             # Still judged, but without a hash no approval can be bound to these arguments.
             text = digest = ""
-        self._rendered = (named.arguments, text)
-        is_tool = named.kind == TOOL
-        said, definition = self._tools.find(question.server, named.name) if is_tool else UNLISTED
+        self._rendered = (arguments, text)
+        is_tool = kind == TOOL
+        said, definition = self._tools.find(server, name) if is_tool else UNLISTED
         return unchecked(
             Call,
             (
-                question.server,
-                named.kind,
-                named.name,
-                named.arguments,
-                question.method,
+                server,
+                kind,
+                name,
+                arguments,
+                method,
                 said,
-                question.principal,
-                question.session,
+                principal,
+                session,
                 digest,
-                self._forwarded.get(question.session, 0),
+                self._forwarded.get(session, 0),
                 question.claims,
                 "",
                 None,
@@ -494,24 +497,24 @@ class Judge:
         return said
 
     def _start_record(self, call_id: str, call: Call, question: CallRequest) -> Record:
-        params = question.params
+        # Taken apart at once: a member of a named tuple takes longer to read than a variable.
+        server, kind, name, arguments, method, _, principal, session, digest = call[:9]
+        size, transport, at, params = question[5:9]
         said = {
             "call_id": call_id,
-            "server_name": call.server,
-            "tool_name": self.recorded_name(call.name),
-            "args_hash": call.args_hash,
-            "kind": call.kind,
-            "method": call.method,
-            "transport": question.transport,
-            "principal": call.principal,
-            "bytes_in": question.size,
-            "preview": self._preview(call.arguments, question.size),
+            "server_name": server,
+            "tool_name": self._names.get(name) or self.recorded_name(name),
+            "args_hash": digest,
+            "kind": kind,
+            "method": method,
+            "transport": transport,
+            "principal": principal,
+            "bytes_in": size,
+            "preview": self._preview(arguments, size),
             "seq": self._calls,
         }
         if call.extra:
-            text, is_cut = preview(
-                call.extra, "", question.size, self._preview_bytes, self.policy.redactor
-            )
+            text, is_cut = preview(call.extra, "", size, self._preview_bytes, self.policy.redactor)
             said["extra_hash"] = call.extra_hash
             said["extra"] = {"truncated": is_cut, "preview": text}
         trace = question.trace or (traceparent(params) if META in params else "")
@@ -519,10 +522,9 @@ class Judge:
             said["traceparent"] = trace
         if "task" in params:
             said["task"] = True
-        if call.kind in SERVER_KINDS:
+        if kind in SERVER_KINDS:
             said["direction"] = SERVER_TO_AGENT
-        body = {"call": said}
-        return unchecked(Record, (CALL_START, question.at, call.server, call.session, body))
+        return unchecked(Record, (CALL_START, at, server, session, {"call": said}))
 
     def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
         rendered, text = self._rendered
@@ -557,11 +559,13 @@ class Judge:
             "executes": verdict.action == FORWARD,
             "kind": verdict.kind or None,
         }
+        if held.client:
+            approval["client"] = recorded_name(held.client, self.policy.redactor, MAX_NAME)
         approval_id = decision.approval_id or held.approval_id
         if approval_id:
             approval["approval_id"] = approval_id
         if decision.votes:
-            approval["votes"] = [self._vote(vote) for vote in decision.votes]
+            approval["votes"] = [describe_vote(vote, self.policy) for vote in decision.votes]
         body = {"call": self._short(call_id, held.call), "approval": approval}
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
 
@@ -574,16 +578,11 @@ class Judge:
                 digests[self.recorded_name(name)] = hash_of(entry)[:_DIGEST]
         return digests
 
-    def _vote(self, vote: Vote) -> dict[str, Any]:
-        said = {
-            "by": vote.by,
-            "channel": vote.channel,
-            "approve": vote.approve,
-            "at": render_time(vote.at),
-        }
-        if vote.reason:
-            said["reason"] = self.policy.redactor.mask_text(vote.reason)
-        return said
+
+def _client_of(question: CallRequest, call: Call) -> str:
+    """Return what the client of a held call says it is; the server writes its own requests."""
+    said = "" if call.kind in SERVER_KINDS else client_in(question.params)
+    return said or question.client
 
 
 def _in_full(call: Call) -> Any:

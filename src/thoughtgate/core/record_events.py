@@ -39,6 +39,8 @@ NOWHERE: Final = "(none)"
 MAX_NAME: Final = 512
 """Characters of a method or tool name that the record stores; peers choose the names."""
 
+NAME_READ: Final = 4 * MAX_NAME
+"""Characters of a method in which a secret is looked for, before the governor shortens it."""
 
 UNREAD_HTTP: Final = "http"
 """The check for a request that is not valid HTTP or is not accepted; its sender is unknown."""
@@ -74,12 +76,15 @@ class Record(NamedTuple):
 def message_seen(  # noqa: PLR0917 - one message, told in the order it is seen
     at: float, server: str, session: str, direction: str, shape: str, method: str, size: int
 ) -> Record:
-    """A message that no gate judges was passed on."""
+    """A message that no gate judges was passed on.
+
+    The governor shortens the method and masks secrets in it.
+    """
     body = {
         "message": {
             "direction": direction,
             "shape": shape,
-            "method": method[:MAX_NAME],
+            "method": method[:NAME_READ],
             "bytes": size,
         }
     }
@@ -102,18 +107,31 @@ def frame_refused(
 ) -> Record:
     """A frame was refused, or in the development profile would have been.
 
-    ``start`` is the frame or its beginning. The governor shortens it and masks secrets in it.
+    ``start`` is the frame or its beginning. The governor shortens it and ``method``, and masks
+    secrets in them.
     """
     frame: dict[str, Any] = {"direction": direction, "check": check, "kind": kind, "bytes": size}
     frame["first_bytes"] = start[:_START_READ].hex()
     if method:
-        frame["method"] = method[:MAX_NAME]
+        frame["method"] = method[:NAME_READ]
     if correlation_id:
         frame["correlation_id"] = correlation_id
     frame["enforced"] = enforced
     if not enforced:
         frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
     return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
+
+
+def with_masked_method(record: Record, mask: Callable[[str], str]) -> Record:
+    """Return a message or a refused frame with its method as the record stores it."""
+    member = "frame" if record.type == FRAME_REFUSED else "message"
+    said = record.body.get(member)
+    if type(said) is not dict or type(said.get("method")) is not str:
+        return record
+    shown = mask(said["method"])
+    if shown == said["method"]:
+        return record
+    return record._replace(body={**record.body, member: {**said, "method": shown}})
 
 
 def with_masked_start(record: Record, mask: Callable[[str], str]) -> Record:

@@ -7,6 +7,7 @@ is computed from the recorded events only.
 
 from typing import Any, Final
 
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
@@ -195,6 +196,19 @@ def describe_verdict(verdict: Verdict, policy: Policy) -> dict[str, Any]:
     if verdict.retry_after_s:
         decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
     return decision
+
+
+def describe_vote(vote: Vote, policy: Policy) -> dict[str, Any]:
+    """Return a vote as the record shows it."""
+    said = {
+        "by": vote.by,
+        "channel": vote.channel,
+        "approve": vote.approve,
+        "at": render_time(vote.at),
+    }
+    if vote.reason:
+        said["reason"] = policy.redactor.mask_text(vote.reason)
+    return said
 
 
 def _action_word(verdict: Verdict) -> str:

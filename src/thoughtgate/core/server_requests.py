@@ -91,8 +91,8 @@ class ServerRequests(dict[RequestId, PendingRequest]):
             return [seen, ToAgent(message.raw, None, PROMPT)]
         key = self.new_key()
         self._ids[key] = ident
-        size = len(message.raw)
-        return [JudgeCall(key, message.method, tuple(named), params or {}, size, False, at)]
+        said, raw = params or {}, message.raw
+        return [JudgeCall(key, message.method, tuple(named), said, len(raw), False, at, "", raw)]
 
     def judged(self, event: CallJudged) -> list[Command]:
         """Forward, deny or hold a request, as its verdict says."""
@@ -207,7 +207,8 @@ class InputRequests(dict[RequestId, _Waiting]):
         asked = PendingRequest(None, INPUT_REQUIRED, named[0].name, at, modern=True, token=None)
         self[key] = _Waiting(message, asked)
         params: dict[str, Any] = {MEMBER: requests}
-        return [JudgeCall(key, INPUT_REQUIRED, tuple(named), params, len(message.raw), True, at)]
+        raw = message.raw
+        return [JudgeCall(key, INPUT_REQUIRED, tuple(named), params, len(raw), True, at, "", raw)]
 
     def judged(
         self, event: CallJudged, *, is_awaited: bool
@@ -220,7 +221,9 @@ class InputRequests(dict[RequestId, _Waiting]):
         key, verdict, call_id, at = event
         message, inputs = self[key]
         if verdict.action == APPROVE and not inputs.held_since and is_awaited:
-            self[key] = _Waiting(message, inputs._replace(call_id=call_id, held_since=at))
+            held = inputs._replace(call_id=call_id, held_since=at)
+            # Only its bytes are needed from now on; the session has the message itself.
+            self[key] = _Waiting(message._replace(body={}), held)
             return None, [AskPeople(key, call_id, verdict.workflow, at)]
         del self[key]
         inputs = inputs._replace(call_id=call_id)

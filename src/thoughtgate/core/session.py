@@ -178,12 +178,10 @@ class Session:
         return [seen, ToServer(message.raw, ident, message)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
-        return self._not_free(ident, self._taken) if any(self._taken) else None
-
-    def _not_free(self, ident: RequestId, taken: tuple[dict[RequestId, Any], ...]) -> Fault | None:
-        if any(ident in table for table in taken):
-            return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        if sum(map(len, taken)) >= self.setup.max_open:
+        for table in self._taken:
+            if ident in table:
+                return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
+        if sum(map(len, self._taken)) >= max(1, self.setup.max_open):
             return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
@@ -276,7 +274,7 @@ class Session:
             if isinstance(named, str):
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
-                self._waiting[ident] = asked._replace(message=message)
+                self._waiting[ident] = asked._replace(message=pack(message))
                 return self._inputs.judge(self._served.new_key(), message, requests, named, at)
         return self._deliver(ident, asked, message, at)
 
@@ -310,7 +308,8 @@ class Session:
         self, ident: RequestId, asked: PendingRequest, body: dict[str, Any], raw: bytes, at: float
     ) -> list[Command]:
         status, error = outcome_of(body)
-        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=says_error(body))
+        is_error = status == ERROR if error is None else says_error(body)
+        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=is_error)
         return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
 
     def _answer_masked(self, event: events.AnswerMasked) -> list[Command]:
@@ -389,7 +388,7 @@ class Session:
             return commands
         del self._waiting[ident]
         if event.verdict.action == FORWARD and asked.message is not None:
-            return [*commands, *self._deliver(ident, asked, asked.message, event.at)]
+            return [*commands, *self._deliver(ident, asked, unpack(asked.message), event.at)]
         return [*commands, *self._replies.denied(ident, asked, event.verdict, event.at)]
 
     def _judged_too_late(self, event: events.CallJudged) -> list[Command]:

@@ -114,3 +114,4 @@ class PushStream:
 
     def _gone(self) -> None:
         self._home.unlisten(self)
+        self.driver.stream_ended(self)

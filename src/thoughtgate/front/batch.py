@@ -227,5 +227,6 @@ class Batch:
         if self.exchange.is_gone:
             for leg in self._legs:
                 leg.abort()
+        self.peer.stream_ended(self)
         # Not reusable: the server may still send messages for one of the batch's requests.
         self._home.closed(self.peer, is_spare=False)

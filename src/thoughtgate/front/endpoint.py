@@ -9,6 +9,7 @@ request can bypass the policy.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from thoughtgate.core.commands import ToServer
@@ -32,6 +33,7 @@ from thoughtgate.front.request_head import (
     HeadFacts,
     accepts_stream,
     header_mismatch,
+    is_modern_request,
     refuse,
     render_mismatch,
 )
@@ -58,7 +60,7 @@ EXPIRE_EVERY: Final = 30
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
 TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
-UNCHECKED: Final = "cannot be checked before the tool was listed; send tools/list first"
+UNCHECKED: Final = "cannot be checked, because the server has not listed this tool"
 
 # Batches were part of 2025-03-26 and earlier; revision 2025-06-18 removed them.
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
@@ -229,10 +231,16 @@ class Endpoint:
         states_version = params is not None and META in params and version_in(params) is not None
         # Headers are compared only if the revision requires them or the client sent them: this
         # keeps the common path of older revisions short.
-        if (states_version or facts.is_mirrored) and self._contradicts(exchange, message, at):
-            return
-        entry = None
         is_modern = states_version or facts.is_modern
+        unlisted = False
+        if is_modern or facts.is_mirrored:
+            mismatch = self._mismatch(exchange, message) if self._options.enforce else None
+            # A call of an unlisted tool is compared later, when the gate has fetched the list.
+            unlisted = mismatch is not None and mismatch.reason == UNCHECKED
+            unlisted = unlisted and message.shape == REQUEST
+            if self._contradicts(exchange, message, None if unlisted else mismatch, at):
+                return
+        entry = None
         if not is_modern:
             if facts.session is not None:
                 entry = self._find_session(exchange, who, facts.session)
@@ -243,7 +251,7 @@ class Endpoint:
                 return
         if self._authority.governor.trace is not None:
             message = self._backend.with_trace_facts(message, exchange)
-        self._message(exchange, who, message, entry, is_modern=is_modern, at=at)
+        self._message(exchange, who, message, entry, is_modern=is_modern, unlisted=unlisted, at=at)
 
     def _want_session(self, exchange: Exchange, message: Message | None, at: float) -> None:
         self.note_refusal("missing_session", "invalid_request", exchange.body, at)
@@ -257,15 +265,16 @@ class Endpoint:
         error = render_error(message.id, kind, message=TOO_MANY_SESSIONS)
         self._outbox.later(exchange.respond, 503, JSON + RETRY_AFTER, error)
 
-    def _contradicts(self, exchange: Exchange, message: Message, at: float) -> bool:
+    def _contradicts(
+        self, exchange: Exchange, message: Message, mismatch: mirror.Mismatch | None, at: float
+    ) -> bool:
         """Refuse a message that contradicts its own headers or its own revision."""
-        mismatch = self._mismatch(exchange, message)
-        if mismatch is not None and self._options.enforce:
+        if mismatch is not None:
             self.note_refusal("header_mismatch", "invalid_request", exchange.body, at)
             refusal = render_mismatch(message.id, mismatch)
             self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
-        if message.method in REMOVED and version_in(message.body.get("params")) is not None:
+        if message.method in REMOVED and is_modern_request(exchange, message.body.get("params")):
             self.note_refusal("removed_method", "method_not_found", exchange.body, at)
             refusal = render_error(message.id, "method_not_found", modern=True)
             self._outbox.later(exchange.respond, 404, JSON, refusal)
@@ -280,6 +289,7 @@ class Endpoint:
         entry: HttpSession | None,
         *,
         is_modern: bool,
+        unlisted: bool,
         at: float,
     ) -> None:
         if entry is not None:
@@ -296,9 +306,17 @@ class Endpoint:
         post = Post(self, exchange, peer, key=key, method=message.method, at=at)
         if entry is not None:
             post.session, post.upstream_session = entry.ident, entry.upstream
-        if key is not None:
-            peer.callers.setdefault(key, post)
+        if key is not None and peer.callers.setdefault(key, post) is post and unlisted:
+            peer.header_checks[key] = partial(self._agrees, post, message)
         self._feed(post, unchecked(AgentSent, (message.raw, at, message, "")))
+
+    def _agrees(self, post: Post, message: Message) -> bool:
+        """Compare a call with its headers now that the gate has asked for the list of tools."""
+        mismatch = self._mismatch(post.exchange, message)
+        if mismatch is not None:
+            self.note_refusal("header_mismatch", "invalid_request", post.exchange.body, now())
+            self._outbox.later(post.answered, render_mismatch(message.id, mismatch), 400, JSON)
+        return mismatch is None
 
     def _feed(self, post: Post, event: AgentSent) -> None:
         peer = post.peer
@@ -348,8 +366,11 @@ class Endpoint:
 
     def _mismatch(self, exchange: Exchange, message: Message) -> mirror.Mismatch | None:
         mismatch = header_mismatch(exchange, message)
-        if mismatch is not None or message.method != "tools/call":
+        if mismatch is not None:
             return mismatch
+        if message.method != "tools/call":
+            stray = mirror.stray_param(exchange.headers)
+            return mirror.Mismatch(stray, "has no matching argument") if stray else None
         params = message.body.get("params") or {}
         name, arguments = params.get("name"), params.get("arguments") or {}
         if type(name) is not str or type(arguments) is not dict:
@@ -357,11 +378,10 @@ class Endpoint:
         wanted = self._backend.param_headers(name)
         if wanted is None:
             # The server would read headers that nobody has compared with the judged arguments.
-            stray = next((one for one in exchange.headers if one.startswith(mirror.PARAM)), None)
-            return mirror.Mismatch(stray.decode("latin-1"), UNCHECKED) if stray else None
-        if not wanted or version_in(params) is None:
-            return None
-        return mirror.check_params(wanted, exchange.headers, arguments)
+            stray = mirror.stray_param(exchange.headers)
+            return mirror.Mismatch(stray, UNCHECKED) if stray else None
+        required = version_in(params) is not None
+        return mirror.check_params(wanted, exchange.headers, arguments, required=required)
 
     # GET and DELETE.
 

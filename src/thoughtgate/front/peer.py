@@ -4,7 +4,7 @@ For a single server, a peer is the driver of the session; for a catalogue of ser
 a client with one session per server that it calls.
 """
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, Protocol
 
 from thoughtgate.core.events import AgentSent, Event
@@ -25,6 +25,13 @@ class Peer(Protocol):
     @property
     def callers(self) -> MutableMapping[RequestId, Caller]:
         """The caller that waits for the response to each open request."""
+
+    @property
+    def header_checks(self) -> MutableMapping[RequestId, Callable[[], bool]]:
+        """Calls whose headers are compared once the server's tools are known.
+
+        A check that fails answers the call itself.
+        """
 
     @property
     def outbox(self) -> Outbox:
@@ -53,6 +60,9 @@ class Peer(Protocol):
 
     def is_answered_by(self, event: AgentSent) -> bool:
         """Return whether an event is the response to one of the gate's own prompts."""
+
+    def stream_ended(self, sink: Sink) -> None:
+        """Refuse the server's held requests that can no longer reach the agent through a sink."""
 
     def tick(self, at: float) -> None:
         """Handle timeouts."""

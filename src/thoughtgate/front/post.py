@@ -12,6 +12,7 @@ from thoughtgate.core.events import CallerGone, NotSent
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.request_head import JSON, HeadFacts
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.outbox import Sink
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
@@ -41,7 +42,7 @@ _STATUS: Final = {
 """HTTP status by kind of refusal and whether the revision prescribes it; 200 otherwise."""
 
 
-class Leg(Protocol):
+class Leg(Sink, Protocol):
     """The part of the request to the server that a post needs."""
 
     @property
@@ -273,10 +274,16 @@ class Post:
         if key is not None:
             self.peer.feed(CallerGone(key, now()), None)
             self.peer.outbox.schedule()
+        if leg is not None:
+            self.peer.stream_ended(leg)
+        self.peer.stream_ended(self)
         if leg is None or self.peer.is_modern or leg.is_resumable:
             # If the agent can resume, the server must see the disconnect, so that it keeps the
             # rest of the response.
             self._close()
+        elif key is None:
+            # No timeout of the session ends it, and the server may never respond.
+            asyncio.get_running_loop().call_later(ORPHAN_S, self._close)
 
     def refuse(self, status: int, body: bytes) -> None:
         """Answer without involving the server."""
@@ -322,8 +329,10 @@ class Post:
         callers = self.peer.callers
         if self.key is not None and callers.get(self.key) is self:
             del callers[self.key]
+            self.peer.header_checks.pop(self.key, None)
         # Break the reference cycle, so that both are freed without a garbage collection.
         leg, self.leg = self.leg, None
         if leg is not None and not leg.is_over:
             leg.abort()
+        self.peer.stream_ended(self)
         self._home.closed(self.peer)

@@ -174,7 +174,7 @@ class HeadFacts:
         version = headers.get(mirror.VERSION)
         self.is_modern = version is not None and version.strip() not in _LEGACY
         """Whether the header, whatever the body says, names a revision without sessions."""
-        self.is_mirrored = mirror.METHOD in headers or mirror.NAME in headers
+        self.is_mirrored = any(one != mirror.VERSION and mirror.is_mirrored(one) for one in headers)
         self.session = headers.get(mirror.SESSION)
         trace = headers.get(b"traceparent", b"").decode("latin-1")
         self.trace = trace if is_traceparent(trace) else ""

@@ -154,7 +154,10 @@ class TransparentBackend:
         # The agent's Mcp-Method and Mcp-Name describe the batch at best, not this one message.
         headers = unmirrored(upstream_headers(batch.exchange, batch.upstream_session))
         headers.append(CONTENT)
-        return upstream.send(item, driver, frame, headers)
+        leg = upstream.send(item, driver, frame, headers)
+        if frame.key is None:
+            upstream.notices.add(leg)  # The batch does not wait for its response.
+        return leg
 
     # Streams and sessions.
 
@@ -168,7 +171,7 @@ class TransparentBackend:
                 before.close()
             return pushed
         stream = PassedStream(exchange)
-        headers = upstream_headers(exchange, entry.upstream)
+        headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"GET", headers)
         return stream
 
@@ -183,7 +186,7 @@ class TransparentBackend:
             exchange.respond(204)
             return
         stream = PassedStream(exchange, lambda: ended(entry))
-        headers = upstream_headers(exchange, entry.upstream)
+        headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"DELETE", headers)
 
     # Timers and tasks.

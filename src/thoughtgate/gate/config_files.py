@@ -3,15 +3,16 @@
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.document import Document
-from thoughtgate.config.load import cedar_files, load_project_settings, load_settings
+from thoughtgate.config.load import cedar_files, load_project_settings, settings_of
 from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
-from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.config.settings import ServerSettings, Settings, WorkflowSettings
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
@@ -42,11 +43,13 @@ _NO_CONFIG: Final = (
     "no config file found: the built-in starter policy applies"
     " (thoughtgate init writes it as a file)"
 )
+_ONLY_PROJECT: Final = (
+    "no config file of yours found: the built-in starter policy applies, and {path}, which is not"
+    " trusted, can only tighten it (to use that file as your policy, run: thoughtgate trust)"
+)
 
 PROFILES: Final = (PRODUCTION, DEVELOPMENT)
 PROFILE_VARIABLE: Final = "THOUGHTGATE_PROFILE"
-
-_REDACTOR: Final = Redactor()
 
 _SECRET_ENDINGS: Final = (
     "_TOKEN",
@@ -73,6 +76,16 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """What the organisation's policy says about changes of its own file."""
+
+    workflow: str
+    """The workflow of questions about them; empty if it describes none."""
+    reload: str
+    """Its ``reload``: the user's does not apply to them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A configuration that was read and checked."""
 
@@ -91,6 +104,8 @@ class Loaded:
     """Every policy in force; the first is the one that the settings come from."""
     origin: Origin | None = None
     """Where it was looked for; None for ``load_text``."""
+    floor: Floor | None = None
+    """What the organisation's policy says about its own changes; None if there is none."""
 
     @property
     def summary(self) -> str:
@@ -111,6 +126,15 @@ class Loaded:
         around = Path(path).parent
         names = [path, *(str(around / source.file) for source in self.settings.cedar)]
         return PolicyFile.of(path, {name: self.texts[name] for name in names})
+
+    @property
+    def floor_file(self) -> PolicyFile:
+        """The organisation's file and the policy files that it names; empty if there is none."""
+        for source in self.sources:
+            if source.role == ORGANISATION:
+                texts = {name: self.texts[name] for name in source.files}
+                return PolicyFile.of(source.path, texts)
+        return PolicyFile.of("", {})
 
 
 def load_configuration(
@@ -158,10 +182,11 @@ def load_configuration(
         loaded,
         settings=replace(loaded.settings, profile=policy.profile),
         policy=policy,
-        warnings=(*loaded.warnings, *(_ignored_keys(one) for one in sources if one.ignored)),
+        warnings=(*loaded.warnings, *_about_sources(sources)),
         sources=tuple(sources),
         origin=Origin(flag, cwd, config_home, has_floor),
         texts=loader.texts,
+        floor=_floor_of(loader.floor, loaded.settings if main.role == ORGANISATION else None),
     )
 
 
@@ -261,7 +286,9 @@ def load_text(
         ConfigError: the text is invalid.
     """
     _check_profile(profile)
-    return _Loader(environ, directory, profile).load(text, TEXT_FILE, directory)
+    return _Loader(environ, directory, profile).load(
+        parse(text, file=TEXT_FILE), TEXT_FILE, directory
+    )
 
 
 def _check_profile(profile: str | None) -> None:
@@ -322,21 +349,20 @@ class _Loader:
     def load_main(self, main: PolicySource) -> Loaded:
         """Load the policy that the settings come from, with what the organisation adds to them."""
         if main.role == STARTER:
-            loaded = self.load(STARTER_TEXT, STARTER_FILE, self._cwd)
-            return replace(loaded, warnings=(_NO_CONFIG,))
+            return self.load(parse(STARTER_TEXT, file=STARTER_FILE), STARTER_FILE, self._cwd)
         if main.role == ORGANISATION and PRODUCTION not in {
             self._profile,
             self._environ.get(PROFILE_VARIABLE),
         }:
             # Nothing loosens the organisation's policy, not even when it is the only one.
             self._environ, self._profile = {**self._environ, PROFILE_VARIABLE: ""}, None
-        text = self._files.config(main.path)
-        loaded = self.load(text, main.path, str(Path(main.path).parent))
-        return replace(loaded, path=main.path, warnings=_readable_secrets(main.path, text))
+        document = parse(self._files.config(main.path), file=main.path)
+        loaded = self.load(document, main.path, str(Path(main.path).parent))
+        return replace(loaded, path=main.path, warnings=_readable_secrets(main.path, document))
 
-    def load(self, text: str, file: str, directory: str) -> Loaded:
+    def load(self, document: Document, file: str, directory: str) -> Loaded:
         """Check a config whose files are relative to a directory."""
-        settings = self._settings(text, file, directory)
+        settings = self._settings(document, file, directory)
         if self._profile:
             settings = replace(settings, profile=self._profile)
         secrets = secret_values(settings, self._environ)
@@ -349,8 +375,8 @@ class _Loader:
 
     def read_floor(self, path: str) -> None:
         """Read the organisation's policy; no variable overrides what it says."""
-        text = self._files.config(path)
-        self.floor = self._settings(text, path, str(Path(path).parent), overrides=False)
+        document = parse(self._files.config(path), file=path)
+        self.floor = self._settings(document, path, str(Path(path).parent), overrides=False)
 
     def project_layer(self, path: str, settings: Settings) -> tuple[Layer, PolicySource]:
         """Return what counts of a project's policy that the user has not trusted."""
@@ -361,10 +387,10 @@ class _Loader:
         return Layer(PROJECT, build_policy(project), workflows), source
 
     def _settings(
-        self, text: str, file: str, directory: str, *, overrides: bool = True
+        self, document: Document, file: str, directory: str, *, overrides: bool = True
     ) -> Settings:
-        return load_settings(
-            text,
+        return settings_of(
+            document,
             file=file,
             env=self._environ,
             read_text=lambda name: self._files.text(str(Path(directory, name))),
@@ -411,8 +437,27 @@ def _floor_layer(floor: Settings) -> Layer:
     return Layer(ORGANISATION, build_policy(floor), workflows, prevails=True)
 
 
+def _floor_of(layer: Settings | None, alone: Settings | None) -> Floor | None:
+    """Return what the organisation says about changes: as a layer, or as the only policy."""
+    settings = layer or alone
+    if settings is None:
+        return None
+    # The workflow ``default`` comes first, and is there even if the file does not describe it.
+    described = [name for name, one in settings.approval.items() if one != WorkflowSettings(name)]
+    workflow = described[0] if described else ""
+    return Floor(_floor_name(workflow) if layer and workflow else workflow, settings.reload)
+
+
 def _floor_name(workflow: str) -> str:
     return f"{ORGANISATION}/{workflow}"
+
+
+def _about_sources(sources: list[PolicySource]) -> Iterator[str]:
+    """Yield what the operator should know about the files that were found, and about none."""
+    if sources[0].role == STARTER:
+        project = next((one.path for one in sources if one.role == PROJECT), "")
+        yield _ONLY_PROJECT.format(path=project) if project else _NO_CONFIG
+    yield from (_ignored_keys(one) for one in sources if one.ignored)
 
 
 def _ignored_keys(source: PolicySource) -> str:
@@ -455,14 +500,19 @@ def secret_values(settings: Settings, environ: Mapping[str, str]) -> list[str]:
 def _handed_over(server: ServerSettings) -> Iterator[str]:
     """Yield the secrets in a server's environment and headers, recognised by their names."""
     for name, value in (*server.env.items(), *server.headers.items()):
-        if _REDACTOR.is_secret_name(name) or name.upper().endswith(_SECRET_ENDINGS):
+        if _redactor().is_secret_name(name) or name.upper().endswith(_SECRET_ENDINGS):
             # "Bearer abc" is a secret as a whole, and so is its last word.
             yield from {value, *value.split()[-1:]}
 
 
-def _readable_secrets(path: str, text: str) -> tuple[str, ...]:
+@cache
+def _redactor() -> Redactor:
+    return Redactor()
+
+
+def _readable_secrets(path: str, document: Document) -> tuple[str, ...]:
     mode = Path(path).stat().st_mode
-    if not mode & (stat.S_IRGRP | stat.S_IROTH) or not _holds_secret(parse(text, file=path).data):
+    if not mode & (stat.S_IRGRP | stat.S_IROTH) or not _holds_secret(document.data):
         return ()
     return (f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}",)
 
@@ -475,4 +525,4 @@ def _holds_secret(value: Any, name: str = "") -> bool:
         return any(_holds_secret(member, name) for member in value)
     if not isinstance(value, str) or "${" in value:
         return False
-    return bool(value) and _REDACTOR.mask_value({name: value}) != {name: value}
+    return bool(value) and _redactor().mask_value({name: value}) != {name: value}

@@ -28,6 +28,7 @@ from thoughtgate.core.record_events import (
     Record,
     call_ended,
     frame_refused,
+    with_masked_method,
     with_masked_start,
 )
 from thoughtgate.core.repeated_events import RepeatedEvents, is_repeatable
@@ -374,15 +375,18 @@ class Governor:
 
     def note(self, record: Record) -> None:
         """Queue an event that a session or a listener reports."""
+        # First, because the judge acts on some messages: folding must not keep them from it.
+        record = self.judge.note(record)
         # Traffic is folded into counts: a server that sends notifications in a loop, or a port
         # scan, would flood the record.
         if record.type != CALL_END and is_repeatable(record):
+            record = with_masked_method(record, self.judge.recorded_name)
             if record.type == FRAME_REFUSED:
                 record = with_masked_start(record, self.policy.redactor.mask_text)
             for one in self._repeated.take(record):
                 self._put(one)
         else:
-            self._put(self.judge.note(record))
+            self._put(record)
 
     def flush(self) -> None:
         """Write the queued events.

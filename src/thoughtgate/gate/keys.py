@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,7 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 def load_key(state: str) -> bytes:
     """Return the sealing key from the state directory; a temporary one if it cannot be stored."""
     path = Path(state, KEY_FILE)
-    made = secrets.token_bytes(_KEY_BYTES)
+    made = os.urandom(_KEY_BYTES)
     try:
         temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
         with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:

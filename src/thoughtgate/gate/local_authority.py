@@ -88,6 +88,7 @@ class LocalAuthority:
                 bool(driver.resumes),
                 listed,
                 frame,
+                driver.session.prompts.client,
             ),
         )
 

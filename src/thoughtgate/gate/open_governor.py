@@ -15,7 +15,7 @@ from thoughtgate.core.envelope import TRAFFIC, Envelope, Run
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.task_table import TaskLimits
-from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.errors import ConfigError, Problem, RecordError, UsageError
 from thoughtgate.gate.approvals.open_channels import Reports, open_channels
 from thoughtgate.gate.approvals.prompt_seals import open_seals
 from thoughtgate.gate.approvals.queue import open_approvals
@@ -129,6 +129,9 @@ def _open_record(
     audit = loaded.settings.audit
     say = operator_messages("record", loaded, level="error")
     is_file = place not in STREAMS and not is_stream(place)
+    if not is_file and Path(place).parent == Path(state):
+        # In our own directory a device or a pipe was not put there by the user.
+        raise RecordError(f"{place}: the record must be a regular file; move this one away")
     heads = HeadKeeper(Path(state), say) if is_file else None
     open_file = partial(
         RecordWriter,

@@ -32,6 +32,7 @@ from thoughtgate.gate.session_driver import STDIO, Engine, PipeCaller, SessionDr
 from thoughtgate.process.server_process import EOF_GRACE_S, TERM_GRACE_S, ServerProcess
 from thoughtgate.transports.nonblocking_writer import NonblockingWriter
 from thoughtgate.wire.lines import LineSplitter
+from thoughtgate.wire.unchecked import unchecked
 
 READ: Final = 32 * 1024
 """Bytes per read: enough for most messages; malloc would map and unmap a larger buffer each time."""
@@ -209,8 +210,9 @@ class PollLoop:
         self._agent_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()
+        read, feed, agent = self._authority.read, self._driver.feed, self._agent
         for line in lines:
-            self._feed(AgentSent(line, at, self._authority.read(line)))
+            feed(unchecked(AgentSent, (line, at, read(line), "")), agent)
         if not chunk:
             self._agent_open = False
             # Requests already read are sent before the session learns that the agent left.
@@ -229,8 +231,9 @@ class PollLoop:
         self._server_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_server.feed(chunk) if chunk else self._from_server.close()
+        read, feed, agent = self._authority.read, self._driver.feed, self._agent
         for line in lines:
-            self._feed(ServerSent(line, at, self._authority.read(line)))
+            feed(unchecked(ServerSent, (line, at, read(line))), agent)
         if not chunk:
             self._server_open = False
         return len(chunk)

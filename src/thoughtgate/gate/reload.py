@@ -26,9 +26,10 @@ from thoughtgate.gate.approvals.policy_questions import (
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.policy_files.checked_files import changed_files, refused_files
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.policy.layers import with_proposed
-from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 
 if TYPE_CHECKING:
     from thoughtgate.gate.policy_files.policy_change import Change
@@ -145,8 +146,7 @@ class Reloader:
         by = self._accepted_by(loaded)
         if by:
             return self._apply(loaded, change, at, ACCEPTED, by=by)
-        mode = self.loaded.settings.reload
-        if change.needs_acceptance and self._is_enforced() and mode != AUTO:
+        if change.needs_acceptance and self._is_enforced() and self._modes(loaded) != {AUTO}:
             self._held = HeldChange(loaded, change)
             self._ask_both(loaded)
             self._ask(at)
@@ -204,16 +204,20 @@ class Reloader:
             self._settle(answer, at)
             return
         self._note(at, HELD, self.loaded, held.loaded, held.change, approval=held.approval)
-        self._say(f"policy    {held.loaded.path} changed, but {held.change.words}: {self._how()}")
+        path = self._question(held).file.path
+        self._say(f"policy    {path} changed, but {held.change.words}: {self._how()}")
         self._say("until then the stricter verdict of the old and the new rules counts")
 
     def _how(self) -> str:
         """Return how to accept the held change."""
         held = self._held
-        command = f"thoughtgate policy accept {held.loaded.path if held else ''}"
-        if held is None or not held.approval:
-            return f"accept it with: {command}"
-        return f"accept it with: thoughtgate approvals approve {held.approval}, or: {command}"
+        commands = [f"thoughtgate policy accept {held.loaded.path if held else ''}"]
+        if held is not None and self._changes_floor(held.loaded):
+            # The organisation's approvers decide; a restart reads its file as it is.
+            commands = [] if held.approval else ["a restart of this gate"]
+        if held is not None and held.approval:
+            commands.insert(0, f"thoughtgate approvals approve {held.approval}")
+        return f"accept it with: {', or: '.join(commands)}"
 
     def _ask_again(self, at: float) -> str:
         """Ask again about a held change whose question was not answered in time."""
@@ -229,16 +233,20 @@ class Reloader:
         held = self._held
         if held is None or answer.status == PENDING:
             return
-        facts = {"approval": answer.approval, "by": answer.by}
+        facts: dict[str, Any] = {"approval": answer.approval, "by": answer.by}
         if answer.status == ACCEPTED:
+            if self._changes_floor(held.loaded):
+                # The question named the organisation's file; it showed the user's change as well.
+                self._continue_from(held.loaded, answer.by, at)
             self._apply(held.loaded, held.change, at, ACCEPTED, **facts)
             return
         held.status = answer.status
+        path = self._question(held).file.path
         if answer.status == REFUSED:
             self._set_policy(self.loaded, self._transform(self.loaded.policy))
-            self._say(f"policy    the change of {held.loaded.path} was refused: the old rules stay")
+            self._say(f"policy    the change of {path} was refused: the old rules stay")
         else:
-            self._say(f"policy    nobody accepted {held.loaded.path} in time: {self._how()}")
+            self._say(f"policy    nobody accepted {path} in time: {self._how()}")
         self._note(at, answer.status, self.loaded, held.loaded, held.change, **facts)
 
     def _take_back(self, at: float) -> str:
@@ -248,7 +256,7 @@ class Reloader:
         if held is not None:
             self._held = None
             self._set_policy(self.loaded, self._transform(self.loaded.policy))
-            self._note(at, UNCHANGED, self.loaded, self.loaded, None)
+            self._note(at, UNCHANGED, self.loaded, self.loaded, None, since=held.loaded)
             self._say("policy    the change was taken back")
         self._stamps = self._look_at_files()
         return UNCHANGED
@@ -259,13 +267,28 @@ class Reloader:
             questions.withdraw(held.approval, reason, at)
 
     def _question(self, held: HeldChange) -> PolicyQuestion:
+        floor = self.loaded.floor
+        is_floor = self._changes_floor(held.loaded)
         return PolicyQuestion(
-            held.loaded.own_file,
+            held.loaded.floor_file if is_floor else held.loaded.own_file,
             held.change.digest,
             dict(held.change.shown),
             f"the file changed, and {held.change.words}",
             self.loaded.policy.version,
+            (floor.workflow if is_floor and floor else "") or DEFAULT_WORKFLOW,
         )
+
+    def _changes_floor(self, loaded: Loaded) -> bool:
+        """Tell whether another config changes the organisation's policy."""
+        return self.loaded.floor is not None and self.loaded.floor_file != loaded.floor_file
+
+    def _modes(self, loaded: Loaded) -> set[str]:
+        """Return the ``reload`` of each policy that another config changes."""
+        floor, own = self.loaded.floor, self.loaded.settings.reload
+        if floor is None or not self._changes_floor(loaded):
+            return {own}
+        is_alone = _without_floor(self.loaded) == _without_floor(loaded)
+        return {floor.reload} if is_alone else {floor.reload, own}
 
     def _accepted_by(self, loaded: Loaded) -> str:
         """Return who accepted exactly this config while this gate runs; empty if nobody did."""
@@ -310,7 +333,9 @@ class Reloader:
         for problem in error.problems:
             self._say(f"config not reloaded: {problem}")
         self._say("the old rules stay in force; check with: thoughtgate validate-config")
-        self._note(at, INVALID, self.loaded, None, None)
+        named = [problem.file for problem in error.problems]
+        files = refused_files(self.loaded.texts, named)
+        self._note(at, INVALID, self.loaded, None, None, files=files)
         return INVALID
 
     def _note(
@@ -320,13 +345,25 @@ class Reloader:
         old: Loaded,
         new: Loaded | None,
         change: "Change | None",
-        **facts: str,
+        *,
+        since: Loaded | None = None,
+        files: list[dict[str, str]] | None = None,
+        **facts: Any,
     ) -> None:
+        """Record what became of a change, with the files that changed and what is read now.
+
+        ``since`` is the config that the files had before, if that is not the one in force.
+        """
+        current = new or old
+        if files is None:
+            files = changed_files((since or old).texts, current.texts)
         told: dict[str, Any] = {
             **policy_reference(self._governor.policy),
             "loaded": outcome in IN_FORCE,
             "outcome": outcome,
             "old_version": old.policy.version,
+            "sources": [source.as_recorded() for source in current.sources],
+            "changed_files": files,
         }
         if new is not None:
             told["new_version"] = new.policy.version
@@ -373,6 +410,11 @@ def _differs_only_in_own(old: Loaded, new: Loaded) -> bool:
         return {name: text for name, text in loaded.texts.items() if name not in own}
 
     return others(old) == others(new)
+
+
+def _without_floor(loaded: Loaded) -> dict[str, str]:
+    floor = loaded.floor_file.texts
+    return {name: text for name, text in loaded.texts.items() if name not in floor}
 
 
 def _stamp(name: str) -> Stamp:

@@ -26,6 +26,7 @@ from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import (
     AgentSent,
     AnswerMasked,
+    CallerGone,
     CallJudged,
     Event,
     ListScreened,
@@ -36,13 +37,20 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import SessionSettings
+from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
+from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
 """The agent's transport, as it is named in rules and in the record."""
+
+STREAM_ENDED: Final = "the stream on which the agent could be asked has ended"
+
+_NO_SINK: Final = (None, "")
+_REFUSED: Final = Verdict(DENY, "internal", "invalid_request")
 
 
 class Caller(Sink, Protocol):
@@ -157,6 +165,7 @@ class SessionDriver:
         "agent",
         "callers",
         "claims",
+        "header_checks",
         "is_modern",
         "name",
         "outbox",
@@ -193,8 +202,11 @@ class SessionDriver:
         """The principal's claims from authentication, as of its last request."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
-        self._server_sinks: dict[RequestId, Sink] = {}
-        """Where held requests of the server arrived, by key."""
+        self.header_checks: dict[RequestId, Callable[[], bool]] = {}
+        """Calls whose headers can be compared once the server's tools are known; a check that fails
+        answers the call itself."""
+        self._server_sinks: dict[RequestId, tuple[Sink, str]] = {}
+        """Where held requests of the server arrived, and their call ids, by key."""
         self.agent: Caller | None = None
         """Receives frames that belong to no caller; set only where one agent has the connection to
         itself, as over stdio."""
@@ -251,10 +263,23 @@ class SessionDriver:
         frames = 0
         if sink is None and self._server_sinks and type(event) is CallJudged:
             # A server's request continues on the stream that it arrived on.
-            sink = self._server_sinks.pop(event.key, None)
+            sink, _ = self._server_sinks.pop(event.key, _NO_SINK)
         for command in self.session.receive(event):
             frames += _CARRIERS[type(command)](self, command, sink)
         return frames
+
+    def stream_ended(self, sink: Sink) -> None:
+        """Refuse the server's held requests that can no longer reach the agent through a sink."""
+        if not self._server_sinks:
+            return
+        lost = [(key, of) for key, (target, of) in self._server_sinks.items() if target is sink]
+        at = now()
+        verdict = Verdict(DENY, "approval", "approval_withdrawn", STREAM_ENDED)
+        for key, call_id in lost:
+            del self._server_sinks[key]
+            self._authority.withdraw(self, Withdraw(key, call_id, STREAM_ENDED), at)
+            self.feed(CallJudged(key, verdict, call_id, at), None)
+        self.outbox.schedule()
 
     def is_answered_by(self, event: AgentSent) -> bool:
         """Tell whether a response from the agent answers a prompt of the gate."""
@@ -302,12 +327,22 @@ class SessionDriver:
             # The caller was told before the restart that a person decides; see `resume`.
             self._authority.resume(self, command)
             return 0
+        if self.header_checks and command.key in self.header_checks:
+            if not command.listed:
+                return self.feed(CallJudged(command.key, LIST_FIRST, "", command.at), sink)
+            if not self.header_checks.pop(command.key)():
+                return self._drop(command)
         if command.listed:
             # The list came to the gate, so the call answers through its own caller.
             sink = None
         judged = self._authority.judge(self, command)
         # None: the governance service was asked, and its verdict arrives as a later event.
         return 0 if judged is None else self.feed(judged, sink)
+
+    def _drop(self, command: JudgeCall) -> int:
+        """Forget a call that was refused and answered before it was judged; its id is free again."""
+        self.feed(CallerGone(command.key, command.at), None)
+        return self.feed(CallJudged(command.key, _REFUSED, "", command.at), None)
 
     def _screen(self, command: ScreenList, sink: Sink | None) -> int:
         on_list = self._engine.on_list
@@ -327,7 +362,7 @@ class SessionDriver:
         is_decided = bool(events) and type(events[0]) is CallJudged
         if is_server_key(command.key):
             if sink is not None and not is_decided:
-                self._server_sinks[command.key] = sink
+                self._server_sinks[command.key] = (sink, command.call_id)
             caller = None
         else:
             caller = None if is_decided else self._caller(command.key)

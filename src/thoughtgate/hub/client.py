@@ -34,7 +34,7 @@ from thoughtgate.upstream.http_answer import NOBODY
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, PROGRESS
 from thoughtgate.wire.replies import render, render_error
-from thoughtgate.wire.revisions import META, is_modern, progress_token
+from thoughtgate.wire.revisions import META, client_name, is_modern, progress_token
 
 MAX_OPEN: Final = 10_000
 """Maximum number of open requests per client."""
@@ -83,7 +83,11 @@ class Client:
     line: Caller | None = None
     """The caller of every request if all share one connection: the agent on stdio."""
     callers: dict[RequestId, Caller] = field(default_factory=dict)
+    header_checks: dict[RequestId, Callable[[], bool]] = field(default_factory=dict)
+    """Calls whose headers are compared once their server's tools are known."""
     capabilities: dict[str, Any] = field(default_factory=dict)
+    says_it_is: str = ""
+    """Its name and version, as it gave them itself."""
     log_level: str = ""
     introduced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its capabilities are known."""
@@ -165,6 +169,11 @@ class Client:
         session = self.questions.get(said.id) if type(said) is Message and said.id else None
         return session is not None and session.is_answered_by(event)
 
+    def stream_ended(self, sink: Sink) -> None:
+        """Refuse servers' held requests that can no longer reach this client through a sink."""
+        for session in list(self.sessions.values()):
+            session.stream_ended(sink)
+
     def tick(self, at: float) -> None:
         """Keep the connections of waiting callers alive."""
         for caller in list(self.callers.values()):
@@ -226,8 +235,9 @@ class Client:
         if sink is not None:
             sink.take(ToAgent(data, about, NOTICE))
 
-    def introduce(self, capabilities: Any) -> None:
-        """Store the capabilities that the client declared."""
+    def introduce(self, capabilities: Any, info: Any) -> None:
+        """Store the capabilities that the client declared, and its name and version."""
+        self.says_it_is = client_name(info)
         self.capabilities = capabilities if type(capabilities) is dict else {}
         self.introduced.set()
 
@@ -324,6 +334,7 @@ class ServerSession(SessionDriver):
         self.calls[key] = Carried(key, message.method, meta, is_modern(params))
         self.client.routes[key] = self
         self.trace, self.claims = trace, self.client.claims
+        self.session.prompts.client = self.client.says_it_is
         seen = message._replace(body={**message.body, "params": params})
         frames = self.feed(AgentSent(message.raw, now(), seen, shown), caller)
         self._watch(self)

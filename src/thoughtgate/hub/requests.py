@@ -42,6 +42,7 @@ from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_b
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import (
     CAPABILITIES_KEY,
+    CLIENT_KEY,
     META,
     MODERN,
     SUPPORTED,
@@ -186,7 +187,7 @@ class HubRequests:
             return False
         # Only now: a refused envelope must not change what is known of the client.
         client.is_modern = True
-        client.introduce(meta[CAPABILITIES_KEY])
+        client.introduce(meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY))
         self._hub.declare(client)
         return True
 
@@ -203,7 +204,7 @@ class HubRequests:
             request.refuse("invalid_request", "already initialized")
             return None
         client.is_modern = False
-        client.introduce(params.get("capabilities"))
+        client.introduce(params.get("capabilities"), params.get("clientInfo"))
         self._hub.declare(client)
         caller = client.callers.get(request.id)
         if isinstance(caller, Post):
@@ -316,6 +317,9 @@ class HubRequests:
             return
         client.work.pop(request.id, None)
         client.learning.discard(request.id)
+        check = client.header_checks.pop(request.id, None)
+        if check is not None and not check():
+            return  # the check has answered the call
         offer = hub.offer_of(client, target)
         target = hub.routes.unless_unknown(target, shown, request.params, offer)
         carrier = hub.gate.carrier_of(client, message, modern=request.modern)

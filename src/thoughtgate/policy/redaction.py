@@ -13,6 +13,7 @@ A secret is masked by its exact run of characters, and the mask says its kind an
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.policy.call import MAX_KEPT
@@ -196,7 +197,7 @@ class _View:
         *,
         masks_any_value: bool,
     ) -> None:
-        self._forms = tuple((form.marks, re.compile(form.expression), form.kind) for form in forms)
+        self._forms = tuple(forms)
         self._patterns = tuple(patterns)
         self._may_hide = may_hide
         self.masks_any_value = masks_any_value
@@ -212,7 +213,7 @@ class _View:
         """Mask what has the form of a secret; ``lowered`` is the text in lower case."""
         for marks, expression, kind in self._forms:
             if any(mark in lowered for mark in marks):
-                text = self._masked(expression, kind, text)
+                text = self._masked(_compiled(expression), kind, text)
         return text
 
     def value(self, value: Any) -> str | None:
@@ -388,6 +389,12 @@ class Redactor:
             return False
         names = (value.get(key) for key in _PAIR_NAMES)
         return any(isinstance(name, str) and self.is_secret_name(name) for name in names)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> re.Pattern[str]:
+    """Compile the expression of a form when its mark is first found: most are never needed."""
+    return re.compile(expression)
 
 
 def _any_of(marks: Iterable[str]) -> Callable[[str], re.Match[str] | None]:

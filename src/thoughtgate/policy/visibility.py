@@ -83,4 +83,6 @@ class Visibility:
         """
         if not self.exposure(server).shows(name, spelled=spelled):
             return False
-        return all(other.allows(server, name, spelled=spelled) for other in self.narrowed_by)
+        return not self.narrowed_by or all(
+            other.allows(server, name, spelled=spelled) for other in self.narrowed_by
+        )

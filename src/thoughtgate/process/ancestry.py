@@ -6,7 +6,6 @@ never imports this module.
 
 import os
 import stat
-import subprocess
 import time
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -167,6 +166,8 @@ def _from_proc(pid: int) -> Process | None:
 
 
 def _from_ps() -> dict[int, Process]:
+    import subprocess  # only where there is no /proc
+
     try:
         done = subprocess.run(
             _PS,

@@ -14,7 +14,6 @@ from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.launch import launch
 from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
-from thoughtgate.proxy.stdio import run_stdio
 from thoughtgate.proxy.worker_metrics import exchange
 from thoughtgate.stores.process_owner import own_name
 
@@ -35,6 +34,8 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
         ThoughtGateError: the proxy cannot be run.
     """
     if plan.listen.transport == "stdio":
+        from thoughtgate.proxy.stdio import run_stdio  # HTTP starts sooner without it
+
         return run_stdio(plan)
     shared = plan.environ.get(WORKER, "")
     if shared:

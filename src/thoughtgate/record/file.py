@@ -9,6 +9,7 @@ moment, but survives power loss only with ``fsync``.
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Final, NamedTuple, TypeAlias
 from thoughtgate.core.envelope import GENESIS, TRAFFIC, stated_chain
 from thoughtgate.errors import RecordError
 from thoughtgate.record.evidence import Torn, torn_bytes
+from thoughtgate.wire.unchecked import unchecked
 
 LOCK_WAIT_S: Final = 1.0
 """A batch holds the lock for microseconds; a process that holds it longer is suspended or hung."""
 
+_LOCK_NOW: Final = fcntl.LOCK_EX | fcntl.LOCK_NB
 _LOCK_PAUSE_S: Final = 0.0005
 _TAIL_CHUNK: Final = 65_536
 """Bytes read first to find the last line; most lines are shorter, since previews are limited."""
@@ -89,6 +92,8 @@ class RecordFile:
         """Bytes of the last append."""
         self._gone = 0
         """Bytes that were removed by somebody else and not yet reported."""
+        self._known = 0
+        """Size of the file after the last append, also if another file is now at the path."""
         self._tail = Tail(GENESIS)
         self._open()
 
@@ -108,9 +113,9 @@ class RecordFile:
                 data = head + data
                 self._write(data, size)
                 self._written = len(data)
-                self._end = size + self._written
+                self._end = self._known = size + self._written
                 self._gone = 0
-                self._tail = Tail(chain)
+                self._tail = unchecked(Tail, (chain, None, False, 0))
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
                 self._on_append(self._number, self._end, self._tail.chain)
@@ -134,13 +139,19 @@ class RecordFile:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             fd = os.open(self._path, flags, 0o600)
-            inode = os.fstat(fd).st_ino
+            found = os.fstat(fd)
         except OSError as error:
             raise RecordError(
                 f"{self._path}: the record cannot be opened: {error.strerror}"
             ) from error
+        if not stat.S_ISREG(found.st_mode):
+            # A link to /dev/null that somebody put in its place would swallow the record.
+            os.close(fd)
+            raise RecordError(
+                f"{self._path}: the record must be a regular file; move this one away"
+            )
         self.close()
-        self._fd, self._inode, self._end = fd, inode, -1
+        self._fd, self._inode, self._end = fd, found.st_ino, -1
         self._number = current_number(self.path)
 
     def _lock(self) -> int:
@@ -150,7 +161,7 @@ class RecordFile:
         deadline = 0.0
         while True:
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._fd, _LOCK_NOW)
             except BlockingIOError:
                 deadline = _wait(deadline, self._path)
                 continue
@@ -169,7 +180,9 @@ class RecordFile:
         self._end = -1
         if size or self._tail.chain == GENESIS:
             return b"", read_tail(self._fd, size, self._path)._replace(gone=self._gone)
-        # Somebody removed or emptied the file: the new one states which chain it continues.
+        # Somebody removed or emptied the file: the new one states which chain it continues. A
+        # rotation never leaves an empty file, so what was in the old one is lost.
+        self._gone = max(self._gone, self._known, 1)
         number = current_number(self.path)
         line, chain = self._opening(number, self.path.name, self._tail.chain)
         return line, Tail(chain, gone=self._gone)
@@ -219,7 +232,7 @@ class RecordFile:
         self._fd = fd
         self._number = number + 1
         self._inode = os.fstat(fd).st_ino
-        self._end = self._written = len(line)
+        self._end = self._written = self._known = len(line)
         self._tail = Tail(chain)
         self._rotate_at = self._rotate_bytes
         with contextlib.suppress(OSError):
@@ -280,7 +293,13 @@ def traffic_path(record: Path) -> Path:
 def current_number(path: Path) -> int:
     """Return the number of the current file, which it keeps when it is rotated."""
     rotated = rotated_files(path)
-    return rotated[-1][0] + 1 if rotated else 1
+    if not rotated:
+        return 1
+    number, last = rotated[-1]
+    with contextlib.suppress(OSError):
+        if last.samefile(path):
+            return number  # a rotation was killed halfway
+    return number + 1
 
 
 def is_written(path: Path, number: int, size: int, chain: str) -> bool:
@@ -288,11 +307,25 @@ def is_written(path: Path, number: int, size: int, chain: str) -> bool:
 
     The answer is also yes if the file with that number was removed by the retention limits.
     """
-    files = dict(rotated_files(path)) if path.parent.is_dir() else {}
+    ending = f'{chain}"}}\n'.encode()
+    found = _rotated(path)
+    while not _ends_at(dict(found), path, number, size, ending):
+        before, found = found, _rotated(path)
+        if found == before:
+            return False
+        # Another process rotated the file in the meantime.
+    return True
+
+
+def _rotated(path: Path) -> list[tuple[int, Path]]:
+    return rotated_files(path) if path.parent.is_dir() else []
+
+
+def _ends_at(files: dict[int, Path], path: Path, number: int, size: int, ending: bytes) -> bool:
+    """Tell whether a file has an ending at a position; ``files`` are the rotated ones."""
     files[max(files, default=0) + 1] = path
     if number < min(files):
         return True
-    ending = f'{chain}"}}\n'.encode()
     try:
         with files[number].open("rb") as stream:
             stream.seek(max(0, size - len(ending)))

@@ -2,7 +2,7 @@
 
 Noting a head is an assignment; a thread stores it at most once per second, because a transaction
 would cost more than the rest of a call. After a kill, the stored head is therefore up to a second
-behind the file. Before a head is stored for the first time, the previous one is compared with the
+behind the file. Before a head replaces the one of another gate, that one is compared with the
 file: if the line that it names is gone, the writer says so on the record.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 from thoughtgate.errors import StoreError
 from thoughtgate.record.file import is_written
 from thoughtgate.stores.database import Database
-from thoughtgate.stores.record_heads import RecordHead, load_head, save_head
+from thoughtgate.stores.record_heads import RecordHead, save_head
 from thoughtgate.stores.sqlite import open_sqlite
 
 SAVE_EVERY_S: Final = 1.0
@@ -37,7 +37,6 @@ class HeadKeeper:
         """Files that lack what was written before, with the number of bytes, until it is reported."""
         self._replaced: set[str] = set()
         """Files whose stored head is known to be gone, and is reported on the record."""
-        self._checked: set[str] = set()
         self._database: Database | None = None
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -98,21 +97,24 @@ class HeadKeeper:
                 continue
             if self._database is None:
                 self._database = open_sqlite(self._state)
-            if record not in self._checked:
-                self._check(self._database, record)
             if record in self._missing:
                 continue  # The old head is the only evidence until the loss is on the record.
-            save_head(self._database, head, replace=record in self._replaced)
+            replace = record in self._replaced
+            gone = save_head(self._database, head, replace=replace, is_kept=self._is_kept)
+            if gone is not None:
+                size = 0
+                with contextlib.suppress(OSError):
+                    size = Path(record).stat().st_size
+                self._missing[record] = max(1, gone.size - size)
+                continue
             self._replaced.discard(record)
             self._saved[record] = head
 
-    def _check(self, database: Database, record: str) -> None:
-        """Compare the head of earlier gates with the file."""
-        before = load_head(database, record)
-        self._checked.add(record)
-        if before is None or is_written(Path(record), before.number, before.size, before.chain):
-            return
-        size = 0
-        with contextlib.suppress(OSError):
-            size = Path(record).stat().st_size
-        self._missing[record] = max(1, before.size - size)
+    def _is_kept(self, stored: RecordHead) -> bool:
+        """Tell whether the file still contains what another gate, or an earlier one, wrote.
+
+        If the head is our own, the writer itself notices what is missing with its next line.
+        """
+        return self._saved.get(stored.record) == stored or is_written(
+            Path(stored.record), stored.number, stored.size, stored.chain
+        )

@@ -1,8 +1,8 @@
 """Writing a run's events to two files, so that traffic cannot rotate calls out of the record.
 
 A file of the record is rotated when it is full, and only the last ones are kept. Whoever causes
-many events therefore removes old ones. Peers cause traffic at will: a server its notifications,
-an agent its pings, anybody malformed requests. So only a bounded part of a run's traffic goes to
+many events therefore removes old ones. Peers cause traffic at will: a server its notifications
+and its requests to the agent, an agent its pings, anybody malformed requests. So only a bounded part of a run's traffic goes to
 the record's own file, where it is read in the order in which it happened; the rest goes to a
 second file next to it, which has its own chain and is rotated by itself.
 """
@@ -14,6 +14,8 @@ from thoughtgate.core.envelope import dump_bytes
 from thoughtgate.core.record_events import (
     AGENT_AUTH_REJECTED,
     AGENT_CONNECTED,
+    CALL_END,
+    CALL_START,
     FRAME_REFUSED,
     MESSAGE,
     SERVER_EXITED,
@@ -21,6 +23,7 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
+from thoughtgate.policy.call import SERVER_KINDS
 from thoughtgate.record.head_keeper import HeadKeeper
 
 TRAFFIC_TYPES: Final = frozenset(
@@ -39,6 +42,9 @@ TRAFFIC_TYPES: Final = frozenset(
 SHARE_BYTES: Final = 256 * 1024
 """Traffic of one run in the record's own file. A file of 64 MiB holds the share of 256 runs, and
 starting a run is up to the user and the agent, never to a server."""
+
+MAX_ASKED: Final = 16_384
+"""Open requests of servers that are known as such: those of 64 sessions."""
 
 _ENVELOPE_BYTES: Final = 512
 """About what a line has besides the event's own members."""
@@ -74,6 +80,8 @@ class SplitWriter:
         self._share = share
         self._heads = heads
         self._refuses = calls.refuses
+        self._asked: dict[str, None] = {}
+        """Open calls that are requests of a server to the agent, oldest first."""
 
     @property
     def refuses(self) -> Callable[[], bool]:
@@ -92,14 +100,19 @@ class SplitWriter:
         Raises:
             RecordError: no event of a call was written.
         """
-        traffic = [record for record in records if record.type in TRAFFIC_TYPES]
-        if traffic:
+        kinds = [self._is_traffic(record) for record in records]
+        if any(kinds):
+            traffic = [
+                record for record, is_traffic in zip(records, kinds, strict=True) if is_traffic
+            ]
             if self._has_room(traffic):
                 self._calls.write(records)
                 return
             # First, so that no call is on the record whose batch then fails.
             self._other().write(traffic)
-            records = [record for record in records if record.type not in TRAFFIC_TYPES]
+            records = [
+                record for record, is_traffic in zip(records, kinds, strict=True) if not is_traffic
+            ]
         if records:
             self._calls.write(records)
 
@@ -110,6 +123,29 @@ class SplitWriter:
         self._calls.close()
         if self._heads is not None:
             self._heads.close()
+
+    def _is_traffic(self, record: Record) -> bool:
+        """Tell whether a peer can cause an event without a call of the agent."""
+        if record.type in TRAFFIC_TYPES:
+            return True
+        asked = self._asked
+        if record.type == CALL_START:
+            call = record.body["call"]
+            if call.get("kind") not in SERVER_KINDS:
+                return False
+            if len(asked) >= MAX_ASKED:
+                del asked[next(iter(asked))]
+            asked[call["call_id"]] = None
+            return True
+        # Usually there is none: then nothing is looked up.
+        if not asked or "call" not in record.body:
+            return False
+        ident = record.body["call"].get("call_id")
+        if ident not in asked:
+            return False
+        if record.type == CALL_END:
+            del asked[ident]
+        return True
 
     def _has_room(self, traffic: Sequence[Record]) -> bool:
         """Take the traffic off the run's share of the record's own file, as long as it lasts."""

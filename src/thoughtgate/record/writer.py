@@ -26,6 +26,7 @@ from thoughtgate.record.file import RecordFile, Tail
 from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.stream import STREAMS, RecordStream, is_stream
 from thoughtgate.stores.record_heads import RecordHead, head_name
+from thoughtgate.wire.unchecked import unchecked
 
 REFUSE: Final = "refuse"
 CONTINUE: Final = "continue"
@@ -165,7 +166,7 @@ class RecordWriter:
         if self._heads is not None:
             run, envelope = self.envelope.run, self.envelope
             head = (self._name, number, size, chain, run.run_id, run.shim_id, envelope.seq)
-            self._heads.note(RecordHead(*head))
+            self._heads.note(unchecked(RecordHead, head))
 
     def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
         wrap, dump = self.envelope.wrap, orjson.dumps

@@ -341,6 +341,7 @@ class Governance:
             at,
             params,
             listed=string_of(body, "listed") if "listed" in body else "",
+            client=string_of(body, "client") if "client" in body else "",
         )
         verdict, call_id, _ = self.governor.rule(question)
         if verdict.action == LIST:

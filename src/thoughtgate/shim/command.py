@@ -130,6 +130,9 @@ def _run(options: Options) -> int:
             server, options.run, options.endpoint, _as_told(options, environ), options.entry
         )
     else:
+        from thoughtgate.process.memory import collect_rarely
+
+        collect_rarely()
         from thoughtgate.shim.standalone import govern_locally
 
         authority, setup, principal, withheld = govern_locally(

@@ -137,8 +137,9 @@ class ServiceAuthority:
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Request a verdict; it arrives as an event."""
-        del driver
         more = {"listed": command.listed} if command.listed else {}
+        if driver.session.prompts.client:
+            more["client"] = driver.session.prompts.client
         if is_server_key(command.key):
             more["requested_by"] = "server"
         self._evaluate(

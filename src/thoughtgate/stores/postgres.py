@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlsplit
 
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.database import Rows
@@ -27,7 +26,7 @@ from thoughtgate.stores.schema import MIGRATIONS, OLDEST, for_postgres
 
 try:
     import psycopg
-    from psycopg.conninfo import make_conninfo
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError as error:
     raise StoreError(
@@ -68,6 +67,8 @@ FOR EACH ROW EXECUTE FUNCTION thoughtgate_changed();
 
 _REDIRECTING: Final = ("PGHOSTADDR", "PGSERVICE")
 """Variables that libpq follows to another server than the one in the URL."""
+
+_SCHEMES: Final = ("postgresql://", "postgres://")
 
 _VALUE: Final = re.compile(r"\?|:([a-z_]+)|%")
 
@@ -352,30 +353,29 @@ def connection_info(url: str) -> tuple[str, str]:
         if os.environ.get(name):
             raise StoreError(f"{name} names another server than the key store; unset it")
     try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-        database = parts.path.strip("/")
-        host = host or options.get("host")
-        if parts.scheme not in {"postgresql", "postgres"} or not host or not database:
+        parts = conninfo_to_dict(url)
+        hosts, database = str(parts.get("host") or ""), parts.get("dbname")
+        ports = str(parts.get("port") or "").replace(",", "")
+        is_whole = bool(hosts and database and (not ports or ports.isdecimal()))
+        if not url.startswith(_SCHEMES) or not is_whole:
             raise ValueError  # noqa: TRY301 - one answer to every kind of wrong URL
-        fixed = {}
-        if not _is_local(host) and "sslmode" not in options:
-            fixed["sslmode"] = os.environ.get("PGSSLMODE", "require")
-        conninfo = make_conninfo(
-            url,
-            **fixed,
-            connect_timeout=CONNECT_S,
-            tcp_user_timeout=int(QUERY_S * 1000),
-            application_name="thoughtgate",
-            options=f"{options.get('options', '')} {_SERVER_SETTINGS}".strip(),
-        )
+        if "sslmode" not in parts and not all(map(_is_local, hosts.split(","))):
+            parts["sslmode"] = os.environ.get("PGSSLMODE", "require")
+        parts["options"] = f"{parts.get('options', '')} {_SERVER_SETTINGS}".strip()
+        # After a failover, the server that was the primary may only be read.
+        parts.setdefault("target_session_attrs", "read-write" if "," in hosts else "any")
+        parts |= {
+            "connect_timeout": CONNECT_S,
+            "tcp_user_timeout": int(QUERY_S * 1000),
+            "application_name": "thoughtgate",
+        }
+        conninfo = make_conninfo("", **parts)
     except (ValueError, psycopg.Error):
         raise StoreError(
             "store: must be sqlite or postgresql://USER@HOST/DATABASE; "
             "the password comes from PGPASSWORD or a ${VARIABLE}"
         ) from None
-    return conninfo, f"database {database} on {host}"
+    return conninfo, f"database {database} on {hosts}"
 
 
 @functools.lru_cache(maxsize=256)

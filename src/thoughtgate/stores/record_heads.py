@@ -5,6 +5,7 @@ says where it ended. It may be behind the file, because it is stored after the f
 it is never ahead of it.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -51,14 +52,27 @@ def load_head(database: Database, record: str) -> RecordHead | None:
     return RecordHead(*rows[0]) if rows else None
 
 
-def save_head(database: Database, head: RecordHead, *, replace: bool = False) -> None:
+def save_head(
+    database: Database,
+    head: RecordHead,
+    *,
+    replace: bool = False,
+    is_kept: Callable[[RecordHead], bool] = lambda _: True,
+) -> RecordHead | None:
     """Store a head unless a later one is stored; ``replace`` stores it in any case.
+
+    Otherwise ``is_kept`` tells whether the line of the stored head is still in the file. If it is
+    not, nothing is stored, since the old head is the only evidence, and the old head is returned.
 
     Raises:
         StoreError: the store cannot be written.
     """
     with database.write() as connection:
+        before = None if replace else load_head(database, head.record)
+        if before is not None and not is_kept(before):
+            return before
         connection.execute(_SAVE if replace else _SAVE + _IF_LATER, head)
+    return None
 
 
 def find_head(directory: Path, record: Path) -> RecordHead | None:
@@ -78,5 +92,9 @@ def find_head(directory: Path, record: Path) -> RecordHead | None:
 
 
 def head_name(record: Path) -> str:
-    """Return the name under which the head of a record is stored."""
-    return str(record.resolve())
+    """Return the name under which the head of a record is stored.
+
+    A link at the path itself is not followed: whoever replaces the file by a link to another one
+    would otherwise also replace its head.
+    """
+    return str(record.parent.resolve() / record.name)

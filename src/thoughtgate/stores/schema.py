@@ -85,14 +85,17 @@ CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepte
 """
 """Adds the policies that were accepted, and those that wait to be."""
 
-_V7: Final = """
+_V7: Final = "ALTER TABLE approvals ADD COLUMN client TEXT NOT NULL DEFAULT ''"
+"""Adds what the agent's client says it is."""
+
+_V8: Final = """
 CREATE TABLE gates (
   owner TEXT PRIMARY KEY, started_at REAL NOT NULL, expires_at REAL NOT NULL, facts TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 """
 """Adds the running gates that share a store."""
 
-_V8: Final = """
+_V9: Final = """
 CREATE TABLE limit_budgets (
   space TEXT NOT NULL, key TEXT NOT NULL, limit_id TEXT NOT NULL, scope TEXT NOT NULL,
   total INTEGER NOT NULL, taken INTEGER NOT NULL, window_ends_at REAL NOT NULL,
@@ -126,7 +129,7 @@ CREATE INDEX limit_breakers_rev ON limit_breakers (space, rev);
 """
 """Adds the counts of limits that several processes share."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8)
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

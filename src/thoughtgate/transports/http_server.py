@@ -32,7 +32,7 @@ SWEEP_S: Final = 1.0
 
 BACKLOG: Final = 4096
 
-_STATUS_LINES: Final = {
+_STATUS_LINES: Final = {code: b"HTTP/1.1 %d \r\n" % code for code in range(100, 600)} | {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in HTTPStatus
 }

@@ -1,6 +1,17 @@
 """TLS for connections to upstream servers; certificates are always verified."""
 
+import os
 import ssl
+from pathlib import Path
+from typing import Final
+
+SYSTEM_FILES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch, Alpine
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora, Red Hat
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+    "/etc/ssl/cert.pem",  # macOS
+)
+"""Where systems keep the certificates that they trust."""
 
 
 def client_context(ca_file: str = "") -> ssl.SSLContext:
@@ -8,6 +19,21 @@ def client_context(ca_file: str = "") -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    _trust_system(context)
     if ca_file:
         context.load_verify_locations(cafile=ca_file)
     return context
+
+
+def _trust_system(context: ssl.SSLContext) -> None:
+    """Load the system's certificates where OpenSSL does not look for them.
+
+    The OpenSSL of the self-contained folder knows the places of the system that it was built on.
+    """
+    known = ssl.get_default_verify_paths()
+    told = {known.openssl_cafile_env, known.openssl_capath_env} & os.environ.keys()
+    if told or known.cafile or known.capath:
+        return
+    file = next((file for file in SYSTEM_FILES if Path(file).is_file()), None)
+    if file is not None:
+        context.load_verify_locations(cafile=file)

@@ -14,6 +14,7 @@ from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.upstream.http_answer import HttpLeg, Owner
+from thoughtgate.upstream.notices import Notices
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.revisions import version_in
 
@@ -42,6 +43,7 @@ class HttpUpstream:
         """Whether the trace headers name the gate's own span."""
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Never called: every frame of an HTTP server belongs to a request."""
+        self.notices = Notices()
         self.is_up = False
         """Whether the server accepted the last connection attempt."""
         self._looking: asyncio.Task[None] | None = None
@@ -92,7 +94,8 @@ class HttpUpstream:
         """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
         if driver.is_modern:
             return  # 2026-07-28: closing the response stream is the cancellation.
-        self.pool.send(b"POST", _session_headers(driver), frame.data, _Ignored())
+        sent = self.pool.send(b"POST", _session_headers(driver), frame.data, _Ignored())
+        self.notices.add(sent)
 
     def send_detached(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, tools: ToolHeaders

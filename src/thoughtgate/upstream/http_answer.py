@@ -20,6 +20,8 @@ from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.methods import input_requests
+from thoughtgate.wire.replies import render
 from thoughtgate.wire.sse import (
     Event,
     EventSplitter,
@@ -33,6 +35,9 @@ MAX_ANSWER: Final = 10 * 1024 * 1024
 """Maximum size of a JSON response in bytes, the same as on stdio."""
 
 _OK: Final = 200
+_PASSED: Final = frozenset({*range(200, 300), *range(400, 600)})
+"""Statuses that are read and passed on. A redirect never is: an agent that follows it would leave
+the gate."""
 _FIRST_ERROR: Final = 400
 _NOT_OURS: Final = frozenset({401, 403, 407})
 """Statuses that refuse the gate's credentials; the agent can do nothing about them."""
@@ -48,12 +53,17 @@ _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
     b"alt-svc",
     b"strict-transport-security",
     b"clear-site-data",
+    b"location",
+    b"refresh",
+    b"x-accel-redirect",
+    b"x-sendfile",
     b"access-control-allow-origin",
     b"access-control-allow-credentials",
     b"access-control-expose-headers",
     mirror.SESSION,
 }
-"""Response headers that are not forwarded: they concern the gate's connection, or its origin."""
+"""Response headers that are not forwarded: they concern the gate's connection or its origin, or send
+the agent, or a web server in front of the gate, elsewhere."""
 
 
 class _HeadFacts(NamedTuple):
@@ -147,8 +157,8 @@ class HttpAnswer:
         if type(facts) is not _HeadFacts:
             facts = head.memo = _read_head(head)
         self._facts = facts
-        if not facts.is_readable:
-            self._lose("the server's answer cannot be read")
+        if not facts.is_readable or head.status not in _PASSED:
+            self._lose(f"the server's answer cannot be read (HTTP status {head.status})")
         elif facts.is_stream and head.status == _OK:
             self._splitter = EventSplitter()
             self._start_stream()
@@ -223,7 +233,7 @@ class HttpLeg(HttpAnswer):
     Its owner pauses it while the agent is slow.
     """
 
-    __slots__ = ("_event", "driver", "owner")
+    __slots__ = ("_event", "_is_awaited", "driver", "owner")
 
     passes_stream = True
 
@@ -239,12 +249,19 @@ class HttpLeg(HttpAnswer):
         self._size = 0
         self._splitter = None
         self._event: Event | None = None
+        self._is_awaited = False
+        """Whether the server's stream is over, and the agent's answer is still to come."""
         self._saw_id = False
 
     @property
     def is_resumable(self) -> bool:
         """Whether the agent can fetch the rest of this stream later."""
         return self._saw_id
+
+    def abort(self) -> None:
+        """Stop reading: nobody waits for the response, nor for anything else on its stream."""
+        super().abort()
+        self.driver.stream_ended(self)
 
     def pause(self) -> None:
         """Stop reading until ``resume``."""
@@ -267,6 +284,8 @@ class HttpLeg(HttpAnswer):
         raw = event.raw if data == event.data else replace_data(event, data)
         if frame.carries == ANSWER:
             outbox.later(self.owner.stream_answered, raw, frame.key)
+            if self._is_awaited:
+                outbox.later(self.owner.stream_ended)
         else:
             outbox.later(self.owner.stream_wrote, raw)
 
@@ -301,11 +320,16 @@ class HttpLeg(HttpAnswer):
             self._event = Event(b"data:\n\n", None, None)
             at = now()
             self.driver.feed(NotSent(self.key, "upstream_connection_failed", at), self)
-        self.driver.outbox.later(self.owner.stream_ended)
+            # Still open: the answer is here, and a person decides on the requests in it.
+            self._is_awaited = self.driver.is_open(self.key)
+        if not self._is_awaited:
+            self.driver.stream_ended(self)
+            self.driver.outbox.later(self.owner.stream_ended)
 
     def _take_whole(self, body: bytes) -> None:
         if self.key is None:
-            sent = body if self._status >= _FIRST_ERROR and self._facts.is_json else b""
+            is_told = self._status >= _FIRST_ERROR and self._facts.is_json and _is_error(body)
+            sent = body if is_told else b""
             headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
             # The agent must not take a refusal of the gate's credentials for one of its own.
             status = 502 if self._status in _NOT_OURS else self._status
@@ -314,10 +338,20 @@ class HttpLeg(HttpAnswer):
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._facts.is_json or not self.driver.feed(
-            unchecked(ServerSent, (line, now(), read_quickly(line))), self
-        ):
+        elif not self._facts.is_json or not self._is_taken(line):
             self.owner.failed("upstream_connection_failed")
+
+    def _is_taken(self, line: bytes) -> bool:
+        """Give the session the response; False if it does not answer the request.
+
+        The answer comes later if a person decides on the requests in it.
+        """
+        message = read_quickly(line)
+        if self.driver.feed(unchecked(ServerSent, (line, now(), message)), self):
+            return True
+        if not isinstance(message, Message) or message.shape != RESPONSE or message.id is None:
+            return False
+        return message.id == self.key and self.driver.is_open(message.id)
 
     def _take_error(self, line: bytes) -> None:
         """Handle an HTTP error: pass on the server's JSON-RPC error if there is one, else ours."""
@@ -325,16 +359,16 @@ class HttpLeg(HttpAnswer):
         if not isinstance(message, Message) or message.shape != RESPONSE:
             told = self._status if self._status in _TELLING else _OK
             self.owner.failed("upstream_connection_failed", told)
-        elif message.id == self.key or "error" not in message.body:
-            if not self.driver.feed(ServerSent(line, now()), self):
+            return
+        if message.id != self.key and "error" in message.body:
+            if self._status in _NOT_OURS:
                 self.owner.failed("upstream_connection_failed")
-        elif self._status in _NOT_OURS:
+                return
+            # The error names no request, so it must be about this one: the session reads it as the
+            # answer, because it may carry requests to the agent, or secrets.
+            line = render({**message.body, "id": self.key})
+        if not self.driver.feed(ServerSent(line, now()), self):
             self.owner.failed("upstream_connection_failed")
-        else:
-            # The error names no request, so it must be about this one: pass on its reason.
-            self.take(ToAgent(message.raw))
-            assert self.key is not None  # noqa: S101  requests only
-            self.driver.feed(NotSent(self.key, "upstream_connection_failed", now()), NOBODY)
 
     def _break_off(self, error: PeerError) -> None:
         if self._splitter is not None:
@@ -364,6 +398,17 @@ def _as_read(content_type: bytes) -> bytes:
     kind, _, parameters = content_type.partition(b";")
     parameters = parameters.lower().replace(b'"', b"").replace(b" ", b"")
     return content_type if parameters in {b"", b"charset=utf-8"} else kind.strip()
+
+
+def _is_error(body: bytes) -> bool:
+    """Tell whether a body is a plain error, the only one that a message without an id may get."""
+    message = read_frame(one_line(body))
+    return (
+        isinstance(message, Message)
+        and message.shape == RESPONSE
+        and "error" in message.body
+        and not input_requests(message.body)
+    )
 
 
 def _read_head(head: ResponseHead) -> _HeadFacts:

@@ -17,6 +17,7 @@ from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers, ResponseHead
 from thoughtgate.upstream.client import Receiver
 from thoughtgate.upstream.http_answer import NO_HEAD, HttpAnswer
+from thoughtgate.upstream.notices import Notices
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.headers import (
@@ -70,6 +71,7 @@ class HttpCarrier:
         self._receiver: Receiver
         self._open: dict[RequestId | None, _Answer] = {}
         """The open requests by id."""
+        self._notices = Notices()
         self._stream: _Answer | None = None
         """The server's GET stream, also while it waits to be reopened."""
         self._session = b""
@@ -90,6 +92,8 @@ class HttpCarrier:
         answer = _Answer(self, body.get("id") if method else None, method)
         if answer.key is not None:
             self._open[answer.key] = answer
+        else:
+            self._notices.add(answer)
         answer.exchange = self._pool.send(b"POST", self._headers(method, body), data, answer)
 
     def abandon(self, ident: RequestId) -> bool:

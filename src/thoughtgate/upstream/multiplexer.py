@@ -26,10 +26,11 @@ from thoughtgate.upstream.client import INITIALIZED, ServerConnection, not_sent
 from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import ServerRunner
+from thoughtgate.upstream.shared_tasks import SharedTasks
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
-from thoughtgate.wire.methods import CANCELLED, PROGRESS
+from thoughtgate.wire.methods import CANCELLED, LISTS_CHANGED, PROGRESS
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import LATEST_LEGACY, META
 
@@ -81,6 +82,8 @@ class Multiplexer(ServerRunner):
         self._welcome: dict[str, Any] | None = None
         """The server's result of the handshake."""
         self._waiting: list[Callable[[], object]] = []
+        self.tasks = SharedTasks() if is_shared else None
+        """Whose the server's tasks are, if it cannot tell its agents apart."""
 
     # Start and stop; see ``ServerRunner``.
 
@@ -102,9 +105,14 @@ class Multiplexer(ServerRunner):
 
     def send(self, line: "ChildLine", message: Message) -> None:
         """Send a caller's request."""
+        line.method = message.method
+        params = message.body.get("params") or {}
+        if self.tasks is not None and not self.tasks.may_use(line.driver, line.method, params):
+            line.failed(PeerError("task_not_found", ""))
+            return
         if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
-                version = (message.body.get("params") or {}).get("protocolVersion")
+                version = params.get("protocolVersion")
                 self._greet(version if type(version) is str else LATEST_LEGACY)
                 self._when_welcome(lambda: self._tell_welcome(line))
                 return
@@ -266,13 +274,15 @@ class Multiplexer(ServerRunner):
             return
         uri = params.get("uri")
         for driver, listener in list(self._listeners.items()):
-            if message.method == "notifications/resources/updated":
+            about_task = self.tasks.concerns(driver, params) if self.tasks is not None else None
+            if about_task is not None:
+                wanted = about_task
+            elif message.method == "notifications/resources/updated":
                 wanted = type(uri) is str and uri in self._watched.get(driver, ())
-            elif message.method == "notifications/message":
-                # A log message does not say whose call caused it, and may contain that call's data.
-                wanted = len(self._listeners) == 1
             else:
-                wanted = True
+                # Any other, such as a log message, does not say whose call caused it, and may
+                # contain that call's data.
+                wanted = message.method in LISTS_CHANGED or len(self._listeners) == 1
             if wanted:
                 driver.feed(ServerSent(message.raw, now()), listener)
 
@@ -307,6 +317,7 @@ class ChildLine:
         """The agent's id for the session that this request opens; None if it is not named yet."""
         self.driver = driver
         self.key = key
+        self.method = ""
         self.number = 0
         """The request's id on the pipe, once it is sent."""
         self.token: RequestId | None = None
@@ -323,6 +334,8 @@ class ChildLine:
         meta = result.get(META) if type(result) is dict else None
         if type(result) is dict and type(meta) is dict and SUBSCRIPTION_KEY in meta:
             body["result"] = {**result, META: {**meta, SUBSCRIPTION_KEY: self.key}}
+        if self._mux.tasks is not None and "result" in body:
+            body["result"] = self._mux.tasks.answered(self.driver, self.method, body["result"])
         self.hear(body)
 
     def told(self, message: Message, params: dict[str, Any]) -> None:
@@ -355,6 +368,7 @@ class ChildLine:
             outbox.later(self._owner.told, frame.data)
             return
         self.is_over = True
+        self.driver.stream_ended(self)
         headers = JSON + self._session_header(frame) if self._opens_session else JSON
         outbox.later(self._owner.answered, frame.data, 200, headers)
 
@@ -368,6 +382,7 @@ class ChildLine:
         """Give up the request: nobody waits for the response."""
         if not self.is_over:
             self.is_over = True
+            self.driver.stream_ended(self)
             # A cancellation may still have to be sent, and it needs the request's number.
             asyncio.get_running_loop().call_soon(self._mux.forget, self)
 

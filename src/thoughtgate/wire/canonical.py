@@ -45,12 +45,19 @@ _plain = json.JSONEncoder(
 """Writes everything in canonical form except floats."""
 
 
+_EXACT: Final = frozenset({str, int, bool, type(None)})
+"""The types of single values that all encoders write in the same way."""
+
+
 def has_float(value: Any) -> bool:
     """Tell whether a JSON value contains a float, which encoders write in different ways."""
     kind = type(value)
     if kind is not dict and kind is not list:
         return kind is float
-    for one in value.values() if kind is dict else value:
+    members = value.values() if kind is dict else value
+    if _EXACT.issuperset(map(type, members)):  # true for most arguments, and without a loop here
+        return False
+    for one in members:
         kind = type(one)
         if kind is float or ((kind is dict or kind is list) and has_float(one)):
             return True

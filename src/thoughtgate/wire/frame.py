@@ -290,9 +290,10 @@ def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     method, params = body["method"], body["params"]
     if type(params) is not dict or type(method) is not str or len(method) > MAX_METHOD:
         return None
-    for name in params:
-        if name not in _PLAIN_PARAMS or (name == "_meta" and _has_variant(params[name], name)):
-            return None
+    if not _PLAIN_PARAMS.issuperset(params) or (
+        "_meta" in params and _has_variant(params["_meta"], "_meta")
+    ):
+        return None
     return unchecked(Message, (REQUEST, ident, method, body, raw))
 
 
@@ -367,6 +368,10 @@ def _bad_request(body: dict[str, Any], method: Any) -> _Wrong | None:
     # One reader could take it for a request, another for a response.
     if "result" in body or "error" in body:
         return "invalid_request", "a request has no result", "two_shapes"
+    # An approval is bound to params, and the record shows them; the server would get this as well.
+    if "id" in body and not body.keys() <= _MEMBERS:
+        reason = "a request has a member besides jsonrpc, id, method and params"
+        return "invalid_request", reason, "extra_member"
     params = body.get("params")
     if params is not None and type(params) is not dict:
         return "invalid_params", "params must be an object", "wrong_params"

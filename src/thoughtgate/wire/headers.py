@@ -9,7 +9,7 @@ something else.
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from thoughtgate.wire.message import Json
@@ -136,17 +136,31 @@ def check_name(
 
 
 def check_params(
-    wanted: Iterable[ParamHeader], headers: Mapping[bytes, bytes], arguments: Mapping[str, Json]
+    wanted: Iterable[ParamHeader],
+    headers: Mapping[bytes, bytes],
+    arguments: Mapping[str, Json],
+    *,
+    required: bool = True,
 ) -> Mismatch | None:
-    """Compare every ``Mcp-Param`` header that a tool's schema requires with the arguments."""
+    """Compare the ``Mcp-Param`` headers of a call with its arguments.
+
+    A header that the tool's schema does not declare is wrong: the server may read it, and there
+    is no argument to compare it with.
+    """
+    wanted = tuple(wanted)
+    undeclared = stray_param(headers, {entry.header for entry in wanted})
+    if undeclared:
+        return Mismatch(undeclared, "is not declared by the tool")
     for entry in wanted:
         value = argument_at(arguments, entry.path)
-        text = scalar_text(value)
         given = headers.get(entry.header)
+        if given is not None and type(value) is float and value.is_integer():
+            value = int(value)  # 5.0 and 5 are the same number in JSON
+        text = scalar_text(value)
         name = entry.header.decode()
-        # Null, floats and objects have no header form, so only a stray header can be wrong.
+        # Null, fractions and objects have no header form, so only a stray header can be wrong.
         if text is None:
-            if given is not None and value is None:
+            if given is not None:
                 return Mismatch(name, "has no matching argument")
             continue
         # A client may write 5 as "5" or "5.0".
@@ -154,10 +168,16 @@ def check_params(
             if not _same_integer(given, value):
                 return Mismatch(name, "differs from the body")
             continue
-        mismatch = _check_text(name, given, text, required=True)
+        mismatch = _check_text(name, given, text, required=required)
         if mismatch is not None:
             return mismatch
     return None
+
+
+def stray_param(headers: Iterable[bytes], declared: Container[bytes] = ()) -> str:
+    """Return the name of an ``Mcp-Param`` header that is not declared; empty if there is none."""
+    found = (one for one in headers if one.startswith(PARAM) and one not in declared)
+    return next(found, b"").decode("latin-1")
 
 
 def argument_at(arguments: Mapping[str, Json], path: tuple[str, ...]) -> Json:

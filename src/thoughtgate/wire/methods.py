@@ -64,6 +64,9 @@ PASSED: Final = frozenset(
 LISTEN: Final = "subscriptions/listen"
 CANCELLED: Final = "notifications/cancelled"
 TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+LISTS_CHANGED: Final = frozenset(
+    f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")
+)
 PROGRESS: Final = "notifications/progress"
 COMPLETE: Final = "completion/complete"
 
@@ -114,6 +117,9 @@ _CARRIERS: Final = frozenset(
 """The members that may carry requests to the agent, each with the member that it is inside of."""
 _PLAIN_MEMBERS: Final = frozenset({"jsonrpc", "id", "result", "content", "isError", "tools"})
 """Members of most responses, whose names need no folding."""
+_RESPONSE: Final = frozenset({"jsonrpc", "id", "result"})
+_SILENT: Final = frozenset({"content", "structuredContent", "isError", "tools", "_meta"})
+"""Members of most results, which neither are nor carry requests to the agent."""
 
 TASKS_LIST: Final = "tasks/list"
 
@@ -159,9 +165,10 @@ def is_variant(method: str) -> bool:
 
 def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
     name = params.get(gated.member)
-    wrong = _wrong_name(f"params.{gated.member}", name)
-    if wrong:
-        return wrong
+    if not _is_plain_name(name):
+        wrong = _wrong_name(f"params.{gated.member}", name)
+        if wrong:
+            return wrong
     arguments: Any = params.get("arguments")
     if arguments is None:
         if "arguments" in params and gated.kind == "tool":
@@ -205,6 +212,17 @@ def _named_in_completion(params: dict[str, Json]) -> list[Named] | str:
     return _wrong_name(f"params.ref.{gated.member}", name) or [Named(gated.kind, name, {})]
 
 
+def _is_plain_name(name: Any) -> bool:
+    """Tell quickly that nothing is wrong with a name; False means that something may be."""
+    return (
+        type(name) is str
+        and 0 < len(name) <= MAX_TARGET
+        and name.isascii()
+        and name.isprintable()
+        and " " not in name
+    )
+
+
 def _wrong_name(place: str, name: Any) -> str:
     """Return what is wrong with the name of a tool or prompt, or with a URI; empty if nothing."""
     if type(name) is not str or not name:
@@ -240,23 +258,32 @@ def named_by_server(method: str, params: Json) -> list[Named] | str:
     return [Named(kind, name, arguments)]
 
 
-def input_requests(members: dict[str, Json], _in: str = "") -> dict[str, Json]:
+def input_requests(members: dict[str, Json]) -> dict[str, Json]:
     """Return the requests to the agent that a response or the params of a notification carry.
 
     Since MCP 2026-07-28 they are members of a result, also of a task's, and of a task's
     notifications; in 2025-11-25 an error may carry elicitations. The keys are only to tell them
     apart. Agents may ignore the case of members, so every spelling counts.
     """
+    result = members.get("result")
+    # True for almost all answers, and this check is cheap.
+    if type(result) is dict and _SILENT.issuperset(result) and _RESPONSE.issuperset(members):
+        return {}
+    return _find_requests(members, "")
+
+
+def _find_requests(members: dict[str, Json], inside: str) -> dict[str, Json]:
+    """Return the requests in the members of an object; ``inside`` is the member that holds it."""
     found: dict[str, Json] = {}
     for key, value in members.items():
         name = key if key in _PLAIN_MEMBERS else fold_key(key)
         if name == _INPUTS and value is not None:
             more = value if type(value) is dict else {key: value}
-        elif name == "elicitations" and _in == "data":
+        elif name == "elicitations" and inside == "data":
             asked = value if type(value) is list else [value]
             more = {str(number): _elicitation(one) for number, one in enumerate(asked)}
-        elif type(value) is dict and (_in, name) in _CARRIERS:
-            more = input_requests(value, name)
+        elif type(value) is dict and (inside, name) in _CARRIERS:
+            more = _find_requests(value, name)
         else:
             continue
         # Two that have the same key are not told apart, and cannot be judged.

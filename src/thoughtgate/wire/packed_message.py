@@ -1,4 +1,4 @@
-"""Large requests that wait: their bytes without the parsed body, which is parsed again later."""
+"""Large messages that wait: their bytes without the parsed body, which is parsed again later."""
 
 import json
 from typing import Any, Final
@@ -6,21 +6,23 @@ from typing import Any, Final
 from thoughtgate.wire.message import REQUEST, Message
 
 MAX_PARSED: Final = 65_536
-"""Requests up to this size keep their parsed body while they wait."""
+"""Messages up to this size keep their parsed body while they wait."""
 
 
 class PackedBody(dict[str, Any]):
-    """Stands for the body of a packed request: the params that differ from those in its bytes.
+    """Stands for the body of a packed message: the params that differ from those in its bytes.
 
     ``serve`` renames the target of a request for its server, and keeps the client's bytes.
     """
 
 
 def pack(message: Message) -> Message:
-    """Return a large request without its parsed body; any other message as it is."""
-    if len(message.raw) <= MAX_PARSED or message.shape != REQUEST:
+    """Return a large message without its parsed body; or as it is, if its bytes say otherwise."""
+    if len(message.raw) <= MAX_PARSED:
         return message
     said = _parse(message)
+    if message.shape != REQUEST:
+        return message._replace(body=PackedBody()) if message.body == said else message
     params, own = message.body.get("params"), said.get("params")
     if type(params) is not dict or type(own) is not dict or params.keys() != own.keys():
         return message
@@ -31,12 +33,13 @@ def pack(message: Message) -> Message:
 
 
 def unpack(message: Message) -> Message:
-    """Return a request with its parsed body."""
+    """Return a message with its parsed body."""
     changed = message.body
     if type(changed) is not PackedBody:
         return message
     said = _parse(message)
-    said["params"].update(changed)
+    if changed:
+        said["params"].update(changed)
     return message._replace(body=said)
 
 

@@ -119,6 +119,9 @@ def _parsed(text: str) -> Iterator[str]:
     match = _SCHEME.match(text)
     if match is None:
         yield from _paths(text)
+        if text[:1] in {"/", "\\"}:
+            # Many servers open what is left after removing ``file://``, if it is there.
+            yield from _special("file", "//" + _with_slashes(text))
         return
     scheme, rest = match.group()[:-1].lower(), text[match.end() :]
     for slashed in {rest: None, _with_slashes(rest): None}:

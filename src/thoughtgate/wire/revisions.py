@@ -17,6 +17,8 @@ CAPABILITIES_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
 CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 SERVER_KEY: Final = "io.modelcontextprotocol/serverInfo"
 
+MAX_CLIENT: Final = 200
+"""Characters of a client's name and version that are kept; the client chooses them."""
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """Matches the complete value, because it becomes a header; later versions may have more fields."""
@@ -54,6 +56,21 @@ def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
     if type(params) is not dict or type(meta) is not dict:
         return body
     return {**body, "params": {**params, META: {**meta, "traceparent": trace}}}
+
+
+def client_name(info: Json) -> str:
+    """Return name and version of a client as it gives them itself; empty if it gives no name."""
+    name = info.get("name") if type(info) is dict else None
+    version = info.get("version") if type(info) is dict else None
+    if type(name) is not str or not name:
+        return ""
+    said = f"{name} {version}" if type(version) is str and version else name
+    return said[:MAX_CLIENT]
+
+
+def client_in(params: Json) -> str:
+    """Return the client that a self-describing request names in its ``_meta``; empty if none."""
+    return client_name(meta_of(params).get(CLIENT_KEY))
 
 
 def is_traceparent(text: str) -> bool:

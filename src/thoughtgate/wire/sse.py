@@ -1,7 +1,7 @@
 """Server-sent events: splitting a byte stream into events, and writing events.
 
 An event keeps its original bytes, so that an unchanged event is forwarded byte for byte, with
-ids, ``retry``, comments, empty data and unknown fields. Data is not interpreted here.
+ids, ``retry``, comments and empty data. Data is not interpreted here.
 """
 
 import re
@@ -17,6 +17,11 @@ _EVENT_END: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 """A blank line. A CR is a line end only if it is certainly not followed by an LF."""
 _ODD_ENDS: Final = re.compile(rb"\r(?!\n)|[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 """Characters that end a line only for some readers, such as Python's ``splitlines``."""
+_FIELD: Final = rb"(?:data|id|event|retry)?(?:[:\r\n]|\Z)"
+_UNKNOWN: Final = re.compile(rb"(?:\A|[\r\n])(?!" + _FIELD + rb")")
+"""The beginning of a line with a field that the specification does not define. A byte order mark
+before a known name makes one: readers ignore the mark at the beginning of a stream."""
+_KNOWN: Final = re.compile(_FIELD)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -117,17 +122,18 @@ def parse_event(raw: bytes) -> Event:
 
 
 def with_one_reading(event: Event) -> Event:
-    """Return an event that all readers split into the same lines.
+    """Return an event that all readers split into the same lines and fields.
 
-    Otherwise a comment could contain a message that some readers see and that was not judged.
-    Data lines stay unchanged: their content is judged as a message.
+    Otherwise a comment or an unknown field could contain a message that some readers see and that
+    was not judged. Data lines stay unchanged: their content is judged as a message.
     """
-    if _ODD_ENDS.search(event.raw) is None:
+    if _ODD_ENDS.search(event.raw) is None and _UNKNOWN.search(event.raw) is None:
         return event
     lines = [
         line
         for line in _LINE_ENDS.split(event.raw)
-        if line and (line.startswith(b"data:") or _ODD_ENDS.search(line) is None)
+        if line
+        and (line.startswith(b"data:") or (_KNOWN.match(line) and not _ODD_ENDS.search(line)))
     ]
     return event._replace(raw=b"\n".join(lines) + b"\n\n")
 

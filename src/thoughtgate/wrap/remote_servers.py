@@ -16,21 +16,10 @@ from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.expansion import Syntax, expand
 from thoughtgate.gate.state_directory import state_directory
-
-DIRECTORY: Final = "remotes"
+from thoughtgate.wrap.remotes_file import DIRECTORY
 
 _AGENTS_OWN: Final = ("headersHelper", "oauth", "auth", "scopes", "bearer_token")
 """Keys for features that only the agent itself can provide."""
-
-
-def remotes_path(key: str, environ: Mapping[str, str]) -> Path:
-    """Return the path of the file with the URLs of a run's remote servers."""
-    return Path(state_directory(environ), DIRECTORY, f"{key}.json")
-
-
-def is_remotes_file(path: str, state: str) -> bool:
-    """Tell whether a config is such a file in a state directory."""
-    return bool(path and state) and Path(path).parent == Path(state, DIRECTORY)
 
 
 class Remotes:

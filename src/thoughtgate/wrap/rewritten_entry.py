@@ -16,7 +16,8 @@ from thoughtgate.agents.rewrite import Rewrite, rewrite
 from thoughtgate.gate.run_file import run_path
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.process.own_command import own_command
-from thoughtgate.wrap.remote_servers import Remotes, remotes_path
+from thoughtgate.wrap.remote_servers import Remotes
+from thoughtgate.wrap.remotes_file import remotes_path
 from thoughtgate.wrap.server_variables import ServerVariables
 
 KEY_LENGTH: Final = 16

@@ -47,7 +47,8 @@ from thoughtgate.service.service import Governance
 from thoughtgate.transports.asgi import App, AsgiHandler
 from thoughtgate.transports.loopback_server import open_listener, serve
 from thoughtgate.wrap.agent_process import AgentProcess
-from thoughtgate.wrap.remote_servers import Remotes, remotes_path
+from thoughtgate.wrap.remote_servers import Remotes
+from thoughtgate.wrap.remotes_file import remotes_path
 from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key
 from thoughtgate.wrap.server_report import ServerReport
 from thoughtgate.wrap.server_variables import ServerVariables

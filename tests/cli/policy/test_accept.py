@@ -172,3 +172,19 @@ def test_the_built_in_policy_is_accepted_in_place_of_a_file_that_is_gone(
     assert "built-in policy" in done.out
     with closing(open_store(str(desk.state))) as store:
         assert store.policies().accepted(str(home / "thoughtgate.yaml")) is None
+
+
+@pytest.mark.promise("no-silent-loosening", "approver-sees-invisible-characters")
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_a_rule_that_moved_into_a_comment_is_shown(desk: Desk, end: str) -> None:
+    cedar = desk.path.with_name("p.cedar")
+    rule = "forbid(principal, action, resource);\n"
+    text = f"permit(principal, action, resource);\n// never:\n{rule}"
+    cedar.write_text(text, "utf-8")
+    desk.use("schema: 1\ndefault: policy\ncedar: {policies: [p.cedar]}\n")
+    cedar.write_text(text.replace("never:\n", f"never:{end}"), "utf-8")
+
+    done = desk.accept("--yes")
+
+    assert f"-{rule}" in done.out
+    assert f"+// never:[U+{ord(end):04X}]{rule}" in done.out

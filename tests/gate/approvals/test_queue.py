@@ -221,7 +221,21 @@ def test_secrets_are_masked_in_what_people_see(store: ApprovalStore) -> None:
     shown = {"password": "[secret, 1 character]", "note": f"say {mask}", "n": 1}
     assert json.loads(asked.arguments) == shown
     assert asked.reason == f"uses {mask}"
+    assert asked.client == ""
     assert not asked.folded
+
+
+def test_what_the_client_says_it_is_is_stored_masked_and_on_record(store: ApprovalStore) -> None:
+    desk = a_desk(store, redactor=Redactor(literals=["hunter22"]))
+    desk.ask("run.1", held()._replace(client="editor 2"), "default", NOW)
+    assert desk.facts("run.1")["client"] == "editor 2"
+    desk.ask("run.2", held()._replace(client="x hunter22"), "default", NOW)
+    shown = {each.call_id: each.client for each in store.listed(PENDING)}
+    assert shown["run.1"] == "editor 2"
+    assert "hunter22" not in shown["run.2"]
+    assert "[injected secret, 8 characters]" in shown["run.2"]
+    desk.ask("run.3", held(), "default", NOW)
+    assert "client" not in desk.facts("run.3")
 
 
 # What bad input and bad luck get.

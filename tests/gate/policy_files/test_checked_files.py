@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.policy_files.checked_files import PolicyFiles
+from thoughtgate.gate.policy_files.checked_files import (
+    PolicyFiles,
+    changed_files,
+    refused_files,
+)
 
 STRANGER = 54321
 
@@ -130,3 +134,26 @@ def test_a_digest_covers_the_files_that_are_named(file: Path) -> None:
     before = PolicyFiles().digest(str(file), ["a"])
     (file.parent / "a").write_text("2", "utf-8")
     assert PolicyFiles().digest(str(file), ["a"]) != before
+
+
+A_DIGEST = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+"""SHA-256 of the letter a."""
+
+
+def test_changed_files_are_named_with_their_digest() -> None:
+    before = {"/one": "same", "/two": "b", "/three": "c"}
+    after = {"/one": "same", "/two": "a", "/four": "a"}
+    assert changed_files(before, after) == [
+        {"path": "/four", "digest": A_DIGEST},
+        {"path": "/three"},
+        {"path": "/two", "digest": A_DIGEST},
+    ]
+
+
+def test_refused_files_are_named_even_if_they_cannot_be_read(file: Path, tmp_path: Path) -> None:
+    same = {str(file): "text"}
+    assert refused_files(same, []) == []
+    file.write_text("\ufeffa", "utf-8")
+    assert refused_files(same, [""]) == [{"path": str(file), "digest": A_DIGEST}]
+    gone = tmp_path / "gone"
+    assert refused_files({str(file): "a"}, [str(gone)]) == [{"path": str(gone)}]

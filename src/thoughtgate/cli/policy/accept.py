@@ -14,6 +14,7 @@ from thoughtgate.cli.options import JsonOption, examples, read_config
 from thoughtgate.cli.output import write_report
 from thoughtgate.core.approval import PENDING, POLICY_KIND
 from thoughtgate.errors import ConfigError, UsageError, visible
+from thoughtgate.gate.approvals.policy_questions import why_not_accept
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.policy_files.accepted_policy import load_accepted, replaced_files
@@ -61,6 +62,7 @@ def accept_command(
         if not json_:
             sys.stdout.writelines(f"{line}\n" for line in _lines(shown))
         if not is_same:
+            _require_approver(kept, loaded)
             _require_consent(yes=yes)
             _accept(store, loaded)
     report = {"path": loaded.own_file.path, "accepted": not is_same, "difference": shown}
@@ -85,6 +87,22 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
         if found:
             yield name.upper().replace("_", " ")
             yield from (f"  {visible(line)}" for line in found)
+
+
+def _require_approver(kept: AcceptedPolicy | None, loaded: Loaded) -> None:
+    """Refuse the organisation's file to whom its accepted version does not name an approver.
+
+    Raises:
+        UsageError: this person cannot accept it alone.
+        ConfigError: the accepted version cannot be loaded any more.
+    """
+    if kept is None or loaded.floor is None or loaded.floor_file.path != loaded.own_file.path:
+        return
+    old = load_accepted(kept, loaded, os.environ)
+    workflow = old.settings.approval.get(old.floor.workflow) if old.floor is not None else None
+    why = why_not_accept(loaded.own_file, workflow, identity()) if workflow is not None else ""
+    if why:
+        raise UsageError(f"{loaded.own_file.path} is the organisation's: {why}")
 
 
 def _require_consent(*, yes: bool) -> None:

@@ -38,11 +38,11 @@ def missing_secrets(
         for key, variable in secret_variables(workflow)
         if not environ.get(variable)
     ]
-    if importlib.util.find_spec("slack_sdk") is None:
+    in_slack = [name for name, workflow in settings.approval.items() if workflow.channel == "slack"]
+    if in_slack and importlib.util.find_spec("slack_sdk") is None:
         problems += [
             Problem(f"approval.{name}.slack", "needs: pip install 'thoughtgate[slack]'", file)
-            for name, workflow in settings.approval.items()
-            if workflow.channel == "slack"
+            for name in in_slack
         ]
     return problems
 

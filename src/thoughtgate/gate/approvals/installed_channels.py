@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from thoughtgate.channels.channel import Channel, Stoppable
-from thoughtgate.channels.channel_context import ChannelContext
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
 from thoughtgate.core.approval import AGENT_CHANNEL, GRANT_CHANNEL, SYSTEM_CHANNEL, Approval
 from thoughtgate.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from thoughtgate.channels.channel_context import ChannelContext
 
 GROUP: Final = "thoughtgate.channels"
 """The entry-point group."""
@@ -28,7 +29,7 @@ def installed_channels() -> frozenset[str]:
     return frozenset(point.name for point in _entry_points())
 
 
-def open_installed_channel(context: ChannelContext, file: str = "") -> Channel:
+def open_installed_channel(context: "ChannelContext", file: str = "") -> Channel:
     """Make the channel of one workflow.
 
     Raises:
@@ -62,7 +63,7 @@ def open_installed_channel(context: ChannelContext, file: str = "") -> Channel:
 class InstalledChannel:
     """Passes a channel the requests of its workflow, and keeps its failures from the gate."""
 
-    def __init__(self, channel: Channel, context: ChannelContext) -> None:
+    def __init__(self, channel: Channel, context: "ChannelContext") -> None:
         self.name = context.name
         self._channel = channel
         self._workflow = context.workflow

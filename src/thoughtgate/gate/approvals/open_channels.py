@@ -1,15 +1,15 @@
-"""Creates the channels of a gate from its settings."""
+"""Creates the channels of a gate from its settings.
+
+The code of a channel is loaded only for a workflow that uses it: most gates use none of these.
+"""
 
 import contextlib
 import queue
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from thoughtgate.channels.channel import Channel
-from thoughtgate.channels.channel_context import ChannelContext
-from thoughtgate.channels.delivery import DeliveryChannel, DeliveryClient
-from thoughtgate.channels.slack import SlackClient, SlackTarget
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
@@ -20,6 +20,9 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.poll_loop import complain
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
+
+if TYPE_CHECKING:
+    from thoughtgate.channels.delivery import DeliveryClient
 
 SLACK: Final = "slack"
 WEBHOOK: Final = "webhook"
@@ -60,9 +63,15 @@ def open_channels(
             provides cannot be created.
     """
     require_secrets(settings, environ, file)
-    places = {
+    found = {
         SLACK: slack_clients(settings, environ),
         WEBHOOK: webhook_clients(settings, environ, reports),
+    }
+    places = {name: clients for name, clients in found.items() if clients}
+    provided = {
+        name: each
+        for name, each in settings.approval.items()
+        if each.channel not in BUILT_IN_CHANNELS
     }
 
     def open_own() -> AbstractContextManager[ApprovalStore]:
@@ -70,43 +79,55 @@ def open_channels(
         return contextlib.closing(open_store(location))
 
     # No terminal here: under wrap and over stdio it belongs to the agent; other gates add their own.
-    made: list[Channel] = [
-        DeliveryChannel(name, clients, open_own, complain)
-        for name, clients in places.items()
-        if clients
-    ]
-    made += [
-        open_installed_channel(
-            ChannelContext(each.channel, name, each.options, environ, open_own, complain), file
-        )
-        for name, each in settings.approval.items()
-        if each.channel not in BUILT_IN_CHANNELS
-    ]
+    made: list[Channel] = []
+    if places:
+        from thoughtgate.channels.delivery import DeliveryChannel
+
+        made += [
+            DeliveryChannel(name, clients, open_own, complain) for name, clients in places.items()
+        ]
+    if provided:
+        from thoughtgate.channels.channel_context import ChannelContext
+
+        made += [
+            open_installed_channel(
+                ChannelContext(each.channel, name, each.options, environ, open_own, complain), file
+            )
+            for name, each in provided.items()
+        ]
     return made
 
 
-def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, DeliveryClient]:
+def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, "DeliveryClient"]:
     """Return the Slack client of each workflow with the Slack channel."""
+    wanted = {
+        name: each.slack
+        for name, each in settings.approval.items()
+        if each.channel == SLACK and each.slack is not None
+    }
+    if not wanted:
+        return {}
+    from thoughtgate.channels.slack import SlackClient, SlackTarget  # with logging: 0.7 MB
+
     return {
         name: SlackClient(
             SlackTarget(
-                each.slack.channel,
-                environ[each.slack.token_env],
-                each.slack.mention,
-                each.slack.approve_reaction,
-                each.slack.deny_reaction,
-                each.slack.poll_s,
-                each.slack.api_url,
+                each.channel,
+                environ[each.token_env],
+                each.mention,
+                each.approve_reaction,
+                each.deny_reaction,
+                each.poll_s,
+                each.api_url,
             )
         )
-        for name, each in settings.approval.items()
-        if each.channel == SLACK and each.slack is not None
+        for name, each in wanted.items()
     }
 
 
 def webhook_clients(
     settings: Settings, environ: Mapping[str, str], reports: Reports
-) -> dict[str, DeliveryClient]:
+) -> dict[str, "DeliveryClient"]:
     """Return the webhook client of each workflow with the webhook channel."""
     wanted = {
         name: each.webhook

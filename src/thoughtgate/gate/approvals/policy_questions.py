@@ -18,6 +18,7 @@ from thoughtgate.core.approval import (
     WITHDRAWN,
     Approval,
     Refusal,
+    may_vote,
 )
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
@@ -42,6 +43,8 @@ class PolicyQuestion(NamedTuple):
     reason: str
     policy_version: str
     """The version of the policy in force."""
+    workflow: str = DEFAULT_WORKFLOW
+    """The workflow of the policy in force whose approvers decide."""
 
 
 class Answer(NamedTuple):
@@ -89,7 +92,7 @@ class PolicyQuestions:
 
     def ask(self, question: PolicyQuestion, at: float) -> Answer:
         """Ask about a change, or join the question that another gate asked about it."""
-        workflow = self._workflow(DEFAULT_WORKFLOW) or WorkflowSettings(DEFAULT_WORKFLOW)
+        workflow = self._workflow(question.workflow) or WorkflowSettings(DEFAULT_WORKFLOW)
         asked = _approval(question, workflow, at)
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         try:
@@ -150,6 +153,15 @@ class PolicyQuestions:
         except StoreError:
             # The next gate compares with the older policy, and asks.
             return
+
+
+def why_not_accept(file: PolicyFile, workflow: WorkflowSettings, by: str) -> str:
+    """Return why a person cannot accept a policy alone; empty if they can."""
+    question = PolicyQuestion(file, "", {}, "", "", workflow.name)
+    refused = may_vote(_approval(question, workflow, 0.0), by)
+    if refused is not None:
+        return refused.text
+    return f"{workflow.required} people must accept it" if workflow.required > 1 else ""
 
 
 def _approval(question: PolicyQuestion, workflow: WorkflowSettings, at: float) -> Approval:

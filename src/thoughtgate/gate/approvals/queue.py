@@ -34,13 +34,14 @@ from thoughtgate.core.envelope import render_time
 from thoughtgate.core.judge import Decision, OpenCall, refusal
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
-from thoughtgate.policy.names import shown_name
+from thoughtgate.policy.names import recorded_name, shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.wire.canonical import canonical_json
+from thoughtgate.wire.revisions import MAX_CLIENT
 
 POLL_EVERY_S: Final = 0.1
 """How often a driver with held calls should poll; a poll without news costs microseconds."""
@@ -168,6 +169,8 @@ class ApprovalQueue:
             "expires_at": render_time(asked.expires_at),
             "required": asked.required,
         }
+        if asked.client:
+            facts["client"] = asked.client
         if asked.grant:
             facts["grant"] = asked.grant
         if asked.ended_grants:
@@ -298,6 +301,7 @@ class ApprovalQueue:
             owner=owner,
             extra=extra,
             definition=call.definition,
+            client=recorded_name(open_call.client, self._redactor, MAX_CLIENT),
         )
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):

@@ -6,7 +6,8 @@ import os
 import pwd
 import shlex
 import stat
-from collections.abc import Mapping
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -78,6 +79,36 @@ class PolicyFiles:
             self.text(name)
             total.update(sha256(self._contents[name]).digest())
         return total.hexdigest()
+
+
+def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the files whose texts differ, as the record names them: path and digest.
+
+    A file that ``after`` does not have is named without a digest.
+    """
+    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    return [
+        {"path": name, "digest": sha256(after[name].encode()).hexdigest()}
+        if name in after
+        else {"path": name}
+        for name in changed
+    ]
+
+
+def refused_files(before: Mapping[str, str], named: Iterable[str]) -> list[dict[str, str]]:
+    """Return the files that no longer have their text of ``before``, and those that are ``named``.
+
+    For a config that is not valid: what is in a file that cannot be used is not read as text.
+    """
+    found = []
+    for name in sorted({*before, *map(absolute_path, filter(None, named))}):
+        try:
+            digest = sha256(_read(name).removeprefix(BOM_UTF8)).hexdigest()
+        except (OSError, ConfigError):
+            digest = ""
+        if name not in before or digest != sha256(before[name].encode()).hexdigest():
+            found.append({"path": name, "digest": digest} if digest else {"path": name})
+    return found
 
 
 def absolute_path(path: str) -> str:

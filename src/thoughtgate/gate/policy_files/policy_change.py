@@ -175,9 +175,11 @@ def _text_difference(old: Loaded, new: Loaded) -> tuple[list[str], bool]:
     """Return the difference of the files' texts, and whether it could be compared."""
     lines: list[str] = []
     for name in sorted({*old.texts, *new.texts}):
-        before, after = old.texts.get(name, "").splitlines(), new.texts.get(name, "").splitlines()
-        if before == after:
+        if old.texts.get(name, "") == new.texts.get(name, ""):
             continue
+        # Not ``splitlines``: it takes characters for the end of a line that a reader of the policy
+        # takes for a part of it, so a rule moved into a comment would be no difference.
+        before, after = old.texts.get(name, "").split("\n"), new.texts.get(name, "").split("\n")
         if max(len(before), len(after)) > MAX_LINES:
             return [], False
         lines += difflib.unified_diff(before, after, f"{name} (in force)", name, lineterm="", n=2)

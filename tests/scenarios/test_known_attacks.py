@@ -1,0 +1,74 @@
+"""Attacks that once worked, played through the commands as a user runs them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support.commands import sample_server, shim, thoughtgate
+from tests.support.frames import call, request
+from tests.support.stdio_peer import StdioPeer
+
+TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class Place:
+    """A config file with its state directory beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = folder / "thoughtgate.yaml"
+        self.record = folder / "state" / "audit.jsonl"
+
+    def start(self, text: str) -> StdioPeer:
+        """Start a shim."""
+        self.config.write_text(text, "utf-8")
+        return StdioPeer(shim(sample_server(), "-c", str(self.config)))
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command that uses the same state directory."""
+        env = {**os.environ, "THOUGHTGATE_STATE_DIR": str(self.record.parent)}
+        return subprocess.run(
+            thoughtgate(*words), env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [-2, 0])
+def test_a_record_without_its_end_is_not_sound(place: Place, kept: int) -> None:
+    with place.start("schema: 1\ndefault: forward\n") as peer:
+        assert "result" in peer.ask(call(1, "echo", {"text": "x"}))
+        assert peer.finish() == 0
+    assert place.run("audit", "verify", str(place.record)).returncode == 0
+    lines = place.record.read_text("utf-8").splitlines(keepends=True)
+    place.record.write_text("".join(lines[:kept]), "utf-8")
+    assert place.run("audit", "verify", str(place.record)).returncode == 1
+
+
+def test_secrets_in_names_and_uris_are_not_on_record(place: Place) -> None:
+    with place.start("schema: 1\ndefault: forward\n") as peer:
+        peer.ask(call(1, TOKEN, {}))
+        peer.ask(request(2, "resources/read", {"uri": f"note:///{TOKEN}"}))
+        peer.finish()
+    assert TOKEN not in place.record.read_text("utf-8")
+
+
+def test_a_completion_that_names_two_things_is_refused(place: Place) -> None:
+    rule = '{resource: "secret://*", action: deny}'
+    with place.start(f"schema: 1\ndefault: forward\nrules: [{rule}]\n") as peer:
+        ref = {"type": "ref/prompt", "name": "p", "uri": "secret://k"}
+        params = {"ref": ref, "argument": {"name": "a", "value": "b"}}
+        answer = peer.ask(request(1, "completion/complete", params))
+        assert answer["error"]["data"]["kind"] == "invalid_params"
+
+
+def test_lint_names_a_path_rule_that_misses_bare_names(place: Place) -> None:
+    rule = {"tool": "read", "when": {"path": {"glob": "*/.*"}}, "action": "deny"}
+    text = json.dumps({"schema": 1, "default": "forward", "rules": [rule]})
+    place.config.write_text(text, "utf-8")
+    done = place.run("policy", "lint", "-c", str(place.config))
+    assert "misses '.x', a path without a slash" in done.stdout + done.stderr

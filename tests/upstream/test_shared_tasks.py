@@ -1,0 +1,116 @@
+"""Tasks of a stdio server that all agents share: each agent sees its own."""
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.support.http_gate import Gate, read_until
+
+from thoughtgate.gate.session_driver import SessionDriver
+from thoughtgate.upstream.shared_tasks import RELATED, SharedTasks
+
+SERVER = """
+import json, sys
+tasks = []
+for line in sys.stdin:
+    said = json.loads(line)
+    method, params = said.get("method"), said.get("params") or {}
+    if "id" not in said or not method:
+        continue
+    result = {}
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": {}},
+                  "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/call":
+        tasks.append({"taskId": f"task-{len(tasks)}", "status": "working"})
+        result = {"task": tasks[-1]}
+        about = {"method": "notifications/tasks/status", "params": tasks[-1]}
+        print(json.dumps({"jsonrpc": "2.0", **about}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+    elif method == "tasks/list":
+        result = {"tasks": tasks}
+    elif method.startswith("tasks/"):
+        result = {"taskId": params["taskId"], "content": "private"}
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+
+
+class _Driver:
+    def __init__(self, principal: str) -> None:
+        self.principal = principal
+
+
+def _driver(principal: str) -> SessionDriver:
+    return cast("SessionDriver", _Driver(principal))
+
+
+@pytest.mark.parametrize("created", [{"task": {"taskId": "t"}}, {"taskId": "t"}])
+def test_a_task_is_used_only_by_the_principal_that_got_it(created: dict[str, Any]) -> None:
+    tasks, ann, bob = SharedTasks(), _driver("ann"), _driver("bob")
+    assert tasks.answered(ann, "tools/call", created) == created
+    tasks.answered(bob, "tools/call", created)  # the first keeps it
+    tasks.answered(bob, "tasks/get", {"taskId": "u"})  # only a new task gets an owner
+    for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
+        assert tasks.may_use(ann, method, {"taskId": "t"})
+        assert tasks.may_use(_driver("ann"), method, {"taskId": "t"})
+        for other in ({"taskId": "t"}, {"taskId": "u"}, {"taskId": 1}, {}):
+            assert not tasks.may_use(bob, method, other)
+    assert tasks.may_use(bob, "tools/call", {"taskId": "t"})
+
+
+def test_a_list_has_the_tasks_of_its_session() -> None:
+    tasks, one, other = SharedTasks(), _driver("ann"), _driver("ann")
+    tasks.answered(one, "tools/call", {"task": {"taskId": "t"}})
+    listed = {"tasks": [{"taskId": "t"}, {"taskId": "u"}, "odd", {}], "nextCursor": "c"}
+    assert tasks.answered(one, "tasks/list", listed) == {**listed, "tasks": [{"taskId": "t"}]}
+    assert tasks.answered(other, "tasks/list", listed) == {**listed, "tasks": []}
+    assert tasks.answered(other, "tasks/list", "odd") == "odd"
+
+
+def test_a_notification_about_a_task_concerns_its_session() -> None:
+    tasks, one, other = SharedTasks(), _driver("ann"), _driver("ann")
+    tasks.answered(one, "tools/call", {"task": {"taskId": "t"}})
+    for params in ({"taskId": "t"}, {"_meta": {RELATED: {"taskId": "t"}}}):
+        assert tasks.concerns(one, params) is True
+        assert tasks.concerns(other, params) is False
+    assert tasks.concerns(one, {"_meta": {}}) is None
+
+
+def test_the_oldest_task_is_forgotten() -> None:
+    tasks, ann = SharedTasks(limit=1), _driver("ann")
+    for ident in ("a", "b"):
+        tasks.answered(ann, "tools/call", {"taskId": ident})
+    assert [tasks.may_use(ann, "tasks/get", {"taskId": one}) for one in "ab"] == [False, True]
+
+
+def _ask(gate: Gate, session: dict[str, str], method: str, params: dict[str, Any]) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return gate.post(body, session).json
+
+
+def test_an_agent_sees_no_task_of_another(tmp_path: Path) -> None:
+    command = f"command: {json.dumps(sys.executable)}, args: {json.dumps(['-c', SERVER])}"
+    config = f"schema: 1\ndefault: forward\nservers:\n  kid: {{{command}}}\n"
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}
+    with Gate(tmp_path, config) as gate:
+        opened = [
+            gate.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
+            for _ in range(2)
+        ]
+        mine, theirs = ({"mcp-session-id": one.headers["mcp-session-id"]} for one in opened)
+        with socket.create_connection(("127.0.0.1", gate.port), 10) as stream:
+            head = f"GET /mcp HTTP/1.1\r\nhost: 127.0.0.1:{gate.port}\r\naccept: */*\r\n"
+            stream.sendall(f"{head}mcp-session-id: {theirs['mcp-session-id']}\r\n\r\n".encode())
+            read_until(stream, b": open")
+            called = _ask(gate, mine, "tools/call", {"name": "x", "arguments": {}, "task": {}})
+            assert called["result"]["task"]["taskId"] == "task-0"
+            assert b"task-0" not in read_until(stream, b"list_changed")
+        assert _ask(gate, theirs, "tasks/list", {})["result"]["tasks"] == []
+        assert len(_ask(gate, mine, "tasks/list", {})["result"]["tasks"]) == 1
+        named = {"taskId": "task-0"}
+        assert _ask(gate, mine, "tasks/result", named)["result"]["content"] == "private"
+        unknown = _ask(gate, mine, "tasks/result", {"taskId": "task-9"})
+        assert unknown["error"]["data"]["kind"] == "task_not_found"
