@@ -334,9 +334,13 @@ def test_gates_that_race_exceed_nothing_and_do_not_wait_for_each_other(gate: Ope
     with ThreadPoolExecutor(4) as pool:
         counted = sum(pool.map(calls, gates), Counter[str]())
     assert set(counted) <= {"passes", "budget", "duplicate"}
-    assert counted["passes"] == 150
+    # A gate may have made its last call with a part of its portion in hand.
+    leases = [lease for one in gates for lease in one.state.leases[0].items()]
+    in_hand = sum(lease.calls for key, lease in leases if key.startswith('["b"'))
+    assert counted["passes"] + in_hand == 150
     (other, budget) = LimitTables(gates[0].database).budgets(NOW)
-    assert (other.limit, budget.limit, budget.used) == ("a", "b", 150)
+    assert (other.limit, budget.limit, budget.left) == ("a", "b", 0)
+    assert budget.leased + budget.lost >= in_hand
 
 
 def test_a_refusal_is_remembered_for_a_second_unless_something_changes(gate: Open) -> None:
