@@ -171,6 +171,10 @@ when { context.arguments has amount && context.arguments.amount >= 100 };
 LIMITS: Final = """\
 Limits are checked after access has been granted, and count only calls that are actually forwarded.
 Every limit that covers a call is checked. If several refuse it, the error names the first of them in this order: breaker, duplicate, budget, rate.
+
+A budget is a number of calls: `200` for the whole run, or `200/1d` per window. A window begins with its first call and lasts the time that you give; the next one begins with the first call after that.
+
+Rates, budgets, duplicates and breakers hold over all gates that share a PostgreSQL store, where `run` means all of them, and over the workers of one `proxy --workers`. Otherwise each gate counts in memory, and starts at zero when it starts. See [Limits](../concepts/gates.md#limits).
 """
 
 
@@ -283,7 +287,8 @@ def _plain_type(entry: dict[str, Any]) -> str:
         values = entry.get("additionalProperties")
         return f"map of {_type(values)}" if isinstance(values, dict) else "map"
     if "examples" in entry:
-        return {"30s": "duration", "30/m": "rate", "10MiB": "size"}[entry["examples"][0]]
+        kinds = {"30s": "duration", "30/m": "rate", "200/1d": "budget", "10MiB": "size"}
+        return kinds[entry["examples"][0]]
     return {
         "string": "text",
         "integer": "whole number",

@@ -192,7 +192,27 @@ MUTATIONS: Final = (
         "if not question.promised and verdict.action == FORWARD:",
         _JUDGE,
     ),
-    Mutation("core/judge.py", "self._count(calls, question.at)", "pass", _JUDGE),
+    Mutation(
+        "core/judge.py", "refused = self._count(calls, question.at)", "refused = None", _JUDGE
+    ),
+    Mutation(
+        "core/judge.py",
+        "verdict = self._count(held.calls, at) or verdict",
+        "self._count(held.calls, at)",
+        ("tests/core/test_judge_shared_limits.py",),
+    ),
+    Mutation(
+        "policy/shared_limits.py",
+        "return max(needed, min(wanted, left // SHARE)) if needed <= left else 0",
+        "return max(needed, min(wanted, left // SHARE))",
+        ("tests/policy/test_shared_limits.py",),
+    ),
+    Mutation(
+        "stores/limits.py",
+        'raise _RefusedError(Refused("duplicate", ask.key, ask.limit, max(wait_s, 0.001)))',
+        "pass",
+        ("tests/stores/test_limits.py",),
+    ),
     Mutation(
         "policy/evaluation.py",
         "if strictness(other) > strictness(verdict):",

@@ -147,6 +147,10 @@ def test_limits_loosen_and_tighten() -> None:
     assert compare(limited(budget=5), Policy())[0].effect == LOOSENS
     assert compare(Policy(), limited(budget=5))[0].effect == TIGHTENS
     assert compare(limited(budget=5), limited(budget=9))[0].effect == LOOSENS
+    windows = [limited(budget=5), limited(budget=5, window_s=60.0), limited(budget=5, window_s=9.0)]
+    assert compare(windows[0], windows[1])[0].effect == LOOSENS
+    assert compare(windows[1], windows[2])[0].effect == LOOSENS
+    assert compare(windows[2], windows[0])[0].effect == TIGHTENS
     assert compare(limited(rate=Rate(30, 60)), limited(rate=Rate(10, 60)))[0].effect == TIGHTENS
     assert compare(limited(duplicate_s=5.0), limited(duplicate_s=9.0))[0].effect == TIGHTENS
     slack, tight = Breaker(9, 60, 30), Breaker(3, 60, 30)

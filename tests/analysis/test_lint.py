@@ -92,6 +92,23 @@ def test_what_is_doubtful_is_a_warning(text: str, key: str) -> None:
     assert line > 1
 
 
+@pytest.mark.parametrize(
+    ("limit", "store", "key"),
+    [
+        ("{budget: 5}", "sqlite", ""),
+        ("{budget: 5/1d, exact: true}", "postgresql://gate@db/gate", ""),
+        ("{rate: 5/m, exact: true}", "sqlite", ""),
+        ("{budget: 5}", "postgresql://gate@db/gate", "limits[0].budget"),
+        ("{duplicate: 5s, exact: true}", "sqlite", "limits[0].exact"),
+    ],
+)
+def test_limits_that_have_no_effect_or_no_end_are_doubtful(
+    limit: str, store: str, key: str
+) -> None:
+    text = f"schema: 1\ndefault: deny\nlimits:\n- {limit}\nstore: {store}\n"
+    assert findings(text) == ([("warning", key, 4)] if key else [])
+
+
 def test_the_starter_policy_has_no_faults() -> None:
     assert findings(STARTER_TEXT) == []
 

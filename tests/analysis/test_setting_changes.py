@@ -73,7 +73,6 @@ def test_every_setting_has_its_judge() -> None:
         (OPEN % "a.example", OPEN % "", "listen.hosts"),
         (LISTEN % "hosts: []", LISTEN % "hosts: [a.example]", "listen.hosts"),
         (LISTEN % "origins: []", LISTEN % "origins: [https://a.example]", "listen.origins"),
-        (LISTEN % "workers: 1", LISTEN % "workers: 4", "listen.workers"),
         (SERVER % "command: a, enabled: false", SERVER % "command: a", "servers.a.enabled"),
         (SERVER % "command: a, isolation: session", SERVER % "command: a", "servers.a.isolation"),
         (WORKFLOW % "required: 2", WORKFLOW % "required: 1", "approval.ops.required"),

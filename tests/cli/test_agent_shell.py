@@ -52,6 +52,7 @@ ARGUMENTS = {
     "approvals approve": ("a1",),
     "approvals deny": ("a1",),
     "approvals grants add": ("a1",),
+    "limits reset": ("searches",),
     "servers add": ("new", "--", "true"),
     "servers remove": ("old",),
 }

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from thoughtgate.config.durations import (
     MAX_SECONDS,
+    parse_budget,
     parse_duration,
     parse_rate,
     parse_size,
@@ -104,6 +105,29 @@ def test_a_rate_is_a_count_in_a_time(text: str, rate: tuple[int, float]) -> None
 def test_what_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="calls per period"):
         parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "budget"),
+    [
+        (0, (0, 0.0)),
+        (200, (200, 0.0)),
+        ("200", (200, 0.0)),
+        ("200/1d", (200, 86_400.0)),
+        ("50/8h", (50, 28_800.0)),
+        ("5/m", (5, 60.0)),
+    ],
+)
+def test_a_budget_is_a_count_with_or_without_a_window(
+    value: object, budget: tuple[int, float]
+) -> None:
+    assert parse_budget(value) == budget
+
+
+@pytest.mark.parametrize("value", [-1, True, None, 1.5, "", "x", "-1", "200/", "200/0s", "0/1d"])
+def test_what_is_no_budget_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="200/1d"):
+        parse_budget(value)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thoughtgate.config.call_counts import CallRate
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.settings import (
     BreakerSettings,
     Expose,
-    RateSettings,
     SelectorSettings,
     Settings,
 )
@@ -103,7 +103,7 @@ def test_a_whole_config_becomes_settings() -> None:
     assert [rule.id for rule in found.rules][:2] == ["rules[0]", "big"]
     assert found.rules[3].selector == SelectorSettings(("prompt",), words=("deploy",))
     assert found.rules[4].selector.servers == ("prod", "stage")
-    assert found.limits[0].rate == RateSettings(30, 60.0)
+    assert found.limits[0].rate == CallRate(30, 60.0)
     assert found.limits[1].scope == "session"
     assert found.limits[2].breaker == BreakerSettings(3, 60.0, 60.0)
     assert set(found.approval) == {"default", "ops"}

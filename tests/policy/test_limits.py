@@ -43,6 +43,24 @@ def test_a_budget_of_nothing_refuses_at_once_and_waiting_does_not_help() -> None
     assert verdict == Verdict("deny", "limits", "budget", "0 calls are spent", "b")
 
 
+def test_a_window_begins_with_its_first_call_and_the_next_one_after_it() -> None:
+    counted = state(Limit("b", budget=2, window_s=60.0))
+    assert [kind(forward(counted, now=at)) for at in (10.0, 50.0, 60.0)] == [
+        "passes",
+        "passes",
+        "budget",
+    ]
+    verdict = counted.check(CALL, 60.0)
+    assert verdict is not None
+    assert verdict.retry_after_s == pytest.approx(10.0)
+    assert [kind(forward(counted, now=at)) for at in (70.0, 129.0, 129.0)] == [
+        "passes",
+        "passes",
+        "budget",
+    ]
+    assert forward(counted, now=1000.0) is None
+
+
 @pytest.mark.requirement("POL-004")
 def test_a_rate_refuses_what_comes_too_fast_and_says_when_to_come_back() -> None:
     counted = state(Limit("r", rate=Rate(2, 60.0)))
@@ -195,7 +213,7 @@ def test_counts_pass_to_the_limits_that_still_exist() -> None:
         again = state(limit)
         again.continue_from(first)
         assert again.check(CALL, 1.0) is not None
-    assert [len(table) for table in again.tables] == [0, 0, 0, 1]
+    assert [len(table) for table in again.tables] == [0, 0, 0, 1, 0]
 
 
 def test_a_full_table_makes_newcomers_share_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,3 +330,10 @@ def test_another_spelling_of_a_uri_counts_towards_the_same_limit() -> None:
     kinds = [kind(forward(counted, Call("s", "resource", uri, {}))) for uri in uris]
 
     assert kinds == ["passes", "budget", "budget", "passes"]
+
+
+def test_requests_of_a_server_count_only_where_their_kind_is_named() -> None:
+    asked = Call("s", "sampling", "sampling/createMessage", {})
+    assert [kind(forward(state(Limit("b", budget=0)), asked))] == ["passes"]
+    named = Limit("b", Selector(kinds=frozenset({"sampling"})), budget=0)
+    assert kind(forward(state(named), asked)) == "budget"

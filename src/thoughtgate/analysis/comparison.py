@@ -7,6 +7,7 @@ changes that no probe shows.
 """
 
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.analysis.exposure_changes import compare_exposures
@@ -154,7 +155,8 @@ def _limit_text(limit: Limit) -> str:
     if limit.rate is not None:
         parts.append(f"{limit.rate.calls} in {limit.rate.period_s:g} s")
     if limit.budget is not None:
-        parts.append(f"budget {limit.budget}")
+        per = f" in {limit.window_s:g} s" if limit.window_s else ""
+        parts.append(f"budget {limit.budget}{per}{', exact' if limit.exact else ''}")
     if limit.duplicate_s:
         parts.append(f"no repeat within {limit.duplicate_s:g} s")
     if limit.breaker is not None:
@@ -181,6 +183,8 @@ def _limit_effect(old: Limit, new: Limit) -> str:
         steps.add(_sign(new.rate.calls / new.rate.period_s - old.rate.calls / old.rate.period_s))
     if old.budget is not None and new.budget is not None:
         steps.add(_sign(new.budget - old.budget))
+        # A budget without a window is never renewed.
+        steps.add(_sign((old.window_s or inf) - (new.window_s or inf)))
     steps.add(_sign(old.duplicate_s - new.duplicate_s))
     if old.breaker and new.breaker:
         steps.add(_sign(new.breaker.failures - old.breaker.failures))

@@ -38,6 +38,7 @@ def _line(document: Document, path: Path) -> int:
 def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     yield from _unreachable(settings.rules)
     yield from _unlisted_servers(settings)
+    yield from _limits(settings)
     yield from ((WARNING, path, text) for path, text in path_findings(settings.rules))
     actions = {settings.default, *(rule.action for rule in settings.rules)}
     if settings.cedar and "policy" not in actions:
@@ -50,6 +51,21 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
         if workflow.on_timeout == "approve":
             path = ("approval", name, "on_timeout")
             yield WARNING, path, "a call that nobody looks at is forwarded"
+
+
+def _limits(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    """Find limits that say something without effect, or that end for ever."""
+    for number, limit in enumerate(settings.limits):
+        path = ("limits", number)
+        if limit.exact and limit.budget is None and limit.rate is None:
+            yield WARNING, (*path, "exact"), "is for budgets and rates; this limit has neither"
+        # In memory, a budget starts anew with the gate; in a store it never does.
+        if limit.budget and not limit.budget.window_s and settings.store != "sqlite":
+            text = (
+                "is for all gates of the store and never starts anew; add a window such as "
+                f"{limit.budget.count}/1d, or use: thoughtgate limits reset ID"
+            )
+            yield WARNING, (*path, "budget"), text
 
 
 def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:

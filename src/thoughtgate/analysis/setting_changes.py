@@ -165,10 +165,6 @@ def _guard(old: Any, new: Any) -> str:
     return TIGHTENS if not old else LOOSENS if not new else UNTOLD
 
 
-def _more(old: float, new: float) -> str:
-    return LOOSENS if new > old else TIGHTENS
-
-
 def _fewer(old: float, new: float) -> str:
     return LOOSENS if new < old else TIGHTENS
 
@@ -219,7 +215,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "servers.", "id name eager idle_s timeout_s start_timeout_s connect_timeout_s"),
     (_changes, "approval.", "name timeout_s slack.mention slack.poll_s"),
     (_changes, "listen.", "port public_url admin_port request_timeout_s keep_alive_s drain_s"),
-    (_changes, "listen.", "max_body max_concurrent max_batch max_sessions session_idle_s"),
+    (_changes, "listen.", "max_body max_concurrent max_batch max_sessions session_idle_s workers"),
     (_changes, "holds.", "connection principal total"),
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
     (_changes, "telemetry.", "log_level log_format metrics"),
@@ -251,8 +247,6 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_host, "listen.", "host admin_host"),
     (_auth_type, "listen.", "auth.type"),
     (_members, "listen.", "auth.allow origins hosts"),
-    # Each worker counts limits separately.
-    (_more, "listen.", "workers"),
     (_looser("stderr", "stdout"), "audit.", "sink"),
     (_looser("continue"), "audit.", "on_failure"),
     (_masked, "redact.", "names patterns"),

@@ -34,6 +34,8 @@ WHO_MAY_RUN: Final = {
     "demo": ANYBODY,  # it has a state directory of its own
     "doctor": ANYBODY,
     "init": PERSON,
+    "limits list": ANYBODY,
+    "limits reset": PERSON,
     "policy accept": PERSON,
     "policy diff": ANYBODY,
     "policy explain": ANYBODY,

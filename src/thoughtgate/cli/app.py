@@ -45,6 +45,7 @@ COMMANDS: Final = (
     Command("trust", "trust", "Accept a policy file found in a working directory."),
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "List approval requests and answer them."),
+    Command("limits", "limits", "Show how much of each limit is used; let a limit start anew."),
     Command("console", "console", "Answer approval requests and watch traffic in the browser."),
     Command("audit", "audit.group", "Follow, query, verify and export the record."),
     Command("demo", "demo", "See calls being forwarded, hidden, denied, limited and held."),

@@ -12,6 +12,7 @@ from typer import Option
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
 from thoughtgate.cli.output import write_json
 from thoughtgate.errors import visible
+from thoughtgate.status.limit_counts import describe_count
 from thoughtgate.status.overview import gather_status
 from thoughtgate.status.shared_gates import RUNNING
 
@@ -58,6 +59,7 @@ def status(
     if "store" in found:
         _show_store(console, found["store"])
     _show_approvals(console, found["approvals"])
+    _show_limits(console, found["limits"])
     _show_calls(console, found["calls"])
 
 
@@ -114,6 +116,15 @@ def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:
     rows = [{**one, "approval": one["id"]} for one in approvals]
     console.print(_table(("approval", "server", "tool", "principal", "expires_at"), rows))
     console.print("Answer with: thoughtgate approvals approve ID, or thoughtgate approvals deny ID")
+
+
+def _show_limits(console: Console, limits: list[dict[str, Any]]) -> None:
+    """Show the limits that several gates or workers count together."""
+    if limits:
+        console.print()
+    for count in limits:
+        text = visible(f"limit {count['limit']}: {describe_count(count)}")
+        console.print(Text(text), soft_wrap=True)
 
 
 def _show_calls(console: Console, calls: list[dict[str, Any]]) -> None:

@@ -91,12 +91,14 @@ def _rule(settings: RuleSettings) -> Rule:
 
 
 def _limit(settings: LimitSettings) -> Limit:
-    rate, breaker = settings.rate, settings.breaker
+    rate, budget, breaker = settings.rate, settings.budget, settings.breaker
     return Limit(
         id=settings.id,
         selector=_selector(settings.selector),
         rate=Rate(rate.count, rate.period_s) if rate else None,
-        budget=settings.budget,
+        budget=budget.count if budget else None,
+        window_s=budget.window_s if budget else 0.0,
+        exact=settings.exact,
         duplicate_s=settings.duplicate_s,
         breaker=Breaker(breaker.failures, breaker.within_s, breaker.cooldown_s)
         if breaker

@@ -97,6 +97,24 @@ def parse_rate(text: str) -> tuple[int, float]:
     return int(count), seconds
 
 
+def parse_budget(value: object) -> tuple[int, float]:
+    """Return calls and seconds of ``200`` (0 seconds: no window), ``200/1d`` or ``200/d``.
+
+    Raises:
+        ValueError: the value is not a budget.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value, 0.0
+    text = value if isinstance(value, str) else ""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return int(text), 0.0
+    try:
+        return parse_rate(text)
+    except ValueError:
+        wrong = "must be a number of calls, or one per window, such as 200, 200/1d or 50/8h"
+        raise ValueError(wrong) from None
+
+
 def parse_size(text: str) -> int:
     """Return the bytes of ``1048576``, ``64KB`` or ``10MiB``.
 

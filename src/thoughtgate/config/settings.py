@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
+from thoughtgate.config.call_counts import CallBudget, CallRate, read_budget, read_rate
 from thoughtgate.config.document import Path, dotted
-from thoughtgate.config.durations import parse_rate
 from thoughtgate.config.key_types import (
     NOT_A_KEY,
     Action,
@@ -233,18 +233,6 @@ class RuleSettings(SelectedSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class RateSettings:
-    """A number of calls per period."""
-
-    count: int
-    period_s: float
-
-
-def _rate(value: Any) -> RateSettings:
-    return RateSettings(*parse_rate(value if isinstance(value, str) else ""))
-
-
-@dataclass(frozen=True, slots=True)
 class BreakerSettings(Section):
     """A circuit breaker: refuse calls to a failing tool for a while."""
 
@@ -261,11 +249,22 @@ class LimitSettings(SelectedSettings):
     """One limit; every limit that covers a call is checked."""
 
     rate: (
-        Annotated[RateSettings, Parsed(_rate, {"type": "string", "examples": ["30/m"]})] | None
+        Annotated[CallRate, Parsed(read_rate, {"type": "string", "examples": ["30/m"]})] | None
     ) = None
     """Calls per period: ``30/m``."""
-    budget: Annotated[int, between(0)] | None = None
-    """Total number of calls."""
+    budget: (
+        Annotated[
+            CallBudget,
+            Parsed(
+                read_budget,
+                {"type": ["integer", "string"], "minimum": 0, "examples": ["200/1d", 200]},
+            ),
+        ]
+        | None
+    ) = None
+    """Total number of calls: ``200``, or ``200/1d`` for a window that begins with its first call."""
+    exact: bool = False
+    """Ask the store for each call, instead of leasing portions; for several gates or workers."""
     duplicate_s: Duration = 0.0
     """Refuse the same call with the same arguments within this time."""
     breaker: BreakerSettings | None = None

@@ -5,12 +5,12 @@ so the same requests at the same times produce the same verdicts. Every governor
 standalone shim, the governance service, the proxy, the hub.
 """
 
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.answers import has_failed
 from thoughtgate.core.approval import Vote
-from thoughtgate.core.envelope import render_time
 from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
 from thoughtgate.core.packed_calls import (
     SPENT,
@@ -31,7 +31,7 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
     Record,
 )
-from thoughtgate.core.run_summary import policy_reference
+from thoughtgate.core.run_summary import describe_verdict, describe_vote
 from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.policy.call import (
     APPROVE,
@@ -44,7 +44,7 @@ from thoughtgate.policy.call import (
     Verdict,
 )
 from thoughtgate.policy.evaluation import evaluate, hidden_names
-from thoughtgate.policy.limits import THROTTLES, LimitState
+from thoughtgate.policy.limits import THROTTLES, Limit, LimitState
 from thoughtgate.policy.names import recorded_name
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.previews import MAX_PREVIEW, preview
@@ -170,13 +170,24 @@ _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
 class Judge:
     """Judges the calls of one run."""
 
-    def __init__(self, policy: Policy, run_id: str, *, preview: int = MAX_PREVIEW) -> None:
-        """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments."""
+    def __init__(
+        self,
+        policy: Policy,
+        run_id: str,
+        *,
+        preview: int = MAX_PREVIEW,
+        count: Callable[[Sequence[Limit]], LimitState] = LimitState,
+    ) -> None:
+        """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments.
+
+        ``count`` returns the counts for some limits.
+        """
         self.policy = policy
         self._preview_bytes = preview
         self._run_id = run_id
         self._calls = 0
-        self._limits = LimitState(policy.limits)
+        self._new_counts = count
+        self._limits = count(policy.limits)
         self._open: dict[str, OpenCall] = {}
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
         """The arguments judged last and their canonical text, for both the hash and the preview."""
@@ -197,8 +208,17 @@ class Judge:
         self._needs_lists = policy.looks_at_annotations()
         self._names.clear()
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
-        before, self._limits = self._limits, LimitState(policy.limits)
+        before, self._limits = self._limits, self._new_counts(policy.limits)
         self._limits.continue_from(before)
+        before.release()
+
+    def close(self) -> None:
+        """Stop counting calls.
+
+        Raises:
+            StoreError: the counts are in a store that cannot be reached.
+        """
+        self._limits.close()
 
     def open_call(self, call_id: str) -> OpenCall | None:
         """Return a call that has not ended, or None."""
@@ -225,13 +245,16 @@ class Judge:
         if question.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
+        if shown.action == FORWARD:
+            refused = self._count(calls, question.at)
+            if refused is not None and verdict.action != DENY:
+                verdict, shown = refused, self._unless_observing(refused)
         # A forwarded call is not judged again, so large arguments need not stay in memory.
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
                 OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "")
             )
-            self._count(calls, question.at)
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
             self._open[call_id] = unchecked(OpenCall, (*held, _client_of(question, call)))
@@ -255,7 +278,7 @@ class Judge:
 
     def predict(self, call: Call, at: float) -> Verdict:
         """Return the verdict that a call would get, without counting it towards limits."""
-        verdict = self._evaluate(call, at)
+        verdict = self._evaluate(call, at, counted=())
         return verdict if verdict.action == FORWARD else self._unless_observing(verdict)
 
     def settle(self, call_id: str, decision: Decision, at: float) -> Ruling:
@@ -269,7 +292,7 @@ class Judge:
             self._open[call_id] = held._replace(packed=SPENT)
         # Counted now, not when it was held: a denied call must not use up a limit.
         if verdict.action == FORWARD:
-            self._count(held.calls, at)
+            verdict = self._count(held.calls, at) or verdict
         record = self._decided_record(call_id, held, decision, verdict, at)
         return Ruling(verdict, call_id, (record,))
 
@@ -364,23 +387,38 @@ class Judge:
             return self._call(question, every, call.extra), verdict
         return objection
 
-    def _evaluate(self, call: Call, at: float) -> Verdict:
+    def _evaluate(self, call: Call, at: float, *, counted: tuple[str, ...] = (FORWARD,)) -> Verdict:
+        """Judge one call; ``counted`` are the actions after which the caller counts it at once."""
         verdict = evaluate(call, self.policy, at)
         if verdict.action == DENY or not self.policy.limits:
             return verdict
+        # Counts that other processes share are checked and counted in one step.
+        if self._limits.is_shared and verdict.action in counted:
+            return verdict
         return self._limits.check(call, at) or verdict
 
-    def _count(self, calls: tuple[Call, ...], at: float) -> None:
-        """Count forwarded calls, for the limits and per session."""
+    def _count(self, calls: tuple[Call, ...], at: float) -> Verdict | None:
+        """Count calls that are forwarded, for the limits and per session.
+
+        Returns the refusal if other processes have used up a limit; in production, nothing is
+        counted then.
+        """
+        refused = None
         if self.policy.limits:
-            for call in calls:
-                self._limits.commit(call, at)
+            if self._limits.is_shared:
+                refused = self._limits.take(calls, at)
+                if refused is not None and self.policy.profile == PRODUCTION:
+                    return refused
+            else:
+                for call in calls:
+                    self._limits.commit(call, at)
         session = calls[0].session
         # Removed and inserted again, so that the first key is the session idle for longest.
         before = self._forwarded.pop(session, 0)
         if len(self._forwarded) >= MAX_SESSIONS:
             del self._forwarded[next(iter(self._forwarded))]
         self._forwarded[session] = before + len(calls)
+        return refused
 
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
@@ -392,7 +430,9 @@ class Judge:
         if calls is None:
             return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
-            again = self._evaluate(call._replace(session_calls=before), at)
+            again = self._evaluate(
+                call._replace(session_calls=before), at, counted=(FORWARD, APPROVE)
+            )
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held.
                 kind = again.kind if again.kind in THROTTLES else "policy_drift"
@@ -509,33 +549,9 @@ class Judge:
             self._said.clear()
         decision = self._said.get(verdict)
         if decision is None:
-            decision = self._said[verdict] = self._decision(verdict)
+            decision = self._said[verdict] = describe_verdict(verdict, self.policy)
         body = {"call": self._short(call_id, call), "decision": decision}
         return unchecked(Record, (CALL_DECISION, question.at, call.server, call.session, body))
-
-    def _decision(self, verdict: Verdict) -> dict[str, Any]:
-        enforced = self.policy.profile == PRODUCTION or verdict.action == FORWARD
-        decision: dict[str, Any] = {
-            "action": _action_word(verdict),
-            "gate": verdict.gate,
-            "rule_id": verdict.rule or None,
-            "severity": "info" if verdict.action == FORWARD else "warn",
-            "explain": {
-                "summary": verdict.reason,
-                "reason_code": (verdict.kind or verdict.action).upper(),
-            },
-            "policy": policy_reference(self.policy),
-            "enforced": enforced,
-        }
-        if verdict.workflow:
-            decision["workflow"] = verdict.workflow
-        if not enforced:
-            decision["outcome"] = "WOULD_BLOCK"
-            if verdict.action == APPROVE:
-                decision["auto_approved"] = True
-        if verdict.retry_after_s:
-            decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
-        return decision
 
     def _decided_record(
         self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float
@@ -557,7 +573,7 @@ class Judge:
         if approval_id:
             approval["approval_id"] = approval_id
         if decision.votes:
-            approval["votes"] = [self._vote(vote) for vote in decision.votes]
+            approval["votes"] = [describe_vote(vote, self.policy) for vote in decision.votes]
         body = {"call": self._short(call_id, held.call), "approval": approval}
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
 
@@ -569,17 +585,6 @@ class Judge:
             if type(name) is str:
                 digests[self.recorded_name(name)] = hash_of(entry)[:_DIGEST]
         return digests
-
-    def _vote(self, vote: Vote) -> dict[str, Any]:
-        said = {
-            "by": vote.by,
-            "channel": vote.channel,
-            "approve": vote.approve,
-            "at": render_time(vote.at),
-        }
-        if vote.reason:
-            said["reason"] = self.policy.redactor.mask_text(vote.reason)
-        return said
 
 
 def _client_of(question: CallRequest, call: Call) -> str:
@@ -597,11 +602,3 @@ def _asking_nobody(verdict: Verdict) -> Verdict:
     """Return the denial of a request whose parts need approval from different workflows."""
     reason = "different people must approve parts of it; ask for each alone"
     return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")
-
-
-def _action_word(verdict: Verdict) -> str:
-    if verdict.action == FORWARD:
-        return "ALLOW"
-    if verdict.action == APPROVE:
-        return "HOLD"
-    return "THROTTLE" if verdict.kind in THROTTLES else "BLOCK"

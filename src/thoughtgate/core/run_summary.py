@@ -7,6 +7,7 @@ is computed from the recorded events only.
 
 from typing import Any, Final
 
+from thoughtgate.core.approval import Vote
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
@@ -22,7 +23,7 @@ from thoughtgate.core.record_events import (
     TIMEOUT,
     Record,
 )
-from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
+from thoughtgate.policy.call import APPROVE, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.limits import THROTTLES
 from thoughtgate.policy.policy import Policy
 
@@ -169,6 +170,53 @@ def run_ended(
     if reason:
         run["reason"] = reason
     return Record(RUN_END, at, server, "0", {"run": run})
+
+
+def describe_verdict(verdict: Verdict, policy: Policy) -> dict[str, Any]:
+    """Return a verdict as the record shows it."""
+    enforced = policy.profile == PRODUCTION or verdict.action == FORWARD
+    decision: dict[str, Any] = {
+        "action": _action_word(verdict),
+        "gate": verdict.gate,
+        "rule_id": verdict.rule or None,
+        "severity": "info" if verdict.action == FORWARD else "warn",
+        "explain": {
+            "summary": verdict.reason,
+            "reason_code": (verdict.kind or verdict.action).upper(),
+        },
+        "policy": policy_reference(policy),
+        "enforced": enforced,
+    }
+    if verdict.workflow:
+        decision["workflow"] = verdict.workflow
+    if not enforced:
+        decision["outcome"] = "WOULD_BLOCK"
+        if verdict.action == APPROVE:
+            decision["auto_approved"] = True
+    if verdict.retry_after_s:
+        decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
+    return decision
+
+
+def describe_vote(vote: Vote, policy: Policy) -> dict[str, Any]:
+    """Return a vote as the record shows it."""
+    said = {
+        "by": vote.by,
+        "channel": vote.channel,
+        "approve": vote.approve,
+        "at": render_time(vote.at),
+    }
+    if vote.reason:
+        said["reason"] = policy.redactor.mask_text(vote.reason)
+    return said
+
+
+def _action_word(verdict: Verdict) -> str:
+    if verdict.action == FORWARD:
+        return "ALLOW"
+    if verdict.action == APPROVE:
+        return "HOLD"
+    return "THROTTLE" if verdict.kind in THROTTLES else "BLOCK"
 
 
 def policy_reference(policy: Policy) -> dict[str, str]:

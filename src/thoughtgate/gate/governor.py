@@ -218,6 +218,9 @@ class Governor:
             self.approvals.close(at)
         self.tasks.close()
         self.take_reports()
+        with contextlib.suppress(StoreError):
+            # What is left of leased portions of budgets is then lost.
+            self.judge.close()
         # Folded events must be written before the last event of the run.
         for record in self._repeated.rest():
             self._put(record)

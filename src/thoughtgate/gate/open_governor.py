@@ -28,6 +28,7 @@ from thoughtgate.gate.running_gates import GateAnnouncer, SharedAnnouncement
 from thoughtgate.gate.task_runner import Keeper
 from thoughtgate.gate.tracing import open_tracer
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.limits import Limit, LimitState
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.split_writer import SplitWriter
@@ -56,10 +57,13 @@ def open_governor(
     channels: Sequence[Channel] = (),
     observe: Callable[[Record], None] | None = None,
     governed: Mapping[str, Any] | None = None,
+    count_with: str = "",
 ) -> Governor:
     """Open the record and return a governor for a new run.
 
     ``governed`` describes the agent, if it is known which process it is (``describe_governed``).
+    ``count_with`` names the run whose processes count limits together; with PostgreSQL, all gates
+    do.
 
     Raises:
         ConfigError: the variable of the record's signing key or of a channel's secret is not
@@ -84,7 +88,12 @@ def open_governor(
     approvals = open_approvals(database, settings.approval, policy, channels=channels, limits=held)
     announcer = _announcer(loaded, state, audit, governed or {})
     governor = Governor(
-        Judge(policy, run.calls_prefix or run.run_id, preview=settings.audit.preview),
+        Judge(
+            policy,
+            run.calls_prefix or run.run_id,
+            preview=settings.audit.preview,
+            count=_open_counts(location, count_with),
+        ),
         writer,
         run,
         approvals=approvals,
@@ -196,6 +205,22 @@ def _open_shipper(
     path = Path(place).absolute()
     retain_s = loaded.settings.audit.retain_s
     return RecordShipper(path, location, run.host_id, retain_s=retain_s, say=say)
+
+
+def _open_counts(location: StoreLocation, run: str) -> Callable[[Sequence[Limit]], LimitState]:
+    """Return how limits are counted: in memory, or in a store if other processes count too."""
+    if not location.is_shared and not run:
+        return LimitState
+    # Imported here: most gates count in memory, and a shim must stay small.
+    from thoughtgate.policy.shared_limits import SharedLimitState
+    from thoughtgate.stores.limit_tables import LimitTables
+    from thoughtgate.stores.limits import LimitStore
+
+    database = open_database(location)
+    if not location.is_shared:
+        LimitTables(database).remove_ended_runs()
+    counts = LimitStore(database, "" if location.is_shared else run, own_name())
+    return partial(SharedLimitState, counts=counts)
 
 
 def store_location(loaded: Loaded, state: str) -> StoreLocation:

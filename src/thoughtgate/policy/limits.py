@@ -5,6 +5,8 @@ is forwarded (``commit``); circuit breakers also count how it ended. All limits 
 are checked; if several refuse, a breaker takes precedence over a duplicate, a duplicate over a
 budget, and a budget over a rate. All tables are bounded; in a full table, new keys share one
 count, so that no existing count is lost early.
+
+``shared_limits`` has the same limits for several processes, with counts in a store.
 """
 
 import hashlib
@@ -30,7 +32,7 @@ MAX_KEYS: Final = 10_000
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
 """Kinds of refusal that may not recur after waiting or after a different call."""
 
-_OVERFLOW: Final = "*overflow*"
+OVERFLOW: Final = "*overflow*"
 """The key that new entries share when a table is full."""
 
 
@@ -60,7 +62,11 @@ class Limit:
     rate: Rate | None = None
     """Maximum calls per period."""
     budget: int | None = None
-    """Maximum calls in total, while the gate runs."""
+    """Maximum calls in total: of a window, or of the run if there is none."""
+    window_s: float = 0.0
+    """For a budget: how long a window lasts from its first call; 0 for no windows."""
+    exact: bool = False
+    """Whether each call asks a shared store, instead of using a portion that the gate has leased."""
     duplicate_s: float = 0.0
     """Seconds during which the same call with the same arguments is refused; 0 for never."""
     breaker: Breaker | None = None
@@ -76,14 +82,22 @@ class _Bucket:
 
 
 @dataclass(slots=True)
-class _Circuit:
+class Circuit:
+    """The state of a circuit breaker."""
+
     failures: list[float]
+    """When calls failed, as far as they count."""
     open_until: float = 0.0
+    """Until when calls are refused; 0 if it is closed."""
     trying_until: float = 0.0
+    """Until when the one call that tests an open breaker may take."""
 
 
 class LimitState:
     """The current counts. Not locked: the caller must check and commit in one step."""
+
+    is_shared = False
+    """Whether ``take`` checks and counts in one step, because other processes count too."""
 
     def __init__(self, limits: Sequence[Limit]) -> None:
         self.limits = tuple(limits)
@@ -91,14 +105,16 @@ class LimitState:
         self._buckets: dict[str, _Bucket] = {}
         self._spent: dict[str, int] = {}
         self._seen: dict[str, float] = {}
-        self._circuits: dict[str, _Circuit] = {}
+        self._circuits: dict[str, Circuit] = {}
+        self._windows: dict[str, float] = {}
+        """When the current window of a budget ends."""
         self.tables: tuple[dict[str, Any], ...]
         """All counts; the first part of each key is the id of the limit."""
-        self.tables = (self._buckets, self._spent, self._seen, self._circuits)
+        self.tables = (self._buckets, self._spent, self._seen, self._circuits, self._windows)
 
     def check(self, call: Call, now: float) -> Verdict | None:
         """Return the refusal that the call would get now, or None; nothing is counted."""
-        covering = self._covers(call)
+        covering = self.covering(call)
         if not covering:
             return None
         for look in (self._broken, self._repeated, self._overspent, self._too_fast):
@@ -110,11 +126,14 @@ class LimitState:
 
     def commit(self, call: Call, now: float) -> None:
         """Count a call that is being forwarded."""
-        for limit in self._covers(call):
+        for limit in self.covering(call):
             if limit.rate:
                 self._bucket(limit, limit.rate, call, now).tokens -= 1
             if limit.budget is not None:
-                key = _room(self._spent, _key(limit, call, RUN))
+                key = room_for(self._spent, count_key(limit, call, RUN))
+                if limit.window_s and now >= self._windows.get(key, 0.0):
+                    self._windows[key] = now + limit.window_s
+                    self._spent[key] = 0
                 # Counted here, not in ``check``: a refused call must cost nothing.
                 self._spent[key] = self._spent.get(key, 0) + 1
             if limit.duplicate_s:
@@ -126,17 +145,29 @@ class LimitState:
                     # another may try after the same time.
                     circuit.trying_until = now + limit.breaker.cooldown_s
 
+    def take(self, calls: Sequence[Call], now: float) -> Verdict | None:
+        """Count calls that are to be forwarded, all or none; return the refusal, if any."""
+        for call in calls:
+            self.commit(call, now)
+        return None
+
+    def release(self) -> None:
+        """Return what was leased; counts in memory have nothing to return."""
+
+    def close(self) -> None:
+        """End the counting; counts in memory have nothing to end."""
+
     def ended(self, call: Call, now: float, *, failed: bool) -> None:
         """Count how a forwarded call ended: failures open a breaker, a success closes it."""
-        for limit in self._covers(call):
+        for limit in self.covering(call):
             if limit.breaker and not failed:
                 self._circuits.pop(self._circuit_key(limit, call), None)
             elif limit.breaker:
                 if len(self._circuits) >= MAX_KEYS:
                     self._forget_circuits(now)
                 key = self._circuit_key(limit, call)
-                circuit = self._circuits.setdefault(key, _Circuit([]))
-                _count_failure(circuit, limit.breaker, now)
+                circuit = self._circuits.setdefault(key, Circuit([]))
+                count_failure(circuit, limit.breaker, now)
 
     def continue_from(self, before: "LimitState") -> None:
         """Take over the counts of the limits that still exist, which other limits counted before."""
@@ -144,7 +175,8 @@ class LimitState:
         for mine, theirs in zip(self.tables, before.tables, strict=True):
             mine.update((key, one) for key, one in theirs.items() if json.loads(key)[0] in ids)
 
-    def _covers(self, call: Call) -> tuple[Limit, ...]:
+    def covering(self, call: Call) -> tuple[Limit, ...]:
+        """Return the limits that count a call."""
         if not self.limits:
             return ()
         key = (call.server, call.kind, call.name)
@@ -164,7 +196,7 @@ class LimitState:
         return known
 
     def _circuit_key(self, limit: Limit, call: Call) -> str:
-        return _room(self._circuits, _key(limit, call, TOOL_SCOPE))
+        return room_for(self._circuits, count_key(limit, call, TOOL_SCOPE))
 
     def _broken(self, limit: Limit, call: Call, now: float) -> Verdict | None:
         if not limit.breaker:
@@ -173,24 +205,25 @@ class LimitState:
         if circuit is None:
             return None
         wait_s = max(circuit.open_until, circuit.trying_until) - now
-        return _refusal(limit, "breaker", "it failed too often", wait_s) if wait_s > 0 else None
+        return refusal(limit, "breaker", "it failed too often", wait_s) if wait_s > 0 else None
 
     def _repeated(self, limit: Limit, call: Call, now: float) -> Verdict | None:
         if not limit.duplicate_s:
             return None
-        wait_s = self._seen.get(_call_key(limit, call), now) - now
+        wait_s = self._seen.get(call_key(limit, call), now) - now
         if wait_s <= 0:
             return None
-        return _refusal(limit, "duplicate", "the same call was just made", wait_s)
+        return refusal(limit, "duplicate", "the same call was just made", wait_s)
 
     def _overspent(self, limit: Limit, call: Call, now: float) -> Verdict | None:
-        del now
         if limit.budget is None:
             return None
-        spent = self._spent.get(_room(self._spent, _key(limit, call, RUN)), 0)
+        key = room_for(self._spent, count_key(limit, call, RUN))
+        left_s = self._windows.get(key, 0.0) - now if limit.window_s else 0.0
+        spent = 0 if limit.window_s and left_s <= 0 else self._spent.get(key, 0)
         if spent < limit.budget:
             return None
-        return _refusal(limit, "budget", f"{limit.budget} calls are spent")
+        return refusal(limit, "budget", f"{limit.budget} calls are spent", max(left_s, 0.0))
 
     def _too_fast(self, limit: Limit, call: Call, now: float) -> Verdict | None:
         if limit.rate is None:
@@ -199,15 +232,15 @@ class LimitState:
         if tokens >= 1:
             return None
         wait_s = (1 - tokens) * limit.rate.period_s / limit.rate.calls
-        return _refusal(limit, "rate_limited", f"more than {limit.rate.calls} calls", wait_s)
+        return refusal(limit, "rate_limited", f"more than {limit.rate.calls} calls", wait_s)
 
     def _bucket(self, limit: Limit, rate: Rate, call: Call, now: float) -> _Bucket:
         """Return the bucket of a call, refilled until now; a clock set back adds nothing."""
-        key = _key(limit, call, RUN)
+        key = count_key(limit, call, RUN)
         if key not in self._buckets and len(self._buckets) >= MAX_KEYS:
             self._forget_buckets(now)
         bucket = self._buckets.setdefault(
-            _room(self._buckets, key), _Bucket(float(rate.calls), now)
+            room_for(self._buckets, key), _Bucket(float(rate.calls), now)
         )
         gained = max(0.0, now - bucket.at) * rate.calls / rate.period_s
         bucket.tokens = min(float(rate.calls), bucket.tokens + gained)
@@ -237,16 +270,18 @@ class LimitState:
         if len(self._seen) >= MAX_KEYS:
             # Still full: forget the oldest entry. The worst effect is one duplicate that passes.
             del self._seen[next(iter(self._seen))]
-        key = _call_key(limit, call)
+        key = call_key(limit, call)
         self._seen.pop(key, None)
         self._seen[key] = now + limit.duplicate_s
 
 
-def _refusal(limit: Limit, kind: str, reason: str, wait_s: float = 0.0) -> Verdict:
+def refusal(limit: Limit, kind: str, reason: str, wait_s: float = 0.0) -> Verdict:
+    """Return the verdict on a call that a limit refuses; ``wait_s`` is 0 if waiting is no help."""
     return Verdict(DENY, "limits", kind, reason, limit.id, retry_after_s=wait_s)
 
 
-def _count_failure(circuit: _Circuit, breaker: Breaker, now: float) -> None:
+def count_failure(circuit: Circuit, breaker: Breaker, now: float) -> None:
+    """Count a failed call; it may open the breaker."""
     if circuit.open_until and now >= circuit.open_until:  # the call that was let through to try
         circuit.failures = []
         circuit.open_until = now + breaker.cooldown_s
@@ -269,7 +304,8 @@ def _counts(limit: Limit, server: str, kind: str, name: str) -> bool:
     return limit.selector.covers(server, kind, name)
 
 
-def _key(limit: Limit, call: Call, usual: str) -> str:
+def count_key(limit: Limit, call: Call, usual: str) -> str:
+    """Return the key under which a limit counts a call; ``usual`` is its scope by default."""
     scope = limit.scope or usual
     members = {
         RUN: (),
@@ -281,12 +317,12 @@ def _key(limit: Limit, call: Call, usual: str) -> str:
     return json.dumps([limit.id, *members])
 
 
-def _call_key(limit: Limit, call: Call) -> str:
+def call_key(limit: Limit, call: Call) -> str:
     """Key of one exact call, within the scope of a limit."""
     args_hash = call.args_hash or _digest(call.arguments)
     name = _short(call.name)
     return json.dumps(
-        [limit.id, _key(limit, call, TOOL_SCOPE), call.server, call.kind, name, args_hash]
+        [limit.id, count_key(limit, call, TOOL_SCOPE), call.server, call.kind, name, args_hash]
     )
 
 
@@ -299,8 +335,13 @@ def _digest(arguments: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
 
 
-def _room(table: Mapping[str, Any], key: str) -> str:
+def room_for(table: Mapping[str, Any], key: str) -> str:
     """Return the key itself, or the shared key if it is new and the table is full."""
     if key in table or len(table) < MAX_KEYS:
         return key
-    return json.dumps([json.loads(key)[0], _OVERFLOW])
+    return overflow_key(key)
+
+
+def overflow_key(key: str) -> str:
+    """Return the key that the new keys of a limit share when a table is full."""
+    return json.dumps([json.loads(key)[0], OVERFLOW])

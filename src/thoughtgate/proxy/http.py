@@ -61,6 +61,8 @@ class ProxyPlan:
     audit: str = ""
     numbers: str = ""
     """The directory for the metrics of all workers; empty if there is only one."""
+    count_with: str = ""
+    """The process that started all workers, which count limits together; empty if only one."""
 
     @property
     def settings(self) -> Settings:
@@ -199,6 +201,7 @@ class HttpProxy:
             # Without authentication, a caller could not prove after a restart that a task is theirs.
             tasks=open_tasks(location, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
+            count_with=plan.count_with,
         )
         say = operator_messages("proxy", plan.loaded, level="warn")
         watch = watch_config(governor, plan.loaded, plan.environ, say)

@@ -15,9 +15,13 @@ from thoughtgate.process.launch import launch
 from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
 from thoughtgate.proxy.worker_metrics import exchange
+from thoughtgate.stores.process_owner import own_name
 
 WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
 """Environment variable of a worker: the port that it shares."""
+
+RUN: Final = "THOUGHTGATE_PROXY_RUN"
+"""Environment variable of a worker: the process that started all workers, which count together."""
 
 NUMBERS: Final = "THOUGHTGATE_PROXY_NUMBERS"
 """Environment variable of a worker: the directory with the metrics of all workers."""
@@ -36,8 +40,13 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     shared = plan.environ.get(WORKER, "")
     if shared:
         listen = replace(plan.listen, port=int(shared), workers=1)
-        numbers = plan.environ.get(NUMBERS, "")
-        run_http(replace(plan, listen=listen, numbers=numbers), announce, reuse_port=True)
+        plan = replace(
+            plan,
+            listen=listen,
+            numbers=plan.environ.get(NUMBERS, ""),
+            count_with=plan.environ.get(RUN, ""),
+        )
+        run_http(plan, announce, reuse_port=True)
         return 0
     if plan.listen.workers > 1:
         return run_workers(plan, announce)
@@ -56,7 +65,8 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     try:
         with exchange(plan.state) as numbers:
             port = held.getsockname()[1]
-            environ = {**os.environ, WORKER: str(port), NUMBERS: numbers}
+            shared = {WORKER: str(port), NUMBERS: numbers, RUN: own_name()}
+            environ = {**os.environ, **shared}
             command = [*own_command(), *sys.argv[1:]]
             workers = {
                 launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))

@@ -12,6 +12,7 @@ from thoughtgate.gate.open_governor import RECORD_FILE
 from thoughtgate.gate.running_gates import DIRECTORY, list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.limit_counts import shared_limits
 from thoughtgate.status.recent_calls import last_calls
 from thoughtgate.status.shared_gates import gather_shared
 from thoughtgate.stores.open_database import StoreLocation
@@ -23,7 +24,7 @@ PATIENCE_S: Final = 2.0
 def gather_status(
     environ: Mapping[str, str], calls: int, location: StoreLocation | None = None
 ) -> dict[str, Any]:
-    """Return the running gates with their servers, the pending approvals and the last calls.
+    """Return the running gates with their servers, the pending approvals, the limits and the last calls.
 
     With a store that several machines share, the approvals are those of all gates, and ``store``
     has the gates of all machines.
@@ -35,6 +36,7 @@ def gather_status(
         told["approvals"], told["store"] = gather_shared(location)
     else:
         told["approvals"] = pending_approvals(state)
+    told["limits"] = shared_limits(location or StoreLocation(Path(state)))
     return {**told, "calls": recent_calls(state, gates, calls)}
 
 

@@ -5,7 +5,8 @@ run, with ``?`` or ``:name`` for values. They rely on this:
 
 - ``write`` runs one transaction: all of it is committed, or nothing. No other process writes
   between its reads and its writes, so a store may read, ask a lifecycle, and write. With
-  ``exclusive=False`` only single statements are atomic; PostgreSQL then takes no common lock.
+  ``exclusive=False`` PostgreSQL takes no common lock: then only single statements are atomic, but
+  a row that the transaction has updated stays as it is until the transaction ends.
 - A commit survives the death of any process, and of the engine. If the connection is lost during
   a commit, it is unknown whether it took effect: the caller gets an error and must not go on.
 - ``read`` returns committed rows only, or those of the transaction of the same thread.

@@ -162,7 +162,41 @@ CREATE TABLE traffic (
 Only PostgreSQL has it; with SQLite the ledger is a file next to the record.
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10)
+_V11: Final = """
+CREATE TABLE limit_budgets (
+  space TEXT NOT NULL, key TEXT NOT NULL, limit_id TEXT NOT NULL, scope TEXT NOT NULL,
+  total INTEGER NOT NULL, taken INTEGER NOT NULL, window_ends_at REAL NOT NULL,
+  epoch INTEGER NOT NULL, used_at REAL NOT NULL,
+  PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_budgets_limit ON limit_budgets (space, limit_id);
+CREATE TABLE limit_portions (
+  space TEXT NOT NULL, key TEXT NOT NULL, owner TEXT NOT NULL, limit_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL, calls INTEGER NOT NULL,
+  PRIMARY KEY (space, key, owner)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE limit_rates (
+  space TEXT NOT NULL, key TEXT NOT NULL, limit_id TEXT NOT NULL, scope TEXT NOT NULL,
+  tokens REAL NOT NULL, filled_at REAL NOT NULL, full_at REAL NOT NULL,
+  PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_rates_limit ON limit_rates (space, limit_id);
+CREATE TABLE limit_calls (
+  space TEXT NOT NULL, key TEXT NOT NULL, limit_id TEXT NOT NULL, ends_at REAL NOT NULL,
+  PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_calls_limit ON limit_calls (space, limit_id, ends_at);
+CREATE TABLE limit_breakers (
+  space TEXT NOT NULL, key TEXT NOT NULL, limit_id TEXT NOT NULL, failures TEXT NOT NULL,
+  open_until REAL NOT NULL, trying_until REAL NOT NULL, changed_at REAL NOT NULL,
+  rev INTEGER NOT NULL,
+  PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_breakers_rev ON limit_breakers (space, rev);
+"""
+"""Adds the counts of limits that several processes share."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10, _V11)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

@@ -1,0 +1,103 @@
+"""``thoughtgate limits``: show how much of each limit is used, and let a limit start anew."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+from typer import Argument
+
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
+from thoughtgate.cli.output import write_report
+from thoughtgate.errors import ThoughtGateError, UsageError, visible
+from thoughtgate.gate.open_governor import store_location
+from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.policy.limits import Limit
+from thoughtgate.status.limit_counts import describe_count, read_limit_counts, reset_limit
+
+IN_MEMORY = "counted by each gate in its memory; restart the gate to start anew"
+
+app = command_app(
+    "Show how much of each limit is used, and let a limit start anew.",
+    examples("thoughtgate limits list", "thoughtgate limits reset searches"),
+)
+
+
+@app.command("list", epilog=examples("thoughtgate limits list", "thoughtgate limits list --json"))
+def list_limits(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
+    """List the limits of the config, with the counts that several gates or workers share."""
+    loaded = read_config(config)
+    location = store_location(loaded, state_directory(os.environ))
+    counts = read_limit_counts(location) if loaded.policy.limits else []
+    found: list[dict[str, Any]] = [
+        {
+            **_limit_object(limit),
+            "counts": [_without_limit(one) for one in counts if one["limit"] == limit.id],
+        }
+        for limit in loaded.policy.limits
+    ]
+    lines = []
+    for limit, one in zip(loaded.policy.limits, found, strict=True):
+        lines.append(f"{visible(limit.id)}: {_words(limit)}")
+        lines += [f"  {visible(describe_count(count))}" for count in one["counts"]]
+        if not one["counts"]:
+            lines.append(f"  {'not used yet' if location.is_shared else IN_MEMORY}")
+    write_report(found, lines, as_json=json_)
+    if not found and not json_:
+        sys.stderr.write("The config has no limits.\n")
+
+
+@app.command(epilog=examples("thoughtgate limits reset searches"))
+def reset(
+    ident: Annotated[str, Argument(metavar="ID", help="Id of the limit, as the list shows it.")],
+    *,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Let a limit start anew at every gate that shares the store, within a second."""
+    loaded = read_config(config)
+    location = store_location(loaded, state_directory(os.environ))
+    known = [limit.id for limit in loaded.policy.limits]
+    if ident not in known:
+        listed = ", ".join(known) or "none"
+        raise UsageError(f"there is no limit {ident!r} in the config; it has: {listed}")
+    count = reset_limit(location, ident)
+    if not count and not location.is_shared:
+        raise ThoughtGateError(f"limit {ident} has no shared counts: it is {IN_MEMORY}")
+    write_report(
+        {"limit": ident, "counts": count},
+        [f"Limit {visible(ident)} starts anew."],
+        as_json=json_,
+    )
+
+
+def _without_limit(count: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in count.items() if key != "limit"}
+
+
+def _limit_object(limit: Limit) -> dict[str, Any]:
+    return {
+        "id": limit.id,
+        "budget": limit.budget,
+        "window_s": limit.window_s or None,
+        "exact": limit.exact,
+        "rate": {"calls": limit.rate.calls, "period_s": limit.rate.period_s}
+        if limit.rate
+        else None,
+        "duplicate_s": limit.duplicate_s or None,
+        "breaker": limit.breaker._asdict() if limit.breaker else None,
+        "scope": limit.scope or None,
+    }
+
+
+def _words(limit: Limit) -> str:
+    parts = []
+    if limit.budget is not None:
+        window = f" in {limit.window_s:g} s" if limit.window_s else ""
+        parts.append(f"budget {limit.budget:,}{window}")
+    if limit.rate:
+        parts.append(f"rate {limit.rate.calls:,} in {limit.rate.period_s:g} s")
+    if limit.duplicate_s:
+        parts.append(f"no repeat within {limit.duplicate_s:g} s")
+    if limit.breaker:
+        parts.append(f"breaker after {limit.breaker.failures:,} failures")
+    return ", ".join(parts) + (f", per {limit.scope}" if limit.scope else "")
