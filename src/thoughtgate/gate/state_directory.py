@@ -2,7 +2,6 @@
 
 Kept small because every shim loads it; without pathlib, which would cost each more time and memory.
 """
-# ruff: noqa: PTH100, PTH101, PTH103, PTH105, PTH111, PTH116, PTH118, PTH120
 
 import os
 import stat
