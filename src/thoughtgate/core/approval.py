@@ -340,6 +340,11 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     refusal = may_vote(approval, given.by)
     if refusal is not None:
         return refusal
+    is_own_prompt = given.by == f"{ELICITATION_CHANNEL}:{approval.principal}"
+    if given.approve and is_own_prompt and approval.required > 1:
+        # Over HTTP the prompt's answer names no person, and one person could vote twice.
+        text = f"{approval.workflow} asks {approval.required} people, and the agent's prompt names none"
+        return Refusal("self", text)
     if given.approve and not is_shown_whole(approval, given.channel):
         return Refusal(
             "incomplete",
