@@ -15,8 +15,10 @@ from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 
 from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.core.envelope import Envelope, Run, seal
 from thoughtgate.core.grant import Remember
 from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.record.evidence import record_opened
 
 TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -54,6 +56,18 @@ def test_a_record_without_its_end_is_not_sound(place: Place, kept: int) -> None:
     assert place.run("audit", "verify", str(place.record)).returncode == 0
     lines = place.record.read_text("utf-8").splitlines(keepends=True)
     place.record.write_text("".join(lines[:kept]), "utf-8")
+    assert place.run("audit", "verify", str(place.record)).returncode == 1
+
+
+@pytest.mark.promise("cut-tail-is-found")
+def test_a_record_that_pretends_to_begin_with_a_later_file_is_not_sound(place: Place) -> None:
+    with place.start("schema: 1\ndefault: forward\n") as peer:
+        assert "result" in peer.ask(call(1, "echo", {"text": "x"}))
+        assert peer.finish() == 0
+    chain = "ab" * 32
+    opened = record_opened(1.0, number=99, previous_file="audit.jsonl.000098", previous_chain=chain)
+    forged, _ = seal(Envelope(Run("forged")).wrap(opened), chain)
+    place.record.write_bytes(forged)
     assert place.run("audit", "verify", str(place.record)).returncode == 1
 
 
