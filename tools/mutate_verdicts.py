@@ -168,8 +168,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/conditions.py",
-        "return compare(value, operand) if _is_number(value) else None",
-        "return compare(value, operand) if _is_number(value) else False",
+        "return _compared(compare, value, operand) if _is_number(value) else None",
+        "return _compared(compare, value, operand) if _is_number(value) else False",
         _CONDITIONS,
     ),
     Mutation(

@@ -94,6 +94,18 @@ def test_several_people_must_be_different_people() -> None:
     assert twice.status == APPROVED
 
 
+@pytest.mark.promise("agent-cannot-approve")
+def test_the_prompt_of_an_agent_that_names_no_person_is_none_of_several_people() -> None:
+    asked = an_approval(required=2, elicitation=True, principal="bot")
+    assert refusal(vote(asked, a_yes("elicitation:bot"), NOW + 1)).kind == "self"
+    assert isinstance(vote(asked, a_yes("elicitation:ann"), NOW + 1), Approval)
+    denied = vote(asked, a_no("elicitation:bot"), NOW + 1)
+    assert isinstance(denied, Approval)
+    assert denied.status == DENIED
+    alone = vote(asked._replace(required=1), a_yes("elicitation:bot"), NOW + 1)
+    assert isinstance(alone, Approval)
+
+
 @pytest.mark.parametrize("first", ["terminal:ann", "console:ann", "elicitation:ann"])
 @pytest.mark.parametrize("second", ["terminal:ann", "console:ann", "elicitation:ann"])
 def test_one_login_is_one_person_in_every_local_channel(first: str, second: str) -> None:

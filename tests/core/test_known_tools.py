@@ -35,6 +35,19 @@ def test_a_definition_is_known_by_its_digest() -> None:
     assert tools.find("other", "t") == UNLISTED
 
 
+@pytest.mark.promise("grants-end-with-the-definition")
+def test_a_definition_is_unknown_from_a_change_to_the_next_list() -> None:
+    tools = KnownTools()
+    entry = {"name": "t", "annotations": {"destructiveHint": True}}
+    tools.learn("srv", (entry,))
+    first = tools.find("srv", "t")
+    tools.forget("srv")
+    tools.forget("other")
+    assert tools.find("srv", "t") == (first[0], "")
+    tools.learn("srv", (entry,))
+    assert tools.find("srv", "t") == first
+
+
 def test_annotations_that_disappear_still_count() -> None:
     tools = KnownTools()
     tools.learn("srv", ({"name": "t", "annotations": {"destructiveHint": True}},))

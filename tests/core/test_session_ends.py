@@ -98,6 +98,14 @@ def test_a_caller_that_leaves_alone_gives_up_what_waits_and_cancels_what_is_mode
     book.whatever().when(server(result("m"))).then().when(CallerGone(77, 3.0)).then()
 
 
+def test_a_call_that_the_gate_gives_up_is_cancelled_in_every_revision() -> None:
+    book = play().when(agent(call(2, "x"))).whatever().when(judged(2, YES)).whatever()
+    book.when(CallerGone(2, 2.0, is_given_up=True))
+    (cancelled,) = book.commands
+    assert json.loads(cancelled.data)["params"]["requestId"] == 2
+    book.whatever().when(server(result(2))).then()
+
+
 @pytest.mark.requirement("S000-F-015")
 def test_a_request_without_an_answer_times_out_and_is_cancelled_at_the_server() -> None:
     book = play().when(agent(call(1, "x"))).whatever().when(judged(1, YES, at=10.0)).whatever()

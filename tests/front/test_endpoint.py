@@ -11,6 +11,8 @@ from tests.support.http_gate import (
     MODERN_META,
     Gate,
     call_of,
+    config_for,
+    http_post,
     modern_call_of,
     modern_headers,
     read_until,
@@ -22,6 +24,7 @@ from tests.support.http_upstream import (
     result,
     small_server,
 )
+from tests.support.waiting import wait_for
 
 from thoughtgate.front import endpoint
 from thoughtgate.front.sessions import HttpSession
@@ -295,3 +298,41 @@ def test_a_refusal_is_on_record_before_its_caller_is_told(
     checks = [one["frame"]["check"] for one in refused]
     assert checks == ["header_mismatch", "unknown_session", "removed_method"]
     assert upstream.received == []
+
+
+SHARED_CHILD = (
+    f"schema: 1\ndefault: forward\nservers:\n  kid: {{command: '{sys.executable}',"
+    " args: ['-m', 'thoughtgate.testing.sample_server']}\n"
+)
+
+
+def _leave(gate: Gate, ident: int, *, records: int) -> None:
+    """Make a call that is never answered, and disconnect once it was forwarded."""
+    with gate.raw() as agent:
+        host = {"host": f"127.0.0.1:{gate.port}"}
+        agent.sendall(http_post(call_of("slow", {"seconds": 600}, ident=ident), headers=host))
+        wait_for(lambda: len(gate.records("tool_call_start")) == records, what="the call")
+
+
+@pytest.mark.promise("bounded-memory")
+@pytest.mark.parametrize("behind", ["http", "stdio"])
+def test_calls_that_agents_have_left_take_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: str
+) -> None:
+    monkeypatch.setattr(endpoint, "MAX_LEFT", 1)
+    end, few = threading.Event(), "listen: {max_concurrent: 1}\n"
+
+    def script(received: Received) -> Reply:
+        if received.tool == "slow":
+            return Reply(parts=[b": wait\n\n", b": end\n\n"], wait=end)
+        return small_server(received)
+
+    with HttpUpstream(script) as upstream:
+        text = config_for(upstream.url) if behind == "http" else SHARED_CHILD
+        with Gate(tmp_path, text + few) as gate:
+            for ident in (1, 2):
+                _leave(gate, ident, records=ident)
+                wait_for(lambda: gate.post({}).status == 400, what="a free place")
+            ends = wait_for(lambda: gate.records("tool_call_end"), what="the end of the first call")
+            end.set()
+    assert [(one["call"]["call_id"][-2:], one["status"]) for one in ends] == [(".1", "CANCELLED")]

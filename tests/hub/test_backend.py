@@ -563,3 +563,16 @@ def test_a_client_that_listens_does_not_hold_a_stop_up(tmp_path: Path) -> None:
         hub.peer.signal(15)
         assert hub.peer.wait() == 0
         assert stream.read().strip() == b""
+
+
+@pytest.mark.promise("bounded-memory")
+def test_a_call_that_a_client_has_left_takes_no_place(tmp_path: Path) -> None:
+    servers = {"one": sample("--never-answer", "echo")}
+    with serving_http(tmp_path, servers, listen={"max_concurrent": 1}) as hub:
+        named = {"Mcp_Session_Id": hub.open_session()}
+        with hub.connection() as link:
+            headers = {**ACCEPT, "mcp-session-id": named["Mcp_Session_Id"]}
+            link.request("POST", "/mcp", json.dumps(call(1, "one.echo", {"text": "x"})), headers)
+            record = hub.state / "audit.jsonl"
+            wait_for(lambda: '"tool_call_start"' in record.read_text(), what="the call")
+        wait_for(lambda: hub.post(request(2, "ping"), **named).status == 200, what="a place")

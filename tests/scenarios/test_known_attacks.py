@@ -3,12 +3,22 @@
 import json
 import os
 import subprocess
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.support.commands import sample_server, shim, thoughtgate
 from tests.support.frames import call, request
+from tests.support.hub import odd, serving
 from tests.support.stdio_peer import StdioPeer
+from tests.support.waiting import wait_for
+
+from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.core.envelope import Envelope, Run, seal
+from thoughtgate.core.grant import Remember
+from thoughtgate.gate.approvals.queue import open_store
+from thoughtgate.record.evidence import record_opened
 
 TOKEN = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -49,6 +59,18 @@ def test_a_record_without_its_end_is_not_sound(place: Place, kept: int) -> None:
     assert place.run("audit", "verify", str(place.record)).returncode == 1
 
 
+@pytest.mark.promise("cut-tail-is-found")
+def test_a_record_that_pretends_to_begin_with_a_later_file_is_not_sound(place: Place) -> None:
+    with place.start("schema: 1\ndefault: forward\n") as peer:
+        assert "result" in peer.ask(call(1, "echo", {"text": "x"}))
+        assert peer.finish() == 0
+    chain = "ab" * 32
+    opened = record_opened(1.0, number=99, previous_file="audit.jsonl.000098", previous_chain=chain)
+    forged, _ = seal(Envelope(Run("forged")).wrap(opened), chain)
+    place.record.write_bytes(forged)
+    assert place.run("audit", "verify", str(place.record)).returncode == 1
+
+
 def test_secrets_in_names_and_uris_are_not_on_record(place: Place) -> None:
     with place.start("schema: 1\ndefault: forward\n") as peer:
         peer.ask(call(1, TOKEN, {}))
@@ -72,3 +94,41 @@ def test_lint_names_a_path_rule_that_misses_bare_names(place: Place) -> None:
     place.config.write_text(text, "utf-8")
     done = place.run("policy", "lint", "-c", str(place.config))
     assert "misses '.x', a path without a slash" in done.stdout + done.stderr
+
+
+def _approve(state: Path, remember: Remember | None = None) -> None:
+    """Wait for a question and approve it."""
+    with closing(open_store(str(state))) as store:
+        (asked,) = wait_for(lambda: store.listed(PENDING), what="the question")
+        at = time.time()
+        store.vote(
+            asked.id, [Vote("terminal:ann", True, at, "")], at, remember=remember, grant_id="g"
+        )
+
+
+def _is_asked_after_a_change(peer: StdioPeer, state: Path, tool: str) -> None:
+    peer.ask(request(1, "tools/list"))
+    peer.send(call(2, tool))
+    _approve(state, Remember("until", "tool", 3600.0))
+    assert "result" in peer.receive_answer(2)
+    peer.send(call(3, tool))
+    _approve(state)  # fails after its deadline if nobody is asked
+    assert "result" in peer.receive_answer(3)
+
+
+@pytest.mark.promise("grants-end-with-the-definition")
+def test_a_grant_does_not_apply_while_a_changed_list_is_withheld(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.config.write_text("schema: 1\ndefault: approve\n", "utf-8")
+    server = odd("changing")
+    with StdioPeer(shim([server["command"], *server["args"]], "-c", str(place.config))) as peer:
+        _is_asked_after_a_change(peer, place.record.parent, "work")
+        peer.finish()
+
+
+@pytest.mark.promise("grants-end-with-the-definition")
+def test_serve_applies_no_grant_while_a_changed_list_is_withheld(tmp_path: Path) -> None:
+    rules = [{"tool": "*", "server": "odd", "action": "approve"}]
+    with serving(tmp_path, {"odd": odd("changing")}, rules=rules) as hub:
+        hub.open()
+        _is_asked_after_a_change(hub, hub.state, "odd.work")

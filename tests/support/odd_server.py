@@ -4,7 +4,8 @@
 words on stderr, ``flood`` prints lines that are no messages without end and ``deluge`` as fast as it can, ``twice`` lists
 two tools of one name, ``nolist`` answers lists with nonsense and ``hidelist`` never, ``chatty`` logs and changes
 resources while it works, ``curious`` asks the client before it answers, ``endless`` pages
-its list for ever, ``slowstart`` answers the opening after a while.
+its list for ever, ``slowstart`` answers the opening after a while, ``changing`` announces another
+list with every call and answers no further request for it.
 """
 
 import json
@@ -33,6 +34,7 @@ class OddServer:
     def __init__(self, way: str) -> None:
         self.way = way
         self.call: Any = None
+        self.is_changed = False
 
     def take(self, body: dict[str, Any]) -> None:
         """Take one message."""
@@ -40,6 +42,8 @@ class OddServer:
         if method is None:
             said = json.dumps(body.get("result", body.get("error")))
             say(id=self.call, result={"content": [{"type": "text", "text": said}]})
+        elif method == "tools/list" and self.is_changed:
+            say(id=ident, error={"code": -32603, "message": "no list"})
         elif ident is not None and self.way != "silent":
             self.answer(str(method), ident)
 
@@ -90,6 +94,9 @@ class OddServer:
 
     def work(self, ident: Any) -> None:
         """Carry out the one tool."""
+        if self.way == "changing":
+            self.is_changed = True
+            say(method="notifications/tools/list_changed")
         if self.way == "chatty":
             say(
                 method="notifications/message",

@@ -60,3 +60,14 @@ def test_a_text_over_several_lines_becomes_one_line() -> None:
     assert one_line(pretty) == b'{"text":"a\\nb","n":[1,2]}'
     assert one_line(b'{"a": 1}') == b'{"a": 1}'
     assert one_line(b"{\n") == b"{\n"
+
+
+@pytest.mark.promise("one-reading")
+def test_what_is_rendered_again_is_sent_on_as_it_was_read() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,\n"result":{"a":0.10000000000000000001}}'
+    assert one_line(body) == b'{"jsonrpc":"2.0","id":1,"result":{"a":0.1}}'
+    (message,) = split_batch(
+        b'[{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":0.10000000000000000001}}]'
+    )  # type: ignore[misc]
+    assert isinstance(message, Message)
+    assert message.raw == b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":0.1}}'

@@ -529,3 +529,61 @@ def test_a_call_and_its_result_are_read_at_once() -> None:
     assert _read_plain(call, b"raw") == Message(REQUEST, 1, "tools/call", call, b"raw")
     answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert _read_plain(answer, b"raw") == Message(RESPONSE, 1, "", answer, b"raw")
+
+
+_LONG = [
+    "0.10000000000000001",
+    "1000.0000000000000001",
+    "123456789012345678901234.0",
+    "1e-400",
+    "1e-99999999999999999999",
+]
+
+
+@pytest.mark.promise("one-reading")
+@pytest.mark.promise("approver-sees-what-runs")
+@pytest.mark.parametrize("number", _LONG)
+def test_a_request_has_no_number_that_a_double_rounds(number: str) -> None:
+    line = (
+        '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","arguments":{"a":%s}}}'
+    )
+    refused = read_frame((line % number).encode())
+    assert isinstance(refused, Fault)
+    assert (refused.kind, refused.check, refused.id) == ("invalid_request", "inexact_number", 3)
+
+
+@pytest.mark.parametrize("number", _LONG)
+def test_other_messages_may_have_long_numbers(number: str) -> None:
+    for frame in (
+        '{"jsonrpc":"2.0","id":3,"result":{"a":%s}}',
+        '{"jsonrpc":"2.0","method":"n","params":{"a":%s}}',
+    ):
+        line = (frame % number).encode()
+        message = read_frame(line)
+        assert isinstance(message, Message)
+        assert message.raw == line
+    twice = read_frame(
+        (f'{{"jsonrpc":"2.0","id":3,"result":{{"a":{number},"b":1,"b":2}}}}').encode()
+    )
+    assert isinstance(twice, Fault)
+    assert twice.check == "duplicate_key"
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0.1",
+        "-0.0",
+        "0e99999999999999999999",
+        "1E5",
+        "100000.000000000000000000",
+        "1.7976931348623157e308",
+        "5e-324",
+        "0.30000000000000004",
+        "-2.50e-7",
+        "9007199254740993",
+    ],
+)
+def test_every_other_spelling_of_a_number_passes(number: str) -> None:
+    line = f'{{"jsonrpc":"2.0","id":3,"method":"x","params":{{"arguments":{{"a":{number}}}}}}}'
+    assert isinstance(read_frame(line.encode()), Message)

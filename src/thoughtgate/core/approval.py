@@ -340,14 +340,23 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     refusal = may_vote(approval, given.by)
     if refusal is not None:
         return refusal
-    if given.approve and not is_shown_whole(approval, given.channel):
+    return _why_not_approve(approval, given) if given.approve else None
+
+
+def _why_not_approve(approval: Approval, given: Vote) -> Refusal | None:
+    """Return why a person who may vote cannot approve; None if they can."""
+    if approval.required > 1 and given.by == f"{ELICITATION_CHANNEL}:{approval.principal}":
+        # Over HTTP the answer to the prompt names no person, and one person could vote twice.
+        several = f"{approval.workflow} asks {approval.required} people"
+        return Refusal("self", f"{several}, and the agent's own prompt names none")
+    if not is_shown_whole(approval, given.channel):
         return Refusal(
             "incomplete",
             f"{given.channel} cannot show the whole call, so it can only be approved "
             f"{where_shown(approval)}",
         )
     person = _person(given.by)
-    if given.approve and any(_person(earlier.by) == person for earlier in approval.votes):
+    if any(_person(earlier.by) == person for earlier in approval.votes):
         return Refusal("voted", f"{given.by} has already approved {approval.id}")
     return None
 

@@ -121,6 +121,8 @@ class CallerGone(NamedTuple):
 
     key: RequestId
     at: float
+    is_given_up: bool = False
+    """Whether the gate no longer waits for the response either, in any revision."""
 
 
 class ServerGone(NamedTuple):

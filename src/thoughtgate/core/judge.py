@@ -191,7 +191,7 @@ class Judge:
         self._open: dict[str, OpenCall] = {}
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
         """The arguments judged last and their canonical text, for both the hash and the preview."""
-        self._tools = KnownTools()
+        self.tools = KnownTools()
         self._needs_lists = policy.looks_at_annotations()
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
@@ -226,7 +226,7 @@ class Judge:
 
     def judge(self, question: CallRequest) -> Ruling:
         """Judge a request. If it names several things, all of them must be allowed."""
-        if self._needs_lists and self._tools.must_list(
+        if self._needs_lists and self.tools.must_list(
             question.server, question.named, question.listed
         ):
             return _LIST_FIRST
@@ -312,7 +312,7 @@ class Judge:
         """Complete an event that a session reports; the end of a call also updates the limits."""
         if record.type != CALL_END:
             if record.type == MESSAGE and record.body["message"]["method"] == TOOLS_CHANGED:
-                self._tools.forget(record.server)
+                self.tools.forget(record.server)
             return record
         call = record.body["call"]
         held = self._open.pop(call["call_id"], None)
@@ -350,7 +350,7 @@ class Judge:
         listing = LISTINGS[method]
         names = [entry[listing.key] for entry in entries if type(entry.get(listing.key)) is str]
         if method == "tools/list":
-            self._tools.learn(server, entries)
+            self.tools.learn(server, entries)
         hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
         withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
@@ -458,7 +458,7 @@ class Judge:
             text = digest = ""
         self._rendered = (arguments, text)
         is_tool = kind == TOOL
-        said, definition = self._tools.find(server, name) if is_tool else UNLISTED
+        said, definition = self.tools.find(server, name) if is_tool else UNLISTED
         return unchecked(
             Call,
             (

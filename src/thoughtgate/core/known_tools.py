@@ -50,9 +50,14 @@ class KnownTools:
                 known[name] = (hints, _definition(entry))
 
     def forget(self, server: str) -> None:
-        """Note that a server's list has changed, so that it is fetched again."""
+        """Note that a server's list has changed, so that it is fetched again.
+
+        Until a list shows a tool again, its definition is unknown: a grant must not apply to it.
+        """
         self._complete.discard(server)
         self._changed.add(server)
+        known = self._listed.get(server, {})
+        known.update((name, (hints, "")) for name, (hints, _) in known.items())
 
     def must_list(self, server: str, named: tuple[Named, ...], listed: str) -> bool:
         """Tell whether the list must be fetched before a request is judged."""

@@ -516,12 +516,12 @@ class Session:
 
     def _caller_left(self, event: events.CallerGone) -> list[Command]:
         """Since MCP 2026-07-28 a disconnect cancels the request; in older revisions it does not."""
-        key, at = event
+        key, at, is_given_up = event
         waiting = self._waiting.get(key)
         if waiting is not None:
             return self._give_up(key, waiting, CALLER_GONE, at)
         opened = self._open.get(key)
-        if opened is None or not opened.modern:
+        if opened is None or not (opened.modern or is_given_up):
             return []
         self._open.close_early(key, at)
         ended = self._replies.ended(opened, at, CANCELLED, 0)

@@ -57,6 +57,10 @@ TICK_S: Final = 1.0
 EXPIRE_EVERY: Final = 30
 """Ticks between two checks for idle sessions."""
 
+MAX_LEFT: Final = 256
+"""Requests that agents have left and that are waited for, for the record; above it, the oldest is
+cancelled. They do not count as calls in progress."""
+
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
 TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
@@ -179,6 +183,8 @@ class Endpoint:
         self._entries: dict[Peer, HttpSession] = {}
         self._peers: dict[Peer, int] = {}
         """Number of POSTs in progress per peer."""
+        self._left: dict[Post, None] = {}
+        """Posts whose agents are gone, the oldest first."""
         self._orphans: set[Peer] = set()
         """Peers without a waiting client, whose requests the server may still be working on."""
         self._streams: dict[OpenStream, HttpSession] = {}
@@ -467,12 +473,25 @@ class Endpoint:
         """Count an approved call that is not made because its caller has disconnected."""
         self._authority.held.prevented += 1
 
-    def closed(self, peer: Peer, *, is_spare: bool = True) -> None:
-        """Release the peer of a post or batch that was answered or abandoned."""
+    def left(self, post: Post) -> None:
+        """Stop counting a post as a call in progress: its agent is gone, its response is not here.
+
+        Otherwise one agent could use up every place with calls that it does not wait for.
+        """
         self.active -= 1
-        left = self._peers.get(peer, 0) - 1
-        if left > 0:
-            self._peers[peer] = left
+        self._left[post] = None
+        if len(self._left) > MAX_LEFT:
+            next(iter(self._left)).give_up()
+
+    def closed(self, peer: Peer, *, is_spare: bool = True, left: Post | None = None) -> None:
+        """Release the peer of a post or batch that was answered or abandoned."""
+        if left is not None:
+            self._left.pop(left, None)
+        else:
+            self.active -= 1
+        others = self._peers.get(peer, 0) - 1
+        if others > 0:
+            self._peers[peer] = others
             return
         self._peers.pop(peer, None)
         if peer in self._entries:

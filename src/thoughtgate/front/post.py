@@ -84,8 +84,11 @@ class Home(Protocol):
     def prevented(self) -> None:
         """Count an approved call that is not made because its caller has disconnected."""
 
-    def closed(self, peer: Peer) -> None:
-        """Release the peer of a post that was answered or abandoned."""
+    def closed(self, peer: Peer, *, left: "Post | None") -> None:
+        """Release the peer of a post that was answered or abandoned; of ``left``, if it had left."""
+
+    def left(self, post: "Post") -> None:
+        """Stop counting a post as a call in progress: its agent is gone, its response is not here."""
 
     def open_session(self, post: "Post", upstream: str) -> str:
         """Register the session that the server named; return the agent's id for it."""
@@ -98,6 +101,7 @@ class Post:
         "_held_at",
         "_home",
         "_is_closed",
+        "_is_left",
         "_orphaned_at",
         "_spoke_at",
         "accepts_stream",
@@ -142,6 +146,7 @@ class Post:
         self._held_at = 0.0
         self._spoke_at = at
         self._is_closed = False
+        self._is_left = False
         self._orphaned_at = 0.0
         exchange.on_gone = self.gone
 
@@ -284,6 +289,17 @@ class Post:
         elif key is None:
             # No timeout of the session ends it, and the server may never respond.
             asyncio.get_running_loop().call_later(ORPHAN_S, self._close)
+        else:
+            # Before 2026-07-28 a disconnect cancels nothing, so the response is still recorded.
+            self._is_left = True
+            self._home.left(self)
+
+    def give_up(self) -> None:
+        """Give up the request of an agent that is gone: too many others left after it."""
+        if self.key is not None:
+            self.peer.feed(CallerGone(self.key, now(), is_given_up=True), None)
+            self.peer.outbox.schedule()
+        self._close()
 
     def refuse(self, status: int, body: bytes) -> None:
         """Answer without involving the server."""
@@ -335,4 +351,4 @@ class Post:
         if leg is not None and not leg.is_over:
             leg.abort()
         self.peer.stream_ended(self)
-        self._home.closed(self.peer)
+        self._home.closed(self.peer, left=self if self._is_left else None)

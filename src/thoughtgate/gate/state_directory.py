@@ -2,7 +2,6 @@
 
 Kept small because every shim loads it; without pathlib, which would cost each more time and memory.
 """
-# ruff: noqa: PTH
 
 import os
 import stat

@@ -139,7 +139,7 @@ class Client:
         if isinstance(event, AgentSent):
             return self.receive(self, event, sink)
         if isinstance(event, CallerGone):
-            self._caller_left(event.key)
+            self._caller_left(event)
         elif isinstance(event, GateStopping):
             for session in list(self.sessions.values()):
                 session.feed(event, sink)
@@ -147,11 +147,12 @@ class Client:
             return self.routes[event.key].feed(event, sink)
         return 0
 
-    def _caller_left(self, key: RequestId) -> None:
+    def _caller_left(self, event: CallerGone) -> None:
+        key = event.key
         session = self.routes.get(key)
         if session is not None:
-            session.caller_left(key)
-        elif self.is_modern and key in self.work:
+            session.caller_left(key, is_given_up=event.is_given_up)
+        elif (self.is_modern or event.is_given_up) and key in self.work:
             # 2026-07-28: closing the response stream cancels the request.
             self.work[key].cancel()
 
@@ -340,11 +341,11 @@ class ServerSession(SessionDriver):
         self._watch(self)
         return frames
 
-    def caller_left(self, key: RequestId) -> None:
+    def caller_left(self, key: RequestId, *, is_given_up: bool = False) -> None:
         """Handle the disconnect of the caller of one request."""
         call = self.calls.get(key)
-        self.feed(CallerGone(key, now()), None)
-        if call is not None and (call.modern or call.task is None):
+        self.feed(CallerGone(key, now(), is_given_up), None)
+        if call is not None and (call.modern or call.task is None or is_given_up):
             self.drop(key)
 
     def agent_left(self) -> None:

@@ -155,6 +155,10 @@ class HubEngine:
         # Not through the governor, which would record the list as shown to a client.
         self.governor.judge.screen(server, "", "tools/list", entries, now())
 
+    def unlearn(self, server: str) -> None:
+        """Tell the judge that it does not know what a server's tools are now."""
+        self.governor.judge.tools.forget(server)
+
     def note(self, record: Record) -> None:
         """Put an event on the record."""
         self.governor.note(record)

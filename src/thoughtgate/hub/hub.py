@@ -297,6 +297,8 @@ class Hub:
 
     def lists_changed(self, server: ServerRelay, capability: str) -> None:
         """Announce that a server's list has changed."""
+        if capability == "tools" and not server.is_fresh("tools/list"):
+            self.gate.unlearn(server.id)
         if server.id in self.server_ids:
             self._announce(capability, server.private_to)
 

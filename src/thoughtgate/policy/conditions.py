@@ -5,8 +5,8 @@ value has a type that the operator does not compare (``"1000"`` or ``true`` inst
 if the path leads through a value that is not an object, if a text is too long to be searched
 safely, and for ``ne`` and ``not_in`` if the argument is missing. It is also undetermined if servers
 could read the arguments differently and the readings differ in their outcome: keys that some
-servers take for the named one (``Path`` for ``path``), and paths of files for ``under`` and
-``glob``. An undetermined test must not help the caller: a rule that denies, asks a reviewer or uses
+servers take for the named one (``Path`` for ``path``), paths of files for ``under`` and ``glob``,
+and whole numbers of more than 53 bits. An undetermined test must not help the caller: a rule that denies, asks a reviewer or uses
 Cedar matches, a rule that forwards does not. A missing argument fails every other test except
 ``exists: false``.
 
@@ -17,6 +17,7 @@ through one: ``"files.path": {any: {glob: ".*"}}``.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from operator import eq
 from typing import Any, Final, TypeAlias
 
 from thoughtgate.policy.call import Condition
@@ -44,6 +45,9 @@ _Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
 
 _SIZED: Final = (str, list, Mapping)
 """Types whose values have a length."""
+
+_MAX_EXACT: Final = 2**53
+"""Up to here, whole numbers are the same in readers that have only doubles."""
 
 _BROKEN: Final = object()
 """The value for a path that leads through a text, a number or a list."""
@@ -194,7 +198,25 @@ def _equal(value: Any, operand: Any) -> ConditionOutcome:
         return None if alike else False
     if isinstance(operand, list | Mapping):
         return _equal_inside(value, operand)
-    return bool(value == operand)
+    return _compared(eq, value, operand)
+
+
+def _compared(compare: Callable[[Any, Any], bool], value: Any, operand: Any) -> ConditionOutcome:
+    """Compare two values; undetermined if a reader with doubles only gets another result.
+
+    JavaScript rounds whole numbers of more than 53 bits.
+    """
+    outcome = bool(compare(value, operand))
+    if type(value) is int and not -_MAX_EXACT <= value <= _MAX_EXACT:
+        return _agreed({outcome, bool(compare(_rounded(value), _rounded(operand)))})
+    return outcome
+
+
+def _rounded(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _equal_inside(value: Any, operand: Any) -> ConditionOutcome:
@@ -224,7 +246,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> _Test:
     def test(value: Any, operand: Any) -> ConditionOutcome:
         if value is MISSING:
             return False
-        return compare(value, operand) if _is_number(value) else None
+        return _compared(compare, value, operand) if _is_number(value) else None
 
     return test
 

@@ -154,6 +154,7 @@ class Verifier:
         self._key = key
         self._anchor = anchor
         self._head = head
+        self._begins_after_head = False
         self._being_written = being_written
         self._findings: list[RecordFinding] = []
         self._chain = GENESIS
@@ -254,6 +255,12 @@ class Verifier:
 
     def _missing_lines(self, head: RecordHead) -> str:
         """Describe lines that a gate wrote and that are not in the record."""
+        if self._begins_after_head:
+            return (
+                f"a gate wrote this record up to number {head.seq} of run {head.run_id} in file "
+                f"{head.number}, and the record begins with a later file: it was replaced, or was "
+                "written for long by gates that could not use this state directory"
+            )
         count = head.seq - self._sequences.get((head.run_id, head.writer), 0)
         if count <= 0:
             return (
@@ -294,8 +301,9 @@ class Verifier:
         said = member(event, "record")
         number = said.get("file")
         if self._lines == 1 and self._head is not None and type(number) is int:
-            # The file that the head is about may be gone because of the retention limits.
-            self._head = self._head if number <= self._head.number else None
+            # A gate stores its head every second, long before its file may be removed. An opening
+            # line alone explains nothing: whoever replaces the record can write one.
+            self._begins_after_head = number > self._head.number
         previous = said.get("previous_chain")
         if type(previous) is not str or not _CHAIN.fullmatch(previous) or previous == self._chain:
             return

@@ -25,7 +25,7 @@ def is_batch(body: bytes) -> bool:
 def split_batch(body: bytes, limit: int = MAX_ELEMENTS) -> list[Message | Fault] | Fault:
     """Read the elements of a batch, or return why the whole batch is refused."""
     try:
-        elements = parse_strict(body)
+        elements = parse_strict(body, rounded=True)  # sent on as rounded, too
     except UnicodeDecodeError:
         return Fault("parse_error", "the message is not UTF-8", "invalid_utf8")
     except (ValueError, RecursionError) as error:
@@ -62,7 +62,7 @@ def one_line(body: bytes) -> bytes:
     if b"\n" not in body and b"\r" not in body:
         return body
     try:
-        return _raw(parse_strict(body))
+        return _raw(parse_strict(body, rounded=True))  # sent on as rounded, too
     except (ValueError, RecursionError):
         return body
 

@@ -8,6 +8,7 @@ separators on which some parsers split are escaped, which does not change the me
 
 import json
 import re
+from collections.abc import Callable
 from itertools import accumulate
 from json.scanner import make_scanner
 from typing import Any, Final, NoReturn, TypeAlias
@@ -28,6 +29,12 @@ and could take the response to one request for the response to the other."""
 
 MAX_METHOD: Final = 256
 """Maximum length of a method name; the longest known ones have about forty characters."""
+
+INEXACT: Final = "inexact_number"
+"""The check for numbers that decimal readers and those with doubles read differently."""
+
+_SURE_LENGTH: Final = 16
+"""A number of up to 15 digits and a point, without exponent, is the same in all readers."""
 
 _TOKENS: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]]'
 """A string, possibly unterminated at the end (possessive, so that it never backtracks),
@@ -135,6 +142,9 @@ _FOLDED: Final = {
 }
 
 
+_Scan: TypeAlias = Callable[[str, int], tuple[Any, int]]
+
+
 class _TwoReadings(ValueError):  # noqa: N818 - says what the text has
     """JSON parsers would interpret the text differently."""
 
@@ -161,15 +171,42 @@ def _float(text: str) -> float:
     return value
 
 
-_DECODER: Final[Any] = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
-)
-_SCAN: Final = make_scanner(_DECODER)
+def _exact_float(text: str) -> float:
+    """Read a number that decimal readers and those with doubles understand in the same way."""
+    value = _float(text)
+    may_differ = len(text) > _SURE_LENGTH or "e" in text or "E" in text
+    if may_differ and _digits(text) != _digits(repr(value)):
+        raise _TwoReadings(INEXACT, "a number has more digits than every reader keeps")
+    return value
+
+
+def _digits(text: str) -> tuple[str, int]:
+    """Return the significant digits of a number, without its sign, and their power of ten."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, fraction = mantissa.removeprefix("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept or len(power) > _SURE_LENGTH:
+        return kept, 0  # zero, or so small that doubles read it as zero
+    return kept, int(power or 0) - len(fraction) + len(digits) - len(kept)
+
+
+def _scanner(parse_float: Callable[[str], float]) -> _Scan:
+    decoder: Any = json.JSONDecoder(
+        object_pairs_hook=_object, parse_constant=_constant, parse_float=parse_float
+    )
+    return make_scanner(decoder)
+
+
+_SCAN: Final = _scanner(_exact_float)
+_SCAN_ROUNDED: Final = _scanner(_float)
 _PLAIN: Final = json.JSONDecoder()
 
 
-def parse_strict(data: bytes) -> Any:
+def parse_strict(data: bytes, *, rounded: bool = False) -> Any:
     """Parse JSON that every parser interprets in the same way.
+
+    With ``rounded``, numbers may have more digits than a double keeps, and are rounded.
 
     Raises:
         ValueError: the data is not JSON, or is ambiguous; the text says why.
@@ -179,7 +216,7 @@ def parse_strict(data: bytes) -> Any:
         raise _TwoReadings("too_deep", f"the nesting is deeper than {MAX_DEPTH}, or unbalanced")
     start = len(text) - len(text.lstrip(" \t\n\r")) if text[:1] in {" ", "\t", "\n", "\r"} else 0
     try:
-        value, end = _SCAN(text, start)
+        value, end = (_SCAN_ROUNDED if rounded else _SCAN)(text, start)
     except StopIteration:
         raise ValueError("it is not JSON") from None
     if end != len(text) and text[end:].strip(" \t\n\r"):
@@ -254,14 +291,29 @@ def read_frame(line: bytes) -> Message | Fault:
     if b"\r" in line:
         return Fault("invalid_request", "the message contains a raw CR", "raw_cr", find_id(line))
     try:
-        body = parse_strict(line)
+        body, inexact = _parse(line)
     except UnicodeDecodeError:
         return Fault("parse_error", "the message is not UTF-8", "invalid_utf8", find_id(line))
     except _TwoReadings as error:
         return Fault("invalid_request", str(error), error.check, find_id(line))
     except (ValueError, RecursionError):
         return Fault("parse_error", "the message is not JSON", "malformed_json")
-    return read_message(body, line if line.isascii() else escape_separators(line))
+    message = read_message(body, line if line.isascii() else escape_separators(line))
+    is_refused = inexact and isinstance(message, Message) and message.shape == REQUEST
+    return Fault("invalid_request", inexact, INEXACT, message.id) if is_refused else message
+
+
+def _parse(line: bytes) -> tuple[Any, str]:
+    """Parse a frame; also return what is wrong with its numbers, which matters in requests only.
+
+    Rules compare them, and reviewers see them; many servers return long decimal fractions.
+    """
+    try:
+        return parse_strict(line), ""
+    except _TwoReadings as error:
+        if error.check != INEXACT:
+            raise
+        return parse_strict(line, rounded=True), str(error)
 
 
 def read_message(body: Any, raw: bytes) -> Message | Fault:

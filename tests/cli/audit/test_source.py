@@ -53,10 +53,11 @@ def test_a_record_on_a_stream_cannot_be_asked(tmp_path: Path) -> None:
         find_place(None, str(config))
 
 
-def test_csv_cannot_run_in_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> None:
-    write_csv(["tool", "started_at"], [{"tool": "=HYPERLINK(1)", "started_at": T0}])
+@pytest.mark.parametrize("first", ["=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_csv_cannot_run_in_a_spreadsheet(capsys: pytest.CaptureFixture[str], first: str) -> None:
+    write_csv(["tool", "started_at"], [{"tool": f"{first}HYPERLINK(1)", "started_at": T0}])
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
-    assert rows == [["tool", "started_at"], ["'=HYPERLINK(1)", "2025-10-09T08:53:20.000Z"]]
+    assert rows == [["tool", "started_at"], [f"'{first}HYPERLINK(1)", "2025-10-09T08:53:20.000Z"]]
 
 
 def test_a_time_that_is_not_known_is_a_dash() -> None:

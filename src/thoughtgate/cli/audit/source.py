@@ -179,10 +179,14 @@ def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None
         writer.writerow([_cell(name, row.get(name)) for name in names])
 
 
+_FORMULAS: Final = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula; some spreadsheets also take the wide forms."""
+
+
 def _cell(name: str, value: Any) -> Any:
     if name.endswith("_at") and isinstance(value, float):
         return render_time(value)
-    if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"}:
+    if isinstance(value, str) and value[:1] in _FORMULAS:
         # A spreadsheet would execute it as a formula, and servers choose tool names.
         return f"'{value}"
     return value
