@@ -21,15 +21,7 @@ _LOST_START: Final = (
     "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
     "nullif(calls.approval_at, 0), nullif(calls.ended_at, 0))"
 )
-_TIMES: Final = (
-    ("calls.started_at", "+calls.started_at > 0"),
-    (_LOST_START, f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"),
-)
-"""The time of a call, and the calls it applies to: those with a start time, then the others.
-
-These are two queries, because the first can use an index alone; the plus keeps SQLite from
-choosing a less useful index.
-"""
+_NO_START: Final = f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"
 
 _ALL: Final = 2**62
 """As a limit: no limit, in a form that both engines accept."""
@@ -57,6 +49,16 @@ class _Dialect(NamedTuple):
     """Rounds a number down."""
     text: str
     """Converts a column to text."""
+    has_start: str
+    """Whether a call has a start time."""
+
+    @property
+    def times(self) -> tuple[tuple[str, str], ...]:
+        """The time of a call, and the calls it applies to: those with a start time, then others.
+
+        These are two queries, because the first can use an index alone.
+        """
+        return ("calls.started_at", self.has_start), (_LOST_START, _NO_START)
 
 
 _SQLITE: Final = _Dialect(
@@ -64,6 +66,8 @@ _SQLITE: Final = _Dialect(
     "calls.id IN (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000)",
     "cast({} AS INTEGER)",
     "{}",
+    # The plus keeps SQLite from choosing a less useful index.
+    "+calls.started_at > 0",
 )
 _POSTGRES: Final = _Dialect(
     "{} LIKE ?",
@@ -71,6 +75,7 @@ _POSTGRES: Final = _Dialect(
     "ORDER BY id DESC LIMIT 5000)",
     "floor({})",
     "{}::text",
+    "calls.started_at > 0",
 )
 
 
@@ -192,10 +197,10 @@ def count_over_time(
     """Count calls by decision per time step, except those without any time."""
     where, values = wanted.where(connection)
     sums: dict[tuple[float, str], int] = {}
-    whole = _dialect(connection).whole
-    for time, which in _TIMES:
+    dialect = _dialect(connection)
+    for time, which in dialect.times:
         query = (
-            f"SELECT {whole.format(f'{time} / ?')} * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
+            f"SELECT {dialect.whole.format(f'{time} / ?')} * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
             f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
         )
         for at, decision, count in _select(connection, query, (step_s, step_s, *values)):
@@ -208,7 +213,7 @@ def time_between(connection: Connection, wanted: CallFilter) -> float:
     """Return the seconds between the first and the last call."""
     where, values = wanted.where(connection)
     ends = list[float]()
-    for time, which in _TIMES:
+    for time, which in _dialect(connection).times:
         query = f"SELECT min({time}), max({time}) FROM calls WHERE {where} AND {which}"  # noqa: S608 - as above
         found = _select(connection, query, values)[0]
         ends += [float(end) for end in found if end is not None]

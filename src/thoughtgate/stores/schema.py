@@ -142,7 +142,8 @@ CREATE TABLE calls (
   approval_event bigint, end_event bigint,
   file bigint NOT NULL, UNIQUE (call_id, writer)
 );
-CREATE INDEX calls_time ON calls (started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_time ON calls (started_at DESC NULLS LAST, id DESC)
+  INCLUDE (decision, status, server, tool, error_kind, approval, latency_ms);
 CREATE INDEX calls_run ON calls (run_id, started_at DESC NULLS LAST, id DESC);
 CREATE INDEX calls_tool ON calls (tool, started_at DESC NULLS LAST, id DESC);
 CREATE INDEX calls_server ON calls (server, started_at DESC NULLS LAST, id DESC);
