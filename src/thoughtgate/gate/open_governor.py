@@ -17,11 +17,12 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.core.task_table import TaskLimits
 from thoughtgate.errors import ConfigError, Problem, RecordError, UsageError
 from thoughtgate.gate.approvals.open_channels import Reports, open_channels
-from thoughtgate.gate.approvals.prompt_seals import open_seals
+from thoughtgate.gate.approvals.prompt_seals import PromptSeals, open_seals
 from thoughtgate.gate.approvals.queue import open_approvals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import sign_key_fault
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.keys import KeyPlace
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.run_identity import identify_run
 from thoughtgate.gate.running_gates import GateAnnouncer
@@ -103,8 +104,13 @@ def open_governor(
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
     governor.policy_questions = approvals.policy_questions()
-    governor.seals = open_seals(state, loaded.path or "-", lambda: governor.policy.version)
+    governor.seals = _open_seals(loaded, state, lambda: governor.policy.version)
     return governor
+
+
+def _open_seals(loaded: Loaded, state: str, rules: Callable[[], str]) -> PromptSeals:
+    is_shared = store_location(loaded, state).is_shared
+    return open_seals(key_place(loaded, state), loaded.path or "-", rules, is_shared=is_shared)
 
 
 def _open_record(
@@ -137,6 +143,13 @@ def _open_record(
 def store_location(loaded: Loaded, state: str) -> StoreLocation:
     """Return where a config stores what processes share."""
     return StoreLocation(Path(state), loaded.settings.store)
+
+
+def key_place(loaded: Loaded, state: str) -> KeyPlace:
+    """Return where the keys of a gate are; the config's file is relative to the config."""
+    file = loaded.settings.keys.file
+    base = Path(loaded.path).absolute().parent if loaded.path else Path.cwd()
+    return KeyPlace(state, str(base / Path(file).expanduser()) if file else "")
 
 
 def open_tasks(location: StoreLocation, gate: str) -> TaskStore:

@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX
 from thoughtgate.gate.approvals.prompt_seals import DIRECTORY, MAX_USED, PromptSeals, open_seals
+from thoughtgate.gate.keys import KeyPlace, KeyRing
 
 AT = 1_000_000.0
 PARAMS: dict[str, Any] = {"name": "drop", "arguments": {"path": "/a", "n": 1.5}}
 CALL: tuple[str, dict[str, Any]] = ("tools/call", PARAMS)
 
 
-def seals(folder: Path, *, gate: str = "proxy", rules: str = "v1") -> PromptSeals:
-    return open_seals(str(folder), gate, lambda: rules)
+def seals(
+    folder: Path, *, gate: str = "proxy", rules: str = "v1", keys: str = "", is_shared: bool = False
+) -> PromptSeals:
+    return open_seals(KeyPlace(str(folder), keys), gate, lambda: rules, is_shared=is_shared)
 
 
 def state_of(made: PromptSeals) -> str:
@@ -70,6 +73,25 @@ def test_a_state_of_another_gate_or_other_rules_stands_for_nothing(tmp_path: Pat
     assert not seals(tmp_path, rules="v2").of("up", "ann").spend(state, *CALL, AT)
 
 
+def test_gates_with_common_keys_know_each_others_states(tmp_path: Path) -> None:
+    keys, old, new = tmp_path / "keys", "a1" * 32, "b2" * 32
+    keys.touch(0o600)
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    keys.write_text(f"{old}\n{new}\n")
+    one = seals(folders[0], gate="/a", keys=str(keys), is_shared=True)
+    state = state_of(one)
+    keys.write_text(f"{new}\n{old}\n")
+    two = seals(folders[1], gate="/b", keys=str(keys), is_shared=True)
+
+    # The other gate has another path, the keys in another order, and a clock that is behind.
+    assert two.of("up", "ann").spend(state, *CALL, AT - 50)
+    keys.write_text(f"{new}\n")
+    retired = seals(tmp_path, gate="/c", keys=str(keys), is_shared=True)
+    assert not retired.of("up", "ann").spend(state_of(one), *CALL, AT)
+
+
 def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     made = seals(tmp_path)
     state = state_of(made)
@@ -84,7 +106,7 @@ def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     st.one_of(st.text(), st.binary(max_size=80).map(lambda b: base64.urlsafe_b64encode(b).decode()))
 )
 def test_what_was_never_sealed_stands_for_nothing(text: str) -> None:
-    made = PromptSeals(lambda: b"k" * 32, Path("/nonexistent/used"), lambda: "v1")
+    made = PromptSeals(lambda: KeyRing([b"k" * 32]), Path("/nonexistent/used"), lambda: "v1")
 
     assert not made.of("up", "ann").spend(STATE_PREFIX + text, *CALL, AT)
 

@@ -9,8 +9,6 @@ state that cannot be verified or marked as used is invalid.
 import base64
 import binascii
 import contextlib
-import hashlib
-import hmac
 import os
 import struct
 from collections.abc import Callable
@@ -18,13 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX, Promises
-from thoughtgate.gate.keys import load_key
+from thoughtgate.gate.keys import KeyPlace, KeyRing
 from thoughtgate.wire.canonical import canonical_json
 
 DIRECTORY: Final = "used-prompts"
 
 MAX_USED: Final = 10_000
 """Used states remembered at once: people do not answer more prompts in ten minutes."""
+
+SKEW_S: Final = 60.0
+"""How far the clocks of two machines may differ."""
 
 _NONCE_BYTES: Final = 16
 _END: Final = struct.Struct(">d")
@@ -36,15 +37,24 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 class PromptSeals:
     """Seals the states of one gate, and remembers which were used."""
 
-    def __init__(self, key: Callable[[], bytes], directory: Path, rules: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        keys: Callable[[], KeyRing],
+        directory: Path,
+        rules: Callable[[], str],
+        *,
+        skew_s: float = 0.0,
+    ) -> None:
         """Seal under the rules that ``rules`` returns; ``directory`` stores the used states.
 
-        The key is requested once, when the first prompt needs it.
+        The keys are requested once, when the first prompt needs them. The clocks of two gates with
+        the same keys may differ by ``skew_s``.
         """
-        self._find_key = key
-        self._key = b""
+        self._find_keys = keys
+        self._keys: KeyRing | None = None
         self._directory = directory
         self._rules = rules
+        self._skew_s = skew_s
 
     def of(self, server: str, principal: str) -> Promises:
         """Return the states of one principal for one server."""
@@ -53,8 +63,8 @@ class PromptSeals:
     def seal(self, call: list[Any], until: float) -> str:
         """Return a new state for a call; empty if the call has no canonical form."""
         head = os.urandom(_NONCE_BYTES) + _END.pack(until)
-        mac = self._mac(head, call)
-        return "" if mac is None else STATE_PREFIX + _encode(head + mac)
+        text = self._text(head, call)
+        return "" if text is None else STATE_PREFIX + _encode(head + self._ring().seal(text))
 
     def use(self, state: str, call: list[Any], at: float) -> bool:
         """Tell whether a state is valid for a call, and mark it as used."""
@@ -62,22 +72,25 @@ class PromptSeals:
         if sealed is None:
             return False
         head, shown = sealed[:-_MAC_BYTES], sealed[-_MAC_BYTES:]
-        mac = self._mac(head, call)
-        if mac is None or not hmac.compare_digest(mac, shown):
+        text = self._text(head, call)
+        if text is None or not self._ring().is_sealed(text, shown):
             return False
         (until,) = _END.unpack(head[_NONCE_BYTES:])
         # If the clock was set back, a state must not live longer than its maximum.
-        if not at <= until <= at + PROMISE_S:
+        if not at <= until <= at + PROMISE_S + self._skew_s:
             return False
         return self._mark(head[:_NONCE_BYTES].hex(), until, at)
 
-    def _mac(self, head: bytes, call: list[Any]) -> bytes | None:
+    def _text(self, head: bytes, call: list[Any]) -> bytes | None:
         try:
-            text = canonical_json([self._rules(), *call])
+            return head + canonical_json([self._rules(), *call]).encode()
         except ValueError:
             return None
-        self._key = self._key or self._find_key()
-        return hmac.digest(self._key, head + text.encode(), hashlib.sha256)
+
+    def _ring(self) -> KeyRing:
+        if self._keys is None:
+            self._keys = self._find_keys()
+        return self._keys
 
     def _mark(self, nonce: str, until: float, at: float) -> bool:
         """Mark a state as used for all processes; False if it was used, or if that is unknown."""
@@ -125,13 +138,21 @@ class SealedPromises:
         return self._seals.use(state, [self._server, self._principal, method, params], at)
 
 
-def open_seals(state: str, gate: str, rules: Callable[[], str]) -> PromptSeals:
-    """Return the seals of a gate, with a key derived from the state directory's key."""
+def open_seals(
+    place: KeyPlace, gate: str, rules: Callable[[], str], *, is_shared: bool = False
+) -> PromptSeals:
+    """Return the seals of a gate, with keys derived from the gate's own.
 
-    def key() -> bytes:
-        return hmac.digest(load_key(state), f"prompts of {gate}".encode(), hashlib.sha256)
+    With ``is_shared``, gates on other machines verify them too.
+    """
+    # Gates that share a store need not have their config at the same path.
+    purpose = "prompts" if is_shared else f"prompts of {gate}"
 
-    return PromptSeals(key, Path(state, DIRECTORY), rules)
+    def keys() -> KeyRing:
+        return place.load().derive(purpose)
+
+    skew_s = SKEW_S if is_shared else 0.0
+    return PromptSeals(keys, Path(place.state, DIRECTORY), rules, skew_s=skew_s)
 
 
 def _encode(data: bytes) -> str:
