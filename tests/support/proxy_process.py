@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 from tests.support.waiting import PATIENCE_S, wait_for
 
-_LISTENING: Final = re.compile(r"listening on (http://\S+)")
+_LISTENING: Final = re.compile(r"(?:listening|serving) on (http://\S+)")
 
 
 def environment(directory: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -31,6 +31,11 @@ def proxy_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", *arguments]
 
 
+def serve_command(*arguments: str) -> list[str]:
+    """Return the command line of ``serve``."""
+    return [sys.executable, "-m", "thoughtgate.cli.entry", "serve", *arguments]
+
+
 def sample_server(*flags: str) -> list[str]:
     """Return the command line of the sample server."""
     return [sys.executable, "-m", "thoughtgate.testing.sample_server", *flags]
@@ -40,13 +45,18 @@ class ProxyProcess:
     """A proxy that listens on a port."""
 
     def __init__(
-        self, directory: Path, arguments: Sequence[str], *, environ: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        arguments: Sequence[str],
+        *,
+        environ: Mapping[str, str] | None = None,
+        command: Callable[..., list[str]] = proxy_command,
     ) -> None:
         self.directory = directory
         self.url = ""
         self._errors: list[str] = []
         self.process = subprocess.Popen(
-            proxy_command(*arguments),
+            command(*arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,8 +1,6 @@
 """Runs a planned proxy: on stdio, in this process, or in several processes on one port."""
 
-import contextlib
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -15,7 +13,8 @@ from thoughtgate.process.launch import launch
 from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
 from thoughtgate.proxy.stdio import run_stdio
-from thoughtgate.proxy.worker_metrics import exchange
+from thoughtgate.proxy.worker_metrics import exchange, keep_counters
+from thoughtgate.proxy.workers import Workers
 
 WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
 """Environment variable of a worker: the port that it shares."""
@@ -36,7 +35,8 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     if shared:
         listen = replace(plan.listen, port=int(shared), workers=1)
         numbers = plan.environ.get(NUMBERS, "")
-        run_http(replace(plan, listen=listen, numbers=numbers), announce, reuse_port=True)
+        plan = replace(plan, listen=listen, numbers=numbers, is_worker=True)
+        run_http(plan, announce, reuse_port=True)
         return 0
     if plan.listen.workers > 1:
         return run_workers(plan, announce)
@@ -45,7 +45,7 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
 
 
 def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
-    """Run several processes on one port; if one fails, all are stopped.
+    """Run several processes on one port; one that ends is started again.
 
     Raises:
         ThoughtGateError: the address or the state directory cannot be used.
@@ -57,43 +57,20 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
             port = held.getsockname()[1]
             environ = {**os.environ, WORKER: str(port), NUMBERS: numbers}
             command = [*own_command(), *sys.argv[1:]]
-            workers = {
-                launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
-                for _ in range(plan.listen.workers)
-            }
-            announce(f"{len(workers)} workers on port {port}")
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: _stop(workers))
-            return _wait(workers, announce)
+
+            def start() -> int:
+                return launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
+
+            def ended(pid: int) -> None:
+                guardian.forget(pid, group=False)
+                keep_counters(numbers, pid)
+
+            workers = Workers(plan.listen.workers, start, announce, on_end=ended)
+            announce(f"{plan.listen.workers} workers on port {port}")
+            return workers.run()
     finally:
         held.close()
         guardian.dismiss()
-
-
-def _wait(workers: set[int], announce: Callable[[str], None]) -> int:
-    """Wait for all workers; if one fails, stop the others."""
-    code = 0
-    while workers:
-        try:
-            pid, status = os.wait()
-        except ChildProcessError:
-            break
-        if pid not in workers:
-            continue
-        workers.discard(pid)
-        ended = os.waitstatus_to_exitcode(status)
-        if ended:
-            code = code or abs(ended)
-            how = f"by signal {-ended}" if ended < 0 else f"with code {ended}"
-            announce(f"worker {pid} ended {how}; the others stop too")
-            _stop(workers)
-    return min(code, 2)
-
-
-def _stop(workers: set[int]) -> None:
-    for pid in list(workers):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
 
 
 def _reserve(host: str, port: int) -> socket.socket:
