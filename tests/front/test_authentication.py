@@ -13,7 +13,7 @@ from tests.support.http_gate import ACCEPT, Gate, call_of, config_for, http_post
 from tests.support.http_upstream import HttpUpstream, Received, Reply, result, text_result
 from tests.support.waiting import run_async
 
-from thoughtgate.config.settings import ListenAuth
+from thoughtgate.config.listen_settings import ListenAuth
 from thoughtgate.core.repeated_events import MAX_EACH
 from thoughtgate.errors import ConfigError
 from thoughtgate.front import authentication

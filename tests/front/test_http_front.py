@@ -9,7 +9,7 @@ from tests.support.http_gate import Gate, call_of, config_for, http_post, read_u
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port, small_server
 from tests.support.waiting import wait_for
 
-from thoughtgate.config.settings import ListenSettings
+from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.errors import ConfigError, ThoughtGateError
 from thoughtgate.front.http_front import check_address
 

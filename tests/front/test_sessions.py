@@ -7,9 +7,12 @@ import pytest
 from tests.support.http_gate import Gate, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, event, result
 
-from thoughtgate.front.sessions import MAX_ID, SessionLimit, SessionTable
+from thoughtgate.front.session_handshake import Handshake
+from thoughtgate.front.sessions import LIFE_S, MAX_SEALED_ID, SessionLimit, SessionTable
+from thoughtgate.gate.keys import KeyRing
 
-KEY = b"k" * 32
+KEYS = KeyRing([b"k" * 32])
+HELLO = Handshake(2_000_000_000, "2025-06-18", ("agent", "1"), {"roots": {}})
 
 
 class _Driver:
@@ -20,58 +23,83 @@ class _Driver:
 
 
 def _table(*, limit: int = 3, idle_s: float = 1000.0) -> SessionTable:
-    return SessionTable(KEY, SessionLimit(limit), idle_s=idle_s)
+    return SessionTable(KEYS, SessionLimit(limit), idle_s=idle_s)
 
 
 def test_a_session_is_found_by_the_agent_that_opened_it() -> None:
     table = _table()
-    entry = table.open("up-1", "alice", _Driver())  # type: ignore[arg-type]  # a stand-in
-    assert table.find(entry.ident, "alice", _Driver) is entry  # type: ignore[arg-type]  # as above
+    entry = table.open("up-1", "alice", _Driver(), HELLO)  # type: ignore[arg-type]  # a stand-in
+    assert table.find(entry.ident, "alice") is entry
+    assert table.by_name == {entry.name: entry}
     assert entry.upstream == "up-1"
     assert entry.ident != "up-1"
+    assert entry.ends_at == HELLO.opened_at + LIFE_S
     assert len(table) == 1
 
 
 def test_nobody_else_finds_it_even_with_its_id() -> None:
     table = _table()
-    entry = table.open("up-1", "alice", _Driver())  # type: ignore[arg-type]  # a stand-in
-    assert table.find(entry.ident, "mallory", _Driver) is None  # type: ignore[arg-type]  # as above
+    entry = table.open("up-1", "alice", _Driver(), HELLO)  # type: ignore[arg-type]  # a stand-in
+    assert table.find(entry.ident, "mallory") is None
+    assert table.read(entry.ident, "mallory") is None
 
 
 def test_another_worker_knows_a_session_by_its_seal_alone() -> None:
-    ident = _table().seal("up.with.dots", "alice")
-    other = _table()
-    found = other.find(ident, "alice", _Driver)  # type: ignore[arg-type]  # a stand-in
-    assert found is not None
-    assert found.upstream == "up.with.dots"
-    assert _table().find(ident, "mallory", _Driver) is None  # type: ignore[arg-type]  # as above
-    forged = SessionTable(b"x" * 32, SessionLimit(3), idle_s=1.0)
-    assert forged.find(ident, "alice", _Driver) is None  # type: ignore[arg-type]  # as above
+    ident = _table().seal("up.with.dots", "alice", HELLO)
+    assert _table().find(ident, "alice") is None
+    assert _table().read(ident, "alice") == ("up.with.dots", HELLO)
+    assert _table().read(ident, "mallory") is None
+    forged = SessionTable(KeyRing([b"x" * 32]), SessionLimit(3), idle_s=1.0)
+    assert forged.read(ident, "alice") is None
+    rotated = SessionTable(KeyRing([b"x" * 32, b"k" * 32]), SessionLimit(3), idle_s=1.0)
+    assert rotated.read(ident, "alice") == ("up.with.dots", HELLO)
 
 
-@pytest.mark.parametrize("ident", ["", "x", "x.y", "x" * MAX_ID + ".y", ".", "é.ü"])
+def test_no_other_spelling_of_an_id_is_the_session() -> None:
+    table = _table()
+    ident = table.seal("up-1", "alice", HELLO)
+    for place in range(len(ident)):
+        for other in ("a", "A", "."):
+            altered = ident[:place] + other + ident[place + 1 :]
+            assert altered == ident or table.read(altered, "alice") is None
+    assert table.read(ident.upper(), "alice") is None
+    assert table.read(f"{ident}=", "alice") is None
+
+
+def test_a_session_that_ended_or_is_too_old_cannot_be_continued() -> None:
+    table = _table()
+    entry = table.open("up-1", "alice", _Driver(), HELLO)  # type: ignore[arg-type]  # a stand-in
+    assert table.read(entry.ident, "alice") is None, "it is known, not continued"
+    table.forget(entry.ident)
+    assert table.read(entry.ident, "alice") is None
+    assert table.by_name == {}
+    assert table.read(table.seal("up-1", "alice", Handshake(1_000)), "alice") is None
+
+
+@pytest.mark.parametrize("ident", ["", "x", "x.y", "x" * MAX_SEALED_ID + ".y", ".", "é.ü", "a.b.é"])
 def test_an_id_that_was_never_given_is_unknown(ident: str) -> None:
-    assert _table().find(ident, "alice", _Driver) is None  # type: ignore[arg-type]  # a stand-in
+    assert _table().find(ident, "alice") is None
+    assert _table().read(ident, "alice") is None
 
 
 def test_the_longest_idle_session_makes_room() -> None:
     table = _table(limit=2)
-    first = table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
-    second = table.open("2", "a", _Driver())  # type: ignore[arg-type]  # as above
-    third = table.open("3", "a", _Driver())  # type: ignore[arg-type]  # as above
+    first = table.open("1", "a", _Driver(busy=True), HELLO)  # type: ignore[arg-type]  # a stand-in
+    second = table.open("2", "a", _Driver(), HELLO)  # type: ignore[arg-type]  # as above
+    third = table.open("3", "a", _Driver(), HELLO)  # type: ignore[arg-type]  # as above
     assert table.entries() == [first, third]
     assert table.forget(second.ident) is None
 
 
 def test_the_limit_holds_over_all_tables_of_a_listener() -> None:
     limit = SessionLimit(2)
-    tables = [SessionTable(KEY, limit, idle_s=1000.0) for _ in range(3)]
+    tables = [SessionTable(KEYS, limit, idle_s=1000.0) for _ in range(3)]
     oldest, _, newest = [
-        table.open(str(number), "a", _Driver())  # type: ignore[arg-type]  # a stand-in
+        table.open(str(number), "a", _Driver(), HELLO)  # type: ignore[arg-type]  # a stand-in
         for number, table in enumerate(tables)
     ]
     assert [len(table) for table in tables] == [0, 1, 1]
-    assert tables[0].find(oldest.ident, "a", None) is None
+    assert tables[0].find(oldest.ident, "a") is None
     tables[1].touch(tables[1].entries()[0].ident)
     assert limit.make_room()
     assert newest not in tables[2].entries()
@@ -79,10 +107,8 @@ def test_the_limit_holds_over_all_tables_of_a_listener() -> None:
 
 def test_a_session_in_use_makes_no_room() -> None:
     table = _table(limit=1)
-    sealed = table.seal("2", "a")
-    table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    table.open("1", "a", _Driver(busy=True), HELLO)  # type: ignore[arg-type]  # a stand-in
     assert not table.limit.make_room()
-    assert table.find(sealed, "a", _Driver) is None  # type: ignore[arg-type]  # as above
     assert len(table) == 1
 
 
@@ -90,14 +116,14 @@ def test_a_session_that_is_being_opened_has_its_place() -> None:
     table, opening = _table(limit=1), _Driver()
     table.limit.reserve(opening)  # type: ignore[arg-type]  # a stand-in
     assert not table.limit.make_room()
-    assert table.open("1", "a", opening) in table.entries()  # type: ignore[arg-type]  # as above
+    assert table.open("1", "a", opening, HELLO) in table.entries()  # type: ignore[arg-type]  # as above
     assert not table.limit.release(opening)  # type: ignore[arg-type]  # as above
 
 
 def test_the_sessions_of_a_table_that_is_no_longer_used_do_not_count() -> None:
     limit = SessionLimit(1)
-    table = SessionTable(KEY, limit, idle_s=1000.0)
-    table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
+    table = SessionTable(KEYS, limit, idle_s=1000.0)
+    table.open("1", "a", _Driver(busy=True), HELLO)  # type: ignore[arg-type]  # a stand-in
     limit.remove(table)
     limit.remove(table)
     assert limit.make_room()
@@ -105,8 +131,8 @@ def test_the_sessions_of_a_table_that_is_no_longer_used_do_not_count() -> None:
 
 def test_sessions_that_nobody_uses_expire_unless_something_is_open() -> None:
     table = _table(idle_s=-1.0)
-    busy = table.open("1", "a", _Driver(busy=True))  # type: ignore[arg-type]  # a stand-in
-    idle = table.open("2", "a", _Driver())  # type: ignore[arg-type]  # as above
+    busy = table.open("1", "a", _Driver(busy=True), HELLO)  # type: ignore[arg-type]  # a stand-in
+    idle = table.open("2", "a", _Driver(), HELLO)  # type: ignore[arg-type]  # as above
     assert table.expire() == [idle]
     assert table.entries() == [busy]
 

@@ -134,7 +134,8 @@ def test_a_server_that_is_not_there_is_a_connection_error(tmp_path: Path) -> Non
         assert answer.error["code"] == -32000
         assert answer.error["data"]["kind"] == "upstream_connection_failed"
         assert gate.post({"jsonrpc": "2.0", "method": "notifications/x"}).status == 502
-        assert gate.request("GET", "/ready").status == 503
+        ready = gate.request("GET", "/ready")
+        assert (ready.status, ready.json) == (200, {"status": "degraded", "degraded": ["server"]})
         assert gate.request("GET", "/health").status == 200
         end = gate.records("tool_call_end")[0]
         assert (end["status"], end["error"]["class"]) == ("ERROR", "transport")

@@ -4,6 +4,7 @@ import http.client
 import json
 import signal
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -149,3 +150,88 @@ def test_a_killed_gate_takes_its_servers_and_what_they_started_along(
         peer.signal(signal.SIGKILL)
         peer.wait()
         peer.assert_nothing_left()
+
+
+def _ready(port: int) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+    try:
+        connection.request("GET", "/ready")
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())["status"]
+    finally:
+        connection.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("extra", [[], ["--workers", "2"]])
+def test_a_gate_that_is_told_to_stop_serves_until_balancers_know(
+    tmp_path: Path, extra: list[str]
+) -> None:
+    with HttpUpstream(lambda received: text_result(received, "served")) as upstream:
+        listen = "listen: {transport: http, lame_duck: 8s}\n"
+        config = _config(tmp_path, config_for(upstream.url, listen))
+        arguments = ["-c", config, "--listen", "127.0.0.1:0", *extra]
+        with ProxyProcess(tmp_path, arguments) as proxy:
+            wait_for(lambda: proxy.stderr.count("listening on") == (2 if extra else 1))
+            assert _ready(proxy.port) == (200, "ready")
+            proxy.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: _ready(proxy.port) == (503, "draining"), what="the end of readiness")
+            status, body = _post(proxy.port, "echo")
+            assert (status, b"served" in body) == (200, True)
+            wait_for(lambda: not _accepts(proxy.port), what="the closed listener")
+            assert proxy.process.wait(30) == 0
+            assert "Traceback" not in proxy.stderr
+
+
+def test_a_call_after_the_gate_began_to_drain_is_refused_with_a_time_to_retry(
+    tmp_path: Path,
+) -> None:
+    go = threading.Event()
+
+    def slow(received: Received) -> Reply:
+        reply = text_result(received, "finished")
+        reply.wait = go
+        return reply
+
+    with HttpUpstream(slow) as upstream:
+        config = _config(tmp_path, config_for(upstream.url))
+        with ProxyProcess(tmp_path, ["-c", config, "--listen", "127.0.0.1:0"]) as proxy:
+            kept = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=15)
+            kept.request("GET", "/health")
+            assert kept.getresponse().read()
+            thread = threading.Thread(target=_post, args=(proxy.port, "echo"))
+            thread.start()
+            wait_for(lambda: upstream.received, what="the call")
+            proxy.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: not _accepts(proxy.port), what="the closed listener")
+            headers = {"content-type": "application/json", "accept": ACCEPT}
+            try:
+                kept.request("POST", "/mcp", json.dumps(call_of("echo", ident=2)), headers)
+                response = kept.getresponse()
+            except OSError:
+                pass  # An idle connection may be closed as soon as the gate drains.
+            else:
+                assert response.status == 503
+                assert response.getheader("retry-after") == "1"
+                assert b"service_unavailable" in response.read()
+            kept.close()
+            go.set()
+            thread.join(15)
+            assert proxy.process.wait(30) == 0
+
+
+@pytest.mark.parametrize("command", ["proxy", "serve"])
+def test_gates_that_share_a_store_need_common_keys(tmp_path: Path, command: str) -> None:
+    text = config_for("http://127.0.0.1:9/mcp", "store: postgresql://gate@127.0.0.1/none\n")
+    flag = "--listen" if command == "proxy" else "--http"
+    done = subprocess.run(
+        thoughtgate(command, "-c", _config(tmp_path, text), flag, "127.0.0.1:0"),
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "keys.file: required with a PostgreSQL store" in done.stderr
+    assert "openssl rand -hex 32" in done.stderr

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 from tests.support.waiting import PATIENCE_S, wait_for
 
-_LISTENING: Final = re.compile(r"listening on (http://\S+)")
+_LISTENING: Final = re.compile(r"(?:listening|serving) on (http://\S+)")
 
 
 def environment(directory: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -29,6 +29,11 @@ def environment(directory: Path, extra: Mapping[str, str] | None = None) -> dict
 def proxy_command(*arguments: str) -> list[str]:
     """Return the command line of a proxy."""
     return [sys.executable, "-m", "thoughtgate.cli.entry", "proxy", *arguments]
+
+
+def serve_command(*arguments: str) -> list[str]:
+    """Return the command line of ``serve``."""
+    return [sys.executable, "-m", "thoughtgate.cli.entry", "serve", *arguments]
 
 
 def sample_server(*flags: str) -> list[str]:
@@ -47,17 +52,18 @@ class ProxyProcess:
         environ: Mapping[str, str] | None = None,
         program: str = "",
         ahead_s: float = 0.0,
+        command: Callable[..., list[str]] = proxy_command,
     ) -> None:
         """Start it, with a clock that is ``ahead_s`` ahead."""
         self.directory = directory
-        command = [program, "proxy", *arguments] if program else proxy_command(*arguments)
+        words = [program, "proxy", *arguments] if program else command(*arguments)
         if ahead_s:
             skewed = [sys.executable, "-m", "tests.support.skewed_gate", str(ahead_s)]
-            command = [*skewed, "proxy", *arguments]
+            words = [*skewed, "proxy", *arguments]
         self.url = ""
         self._errors: list[str] = []
         self.process = subprocess.Popen(
-            command,
+            words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

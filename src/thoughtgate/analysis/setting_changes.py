@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.config.checks import is_loopback
-from thoughtgate.config.settings import ListenAuth, ListenSettings, Settings, WorkflowSettings
+from thoughtgate.config.listen_settings import ListenAuth, ListenSettings
+from thoughtgate.config.settings import Settings, WorkflowSettings
 
 Judge: TypeAlias = Callable[[Any, Any], str]
 """Returns the effect of replacing one value with another; empty for none."""
@@ -215,7 +216,11 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "servers.", "id name eager idle_s timeout_s start_timeout_s connect_timeout_s"),
     (_changes, "approval.", "name timeout_s slack.mention slack.poll_s"),
     (_changes, "listen.", "port public_url admin_port request_timeout_s keep_alive_s drain_s"),
-    (_changes, "listen.", "max_body max_concurrent max_batch max_sessions session_idle_s workers"),
+    (
+        _changes,
+        "listen.",
+        "lame_duck_s max_body max_concurrent max_batch max_sessions session_idle_s",
+    ),
     (_changes, "holds.", "connection principal total"),
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
     (_changes, "telemetry.", "log_level log_format metrics"),
@@ -223,8 +228,9 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "", "console.port separator"),
     # Traces name the tools that are called, and another place may receive them.
     (_untold, "telemetry.", "otlp otlp.endpoint otlp.headers"),
-    # Another store has other approvals and grants; another file may be one that is not kept.
-    (_untold, "", "store audit.file"),
+    # Another store has other approvals and grants; another file may be one that is not kept; other
+    # keys accept other sessions and prompts.
+    (_untold, "", "store audit.file keys.file"),
     (_fewer, "audit.", "preview rotate_size rotate_keep"),
     (_shorter, "audit.", "retain_s"),
     (_looser(False), "audit.", "ledger fsync"),

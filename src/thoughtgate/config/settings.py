@@ -4,7 +4,8 @@ The line below a key is its description in the JSON Schema and on the reference 
 ``read_keys`` builds the settings from a file and reports every problem; building one in
 code checks nothing. What two keys must agree on is in ``checks``.
 Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
-Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names a variable.
+Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
+environment variable that holds one. The listener's sections are in ``listen_settings``.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Final, Self
 from thoughtgate.config.call_counts import CallBudget, CallRate, read_budget, read_rate
 from thoughtgate.config.document import Path, dotted
 from thoughtgate.config.key_types import (
+    MIB,
     NOT_A_KEY,
     Action,
     ChannelName,
@@ -24,10 +26,10 @@ from thoughtgate.config.key_types import (
     Globs,
     GlobText,
     Parsed,
-    Port,
     PortOrZero,
     Regex,
     ReloadMode,
+    Section,
     Size,
     Text,
     Texts,
@@ -39,22 +41,14 @@ from thoughtgate.config.key_types import (
     not_empty,
     one_of,
 )
+from thoughtgate.config.listen_settings import (
+    DEFAULT_KEYS,
+    DEFAULT_LISTEN,
+    KeySettings,
+    ListenSettings,
+)
 from thoughtgate.policy.call import FORWARD, KINDS, PRODUCTION
 from thoughtgate.policy.cedar_text import CedarSource
-
-MIB: Final = 1024 * 1024
-
-
-class Section:
-    """A part of the file that holds keys."""
-
-    __slots__ = ()
-
-    @classmethod
-    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
-        """Return the settings for checked keys; ``path`` is where in the file they are."""
-        del path
-        return cls(**keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,68 +338,6 @@ class WorkflowSettings(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class ListenAuth(Section):
-    """Who may connect to the HTTP listener."""
-
-    type: Annotated[str, one_of("bearer", "ip_allowlist", "both", "jwt")]
-    """How clients are authenticated."""
-    token_env: VariableName = ""
-    """For ``bearer`` and ``both``: environment variable that holds the token."""
-    allow: Texts = ()
-    """For ``ip_allowlist`` and ``both``: address ranges such as ``10.0.0.0/8``."""
-    jwks_url: str = ""
-    """For ``jwt``: URL of the key set."""
-    issuer: str = ""
-    """For ``jwt``: the required issuer."""
-    audience: str = ""
-    """For ``jwt``: the required audience."""
-    principal_claim: Text = "sub"
-    """For ``jwt``: the claim that names the principal."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListenSettings(Section):
-    """The listener that agents connect to."""
-
-    transport: Annotated[str, one_of("stdio", "http")] = "stdio"
-    """``stdio`` or ``http``."""
-    host: Text = "127.0.0.1"
-    """Address to listen on; any address other than loopback requires ``auth``."""
-    port: Port = 8080
-    """Port to listen on."""
-    auth: ListenAuth | None = None
-    """Who may connect."""
-    origins: Texts = ()
-    """Origins of web pages that may connect."""
-    hosts: Texts = ()
-    """Additional host names that the listener accepts."""
-    public_url: str = ""
-    """URL that clients use, if it differs from the address to listen on."""
-    request_timeout_s: Duration = 30.0
-    """How long a request may take, not counting approvals."""
-    keep_alive_s: Duration = 60.0
-    """How long an idle connection is kept."""
-    max_body: Size = MIB
-    """Largest request body."""
-    max_concurrent: Count = 10_000
-    """Maximum number of concurrent requests, and of open streams; further ones get 503."""
-    max_batch: Count = 100
-    """Maximum number of messages in a batch."""
-    max_sessions: Count = 10_000
-    """Maximum number of open sessions; the longest idle one makes room for another."""
-    session_idle_s: Duration = 1800.0
-    """How long an idle session is kept."""
-    drain_s: Duration = 25.0
-    """How long calls in progress may take to finish when the gate stops."""
-    admin_host: Text = "127.0.0.1"
-    """Address of the admin port."""
-    admin_port: PortOrZero = 0
-    """Separate port for health and metrics; 0 for none."""
-    workers: Annotated[int, between(1, 64)] = 1
-    """Number of processes that share the port."""
-
-
-@dataclass(frozen=True, slots=True)
 class RotateSettings(Section):
     """When a new record file is started."""
 
@@ -560,8 +492,10 @@ class Settings(Section):
         default_factory=lambda: {"default": WorkflowSettings("default")}
     )
     """Approval workflows by name; ``default`` always exists."""
-    listen: ListenSettings = ListenSettings()
+    listen: ListenSettings = DEFAULT_LISTEN
     """The listener of ``proxy`` and ``serve``."""
+    keys: KeySettings = DEFAULT_KEYS
+    """The keys that seal session ids and prompts."""
     namespaces: Mapping[str, Texts] = field(default_factory=dict)
     """Sets of server ids for ``serve``."""
     default_namespace: str = ""

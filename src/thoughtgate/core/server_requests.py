@@ -130,6 +130,11 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         status, error = outcome_of(message.body)
         return self._replies.ended(asked, at, status, len(message.raw), error)
 
+    def is_asked(self, ident: RequestId | None) -> bool:
+        """Tell whether the agent has received a request with this id and not answered it."""
+        asked = self.get(ident) if ident is not None else None
+        return asked is not None and asked.message is None
+
     def cancelled(self, params: Any, at: float) -> tuple[list[Command], bool]:
         """End a request that the server cancels; also return whether the agent may know of it."""
         ident = params.get("requestId") if type(params) is dict else None

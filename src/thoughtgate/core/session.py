@@ -72,7 +72,7 @@ class Session:
         self._open = OpenRequests()
         self._offered: dict[RequestId, OfferedList] = {}
         """Lists from the server that wait to be screened."""
-        self._served = ServerRequests(self._replies)
+        self.served = ServerRequests(self._replies)
         self._inputs = InputRequests(self._replies)
         self._listings = ToolListings(self._waiting, self._abandoned, self._open, self._offered)
         self._taken: tuple[dict[RequestId, Any], ...] = (
@@ -84,7 +84,7 @@ class Session:
             self._abandoned,
         )
         """The tables with the ids that the agent must not use again yet."""
-        self._passing = (*self._taken[:-1], self._served, self._open.tokens, self._inputs)
+        self._passing = (*self._taken[:-1], self.served, self._open.tokens, self._inputs)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
         self.prompts = Elicitations()
@@ -212,7 +212,7 @@ class Session:
         answered = self.prompts.take(message, at)
         if answered is not None:
             return [self._replies.seen(message, at, AGENT_TO_SERVER, METHOD), *answered]
-        recorded = self._served.answered(message, at)
+        recorded = self.served.answered(message, at)
         if recorded is None:
             return self._replies.unasked(message, at, AGENT_TO_SERVER)
         return [*recorded, ToServer(message.raw, None, message)]
@@ -228,7 +228,7 @@ class Session:
         if isinstance(message, Fault):
             return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
-            return self._served.ask(message, at)
+            return self.served.ask(message, at)
         if message.shape == NOTIFICATION:
             return self._server_notified(message, at)
         return self._server_answered(message, at)
@@ -239,7 +239,7 @@ class Session:
         if message.method == methods.PROGRESS:
             self._open.note_progress(message, at)
         elif message.method == methods.CANCELLED:
-            ended, is_known = self._served.cancelled(message.body.get("params"), at)
+            ended, is_known = self.served.cancelled(message.body.get("params"), at)
         elif requests := methods.input_requests(message.body.get("params") or {}):
             return self._server_notified_of_requests(message, requests, at)
         seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
@@ -257,7 +257,7 @@ class Session:
         seen = self._replies.seen(message, at, SERVER_TO_AGENT)
         if not named:
             return [seen, ToAgent(message.raw, None, NOTICE)]
-        return [seen, *self._inputs.judge(self._served.new_key(), message, requests, named, at)]
+        return [seen, *self._inputs.judge(self.served.new_key(), message, requests, named, at)]
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
@@ -275,7 +275,7 @@ class Session:
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
                 self._waiting[ident] = asked._replace(message=pack(message))
-                return self._inputs.judge(self._served.new_key(), message, requests, named, at)
+                return self._inputs.judge(self.served.new_key(), message, requests, named, at)
         return self._deliver(ident, asked, message, at)
 
     def _deliver(
@@ -378,7 +378,7 @@ class Session:
     def _server_judged(self, event: events.CallJudged) -> list[Command]:
         """Handle the verdict on a request of the server, or on those in one of its results."""
         if event.key not in self._inputs:
-            return self._served.judged(event)
+            return self.served.judged(event)
         ident = self._inputs[event.key].message.id
         if ident is None:
             return self._inputs.notice_judged(event)
@@ -492,7 +492,7 @@ class Session:
     def _agent_left(self, event: events.AgentGone) -> list[Command]:
         """Withdraw held calls; forwarded requests stay open, as the agent may read the answers."""
         self._agent_gone = True
-        commands = self._served.withdraw_waiting(CALLER_GONE, event.at)
+        commands = self.served.withdraw_waiting(CALLER_GONE, event.at)
         for key, asked in list(self._waiting.items()):
             if asked.held_since or not asked.name:
                 commands += self._give_up(key, asked, CALLER_GONE, event.at)
@@ -504,7 +504,7 @@ class Session:
     def _gate_stopping(self, event: events.GateStopping) -> list[Command]:
         """Deny every held call, because no decision can reach it after the stop."""
         verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
-        commands = self._served.withdraw_waiting(STOPPING, event.at)
+        commands = self.served.withdraw_waiting(STOPPING, event.at)
         commands += self._inputs.withdraw_all(STOPPING, event.at)
         for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
             del self._waiting[key]
@@ -530,7 +530,7 @@ class Session:
     def _server_left(self, event: events.ServerGone) -> list[Command]:
         """Answer every open request with an error; nothing stays open."""
         self._server_gone = event
-        commands = self._served.end_all(event.reason, event.at)
+        commands = self.served.end_all(event.reason, event.at)
         commands += self._inputs.withdraw_all(event.reason, event.at)
         for key, asked in self._waiting.items():
             if asked.held_since:

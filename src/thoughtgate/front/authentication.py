@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from thoughtgate.config.settings import ListenAuth
+from thoughtgate.config.listen_settings import ListenAuth
 from thoughtgate.errors import ConfigError, PeerError, Problem
 from thoughtgate.transports.http_client import HttpPool, PoolOptions
 from thoughtgate.transports.tls import client_context

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from http import HTTPStatus
+from typing import Final
 
-from thoughtgate.core.commands import ToServer
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.record_events import (
     AGENT_CONNECTED,
@@ -22,10 +22,12 @@ from thoughtgate.core.record_events import (
     Record,
     frame_refused,
 )
+from thoughtgate.errors import StoreError
 from thoughtgate.front.authentication import Identity
+from thoughtgate.front.backend import Backend, OpenStream
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.peer import Peer
-from thoughtgate.front.post import Leg, Post
+from thoughtgate.front.post import Post
 from thoughtgate.front.request_head import (
     JSON,
     REMOVED,
@@ -34,21 +36,21 @@ from thoughtgate.front.request_head import (
     accepts_stream,
     header_mismatch,
     is_modern_request,
+    refusal_kind,
     refuse,
     render_mismatch,
 )
-from thoughtgate.front.sessions import SESSION_ENDED, HttpSession, SessionTable
+from thoughtgate.front.session_handshake import Handshake, handshake_of
+from thoughtgate.front.sessions import SESSION_ENDED, HttpSession, SessionTable, session_name
+from thoughtgate.front.shared_sessions import SharedSessions
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.local_authority import LocalAuthority
-from thoughtgate.gate.outbox import Outbox
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
-from thoughtgate.wire.headers import ParamHeader
 from thoughtgate.wire.lines import length_of
-from thoughtgate.wire.message import REQUEST, Fault, Message
-from thoughtgate.wire.methods import LISTEN
+from thoughtgate.wire.message import REQUEST, RESPONSE, Fault, Message
+from thoughtgate.wire.methods import CANCELLED, LISTEN
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.revisions import META, version_in
 from thoughtgate.wire.unchecked import unchecked
@@ -70,87 +72,6 @@ UNCHECKED: Final = "cannot be checked, because the server has not listed this to
 _BATCHED: Final = frozenset({b"2025-03-26", b"2024-11-05"})
 
 
-class OpenStream(Protocol):
-    """A response stream to an agent."""
-
-    exchange: Exchange
-
-    def close(self) -> None:
-        """End the stream from the gate's side."""
-
-
-class Backend(Protocol):
-    """What an endpoint serves: one server, passed through, or a catalogue of many."""
-
-    server: str
-    """The server name on the record; empty for a catalogue."""
-
-    outbox: Outbox
-
-    on_refused: Callable[[bytes, str], None]
-    """Called with server frames that no session can take."""
-
-    @property
-    def authority(self) -> LocalAuthority:
-        """The authority that judges calls."""
-
-    @property
-    def needs_sessions(self) -> bool:
-        """Whether a request of an older revision must belong to a session."""
-
-    @property
-    def adopts_sessions(self) -> bool:
-        """Whether this process can continue a session that another process of the gate opened."""
-
-    def open_peer(self, who: Identity, *, is_modern: bool) -> Peer:
-        """Return a peer for one request; its label on the record may be the principal."""
-
-    def open_session(self, who: Identity, label: str) -> Peer:
-        """Return a peer for a session that is about to be opened, or was opened elsewhere."""
-
-    def give_back(self, peer: Peer) -> None:
-        """Release the peer of a finished request, which may be reused."""
-
-    def forget(self, peer: Peer) -> None:
-        """Release a peer that was not ended by a DELETE, or never became a session."""
-
-    def param_headers(self, tool: str) -> tuple[ParamHeader, ...] | None:
-        """Return the tool arguments that request headers must repeat (``x-mcp-header``).
-
-        None if no list has shown the tool. The same for a hidden one: callers cannot tell them
-        apart.
-        """
-
-    def with_trace_facts(self, message: Message, exchange: Exchange) -> Message:
-        """Return the message with what its headers say about its trace copied into its ``_meta``.
-
-        Called only if the gate traces calls.
-        """
-
-    def send(self, post: Post, frame: ToServer) -> None:
-        """Send a frame; its response goes to the post."""
-
-    def send_part(self, batch: Batch, frame: ToServer) -> Leg | None:
-        """Send one message of a batch; its response goes to the batch."""
-
-    def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """Note that a peer now has a session."""
-
-    def open_stream(self, exchange: Exchange, entry: HttpSession) -> OpenStream:
-        """Open the stream that carries the server's unsolicited messages."""
-
-    def end_session(
-        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
-    ) -> None:
-        """End a session and answer; call ``ended`` once the server has ended it too."""
-
-    def tick(self, at: float) -> None:
-        """Handle timeouts."""
-
-    def stop(self, reason: str) -> None:
-        """Stop, and record the end of everything that is still open."""
-
-
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
     """Settings of an endpoint."""
@@ -170,11 +91,13 @@ class Endpoint:
         backend: Backend,
         sessions: SessionTable,
         *,
+        shared: SharedSessions | None = None,
         on_batch: Callable[[int], None] = lambda _size: None,
     ) -> None:
         self._options = options
         self._backend = backend
         self._sessions = sessions
+        self._shared = shared
         self._on_batch = on_batch
         self._authority, self._outbox = backend.authority, backend.outbox
         self.send, self.send_part = backend.send, backend.send_part
@@ -187,6 +110,8 @@ class Endpoint:
         """Posts whose agents are gone, the oldest first."""
         self._orphans: set[Peer] = set()
         """Peers without a waiting client, whose requests the server may still be working on."""
+        self._handshakes: dict[Peer, Handshake] = {}
+        """The handshakes of sessions that are being opened."""
         self._streams: dict[OpenStream, HttpSession] = {}
         self._opened = 0
         self._ticks = 0
@@ -194,11 +119,23 @@ class Endpoint:
         self._timer = self._loop.call_later(TICK_S, self._tick)
         backend.on_refused = self._server_refused
         sessions.on_dropped = self._dropped
+        if shared is not None:
+            shared.add(self)
 
     @property
     def session_count(self) -> int:
         """Number of open sessions."""
         return len(self._sessions)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether any request or stream is open."""
+        return self.active > 0 or self.stream_count > 0
+
+    @property
+    def sessions_by_name(self) -> dict[str, HttpSession]:
+        """The open sessions by their names in the shared store."""
+        return self._sessions.by_name
 
     @property
     def stream_count(self) -> int:
@@ -306,6 +243,7 @@ class Endpoint:
                 return
             peer = self._session_peer(who)
             self._sessions.limit.reserve(peer)
+            self._handshakes[peer] = handshake_of(message.body.get("params"), at)
         else:
             peer = self._backend.open_peer(who, is_modern=is_modern)
         key = message.id if message.shape == REQUEST else None
@@ -314,7 +252,36 @@ class Endpoint:
             post.session, post.upstream_session = entry.ident, entry.upstream
         if key is not None and peer.callers.setdefault(key, post) is post and unlisted:
             peer.header_checks[key] = partial(self._agrees, post, message)
+        shared = self._shared
+        if entry is not None and shared is not None:
+            if not shared.is_watching:
+                shared.watch()
+            if key is None and self._is_carried(shared, entry, post, message):
+                return
         self._feed(post, unchecked(AgentSent, (message.raw, at, message, "")))
+
+    def _is_carried(
+        self, shared: SharedSessions, entry: HttpSession, post: Post, message: Message
+    ) -> bool:
+        """Whether another gate gets the message, because it has the request that it is for."""
+        if message.method == CANCELLED:
+            shared.cancelled(entry, message)
+        if message.shape != RESPONSE:
+            return False
+
+        def done(status: int) -> None:
+            if status == HTTPStatus.ACCEPTED:
+                post.passed(status, b"", b"")
+                return
+            kind = refusal_kind(status)
+            self.note_refusal("unknown_response", kind, message.raw, now())
+            self._outbox.later(post.refuse, status, render_error(None, kind))
+
+        is_carried = shared.answered(entry, message, done)
+        if is_carried:
+            self.active += 1
+            self._peers[entry.peer] = self._peers.get(entry.peer, 0) + 1
+        return is_carried
 
     def _agrees(self, post: Post, message: Message) -> bool:
         """Compare a call with its headers now that the gate has asked for the list of tools."""
@@ -406,6 +373,8 @@ class Endpoint:
         else:
             self._drop_ended_streams()
             self._streams[self._backend.open_stream(exchange, entry)] = entry
+            if self._shared is not None and not self._shared.is_watching:
+                self._shared.watch()
 
     def _drop_ended_streams(self) -> None:
         streams = self._streams.items()
@@ -428,7 +397,8 @@ class Endpoint:
             return known.ident
         if post.method != "initialize" or post.exchange.is_gone:
             return ""
-        entry = self._sessions.open(upstream, peer.principal, peer)
+        handshake = self._handshakes.pop(peer, None) or Handshake(int(now()))
+        entry = self._sessions.open(upstream, peer.principal, peer, handshake)
         self._enter(peer, entry)
         facts = {"method": self._options.auth_method, "identity": peer.principal}
         record = Record(AGENT_CONNECTED, now(), self._backend.server, peer.label, {"agent": facts})
@@ -441,21 +411,54 @@ class Endpoint:
         self._backend.entered(peer, entry)
 
     def _find_session(self, exchange: Exchange, who: Identity, named: bytes) -> HttpSession | None:
-        def make() -> Peer:
-            return self._session_peer(who)
-
-        adopt = make if self._backend.adopts_sessions else None
-        entry = self._sessions.find(named.decode("latin-1"), who.principal, adopt)
+        ident = named.decode("latin-1")
+        entry = self._sessions.find(ident, who.principal)
+        try:
+            entry = entry or self._continue_session(ident, who)
+        except StoreError:
+            self.note_refusal("unknown_session", "service_unavailable", exchange.body, now())
+            self._outbox.later(refuse, exchange, 503, RETRY_AFTER)
+            return None
         if entry is None:
             self.note_refusal("unknown_session", "invalid_request", exchange.body, now())
             self._outbox.later(refuse, exchange, 404)
             return None
-        if entry.peer not in self._entries:
-            self._enter(entry.peer, entry)
         entry.peer.claims = who.claims
         return entry
 
+    def _continue_session(self, ident: str, who: Identity) -> HttpSession | None:
+        """Continue a session that another process opened, if there is room for it.
+
+        Raises:
+            StoreError: it is not known whether the session has ended.
+        """
+        sessions, principal = self._sessions, who.principal
+        known = sessions.read(ident, principal) if self._backend.adopts_sessions else None
+        if known is None:
+            return None
+        if self._shared is not None and self._shared.is_ended(session_name(ident)):
+            return None
+        if not sessions.limit.make_room():
+            return None
+        upstream, handshake = known
+        peer = self._session_peer(who)
+        entry = sessions.enter(HttpSession(ident, upstream, principal, peer, handshake))
+        self._enter(peer, entry)
+        self._backend.continued(peer, entry)
+        return entry
+
     def _close_session(self, entry: HttpSession) -> None:
+        if self._shared is not None:
+            self._shared.end(entry)
+        self._forget_session(entry)
+
+    def session_ended(self, entry: HttpSession) -> None:
+        """Close a session that was ended at another gate."""
+        self._forget_session(entry)
+        self._backend.abandon(entry)
+        self._outbox.schedule()
+
+    def _forget_session(self, entry: HttpSession) -> None:
         self._sessions.forget(entry.ident)
         self._entries.pop(entry.peer, None)
         self._end_streams(entry)
@@ -497,6 +500,7 @@ class Endpoint:
         if peer in self._entries:
             return
         self._sessions.limit.release(peer)
+        self._handshakes.pop(peer, None)
         is_spent = peer.is_spent
         if not is_spent and peer.is_busy:
             self._orphans.add(peer)
@@ -540,6 +544,8 @@ class Endpoint:
             self._orphans.discard(peer)
             self._backend.forget(peer)
         self._backend.tick(at)
+        if self._shared is not None:
+            self._shared.tick()
         if self._ticks % EXPIRE_EVERY == 0:
             self._expire(at)
 
@@ -571,6 +577,8 @@ class Endpoint:
     def close(self, reason: str) -> None:
         """Stop, and answer every request that is still open."""
         self._timer.cancel()
+        if self._shared is not None:
+            self._shared.remove(self)
         self._sessions.limit.remove(self._sessions)
         at = now()
         for peer in {*self._peers, *self._orphans, *self._entries}:

@@ -3,23 +3,24 @@
 ``proxy`` and ``serve`` differ only in the endpoints they add.
 """
 
-import hashlib
-import hmac
+import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from thoughtgate.config.checks import is_loopback
-from thoughtgate.config.settings import ListenSettings
+from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.errors import ConfigError, Problem, ThoughtGateError
 from thoughtgate.front.authentication import open_authenticator, resource_metadata
-from thoughtgate.front.endpoint import Backend, Endpoint, EndpointOptions
+from thoughtgate.front.backend import Backend
+from thoughtgate.front.endpoint import Endpoint, EndpointOptions
 from thoughtgate.front.listener import Listener
 from thoughtgate.front.pages import AdminPort, Pages
 from thoughtgate.front.request_head import expected_names
 from thoughtgate.front.sessions import SessionLimit, SessionTable
-from thoughtgate.gate.keys import load_key
+from thoughtgate.front.shared_sessions import SharedSessions
+from thoughtgate.gate.keys import KeyRing
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.policy.call import PRODUCTION
@@ -54,12 +55,16 @@ class HttpFront:
         pages: Pages,
         *,
         environ: Mapping[str, str],
-        state: str,
+        keys: KeyRing,
         anonymous: str,
+        shared: SharedSessions | None = None,
         file: str = "",
         server: str = "",
     ) -> None:
         """Prepare to listen; ``anonymous`` is the principal of agents that need not authenticate.
+
+        ``keys`` seal session ids. ``shared`` are the sessions that other processes know too; this
+        closes them.
 
         Raises:
             ConfigError: something that authentication needs is not set.
@@ -67,7 +72,8 @@ class HttpFront:
         self.port = 0
         self.admin_port = 0
         self._listen = listen
-        self._state = state
+        self._session_keys = keys
+        self._shared = shared
         self._authority = authority
         self._pages = pages
         self._session_limit = SessionLimit(listen.max_sessions)
@@ -96,6 +102,7 @@ class HttpFront:
         pages.connections = lambda: len(self._server.connections)
         pages.prevented = lambda: authority.held.prevented
         pages.degraded = authority.governor.degraded
+        pages.can_record = lambda: authority.governor.can_record
 
     def add(self, paths: Iterable[bytes], backend: Backend) -> Endpoint:
         """Serve a backend at these paths; without any, ``find_endpoint`` must return it."""
@@ -105,10 +112,12 @@ class HttpFront:
             enforce=self._authority.governor.policy.profile == PRODUCTION,
             max_batch=listen.max_batch,
         )
-        # One key per server, so that a session id issued for one server is not valid at another.
-        key = hmac.digest(load_key(self._state), backend.server.encode(), hashlib.sha256)
-        sessions = SessionTable(key, self._session_limit, idle_s=listen.session_idle_s)
-        endpoint = Endpoint(options, backend, sessions, on_batch=self._pages.batch_came)
+        # Own keys per server, so that a session id issued for one server is not valid at another.
+        keys = self._session_keys.derive(f"sessions of {backend.server}")
+        sessions = SessionTable(keys, self._session_limit, idle_s=listen.session_idle_s)
+        endpoint = Endpoint(
+            options, backend, sessions, shared=self._shared, on_batch=self._pages.batch_came
+        )
         self.listener.include(endpoint)
         for path in paths:
             self.listener.add(path, endpoint)
@@ -138,8 +147,12 @@ class HttpFront:
         self._authority.governor.announce(url=url)
 
     async def drain(self) -> None:
-        """Accept no more calls, and give those in progress time to finish."""
+        """Accept no more calls, and give those in progress time to finish.
+
+        Before that, a balancer gets time to notice that this gate is no longer ready.
+        """
         self._pages.is_serving, self._pages.is_draining = False, True
+        await asyncio.sleep(self._listen.lame_duck_s)
         self.listener.drain()
         await self._server.drain(self._listen.drain_s, self.listener.close)
         if self._admin is not None:
@@ -150,6 +163,8 @@ class HttpFront:
     def close(self) -> None:
         """Stop, and answer every request that is still open."""
         self.listener.close()
+        if self._shared is not None:
+            self._shared.close()
 
 
 async def _bind(server: HttpServer, host: str, port: int, *, reuse_port: bool) -> int:

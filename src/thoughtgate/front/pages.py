@@ -35,8 +35,11 @@ class Pages:
     def __init__(self, meter: Meter | None = None) -> None:
         self.is_serving = False
         self.is_draining = False
-        self.is_up: Callable[[], bool] = lambda: False
-        """Returns whether the servers behind the gate are usable, as far as is known."""
+        self.can_record: Callable[[], bool] = lambda: True
+        """Returns whether the record can be written, as far as is known."""
+        self.parts: dict[str, Callable[[], bool]] = {}
+        """Parts without which the gate still works, by name, and whether each is usable. The names
+        say nothing about the config: anyone who can connect may read them."""
         self.connections: Callable[[], int] = lambda: 0
         self.prevented: Callable[[], int] = lambda: 0
         """Returns how many calls were not made because their caller had disconnected."""
@@ -62,19 +65,22 @@ class Pages:
         return 200, _JSON, b'{"status":"ok"}'
 
     def ready(self) -> Page:
-        """Report whether the gate accepts calls and can make them.
+        """Report whether the gate accepts, judges and records calls.
 
-        A gate that refuses only some calls, because the store is away, is still ready: the other
-        gates are no better off, and without any of them no call could be made.
+        A server or a store that is away is reported, but does not count: other gates would not
+        reach it either, and the gate still answers calls, if only with the reason.
         """
-        upstream_up = self.is_up()
-        if self.is_serving and upstream_up and not self.is_draining:
-            degraded = self.degraded()
-            if degraded:
-                return 200, _JSON, json.dumps({"status": "degraded", "degraded": degraded}).encode()
-            return 200, _JSON, b'{"status":"ready"}'
-        status = "draining" if self.is_draining else "starting"
-        return 503, _JSON, json.dumps({"status": status, "upstream": upstream_up}).encode()
+        if self.is_draining:
+            return 503, _JSON, b'{"status":"draining"}'
+        if not self.is_serving:
+            return 503, _JSON, b'{"status":"starting"}'
+        if not self.can_record():
+            return 503, _JSON, b'{"status":"unavailable","reason":"the record cannot be written"}'
+        degraded = [name for name, is_up in self.parts.items() if not is_up()]
+        degraded += self.degraded()
+        if degraded:
+            return 200, _JSON, json.dumps({"status": "degraded", "degraded": degraded}).encode()
+        return 200, _JSON, b'{"status":"ready"}'
 
     def metrics(self) -> Page:
         """Report the metrics."""

@@ -61,6 +61,9 @@ class Peer(Protocol):
     def is_answered_by(self, event: AgentSent) -> bool:
         """Return whether an event is the response to one of the gate's own prompts."""
 
+    def is_asked(self, ident: RequestId | None) -> bool:
+        """Return whether the agent owes a server or the gate the response with this id."""
+
     def stream_ended(self, sink: Sink) -> None:
         """Refuse the server's held requests that can no longer reach the agent through a sink."""
 

@@ -15,14 +15,14 @@ from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import StoreError
 from thoughtgate.front.agent_streams import PassedStream, PushStream
 from thoughtgate.front.authentication import Identity
+from thoughtgate.front.backend import OpenStream
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.batch_item import BatchItem
 from thoughtgate.front.detached_calls import DetachedCalls
-from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import Leg, Post
 from thoughtgate.front.request_head import CONTENT, HeadFacts, unmirrored, upstream_headers
-from thoughtgate.front.sessions import HttpSession
+from thoughtgate.front.sessions import SESSION_ENDED, HttpSession
 from thoughtgate.front.spare_drivers import SpareDrivers
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -48,12 +48,19 @@ class TransparentBackend:
         upstream: HttpUpstream | ChildUpstream,
         authority: LocalAuthority,
         outbox: Outbox,
+        *,
+        is_shared: bool = False,
     ) -> None:
+        """Serve an upstream; ``is_shared`` says that gates on other machines serve it too."""
         self.server = setup.server
         self.authority = authority
         self.outbox = outbox
         self.needs_sessions = upstream.needs_sessions
-        self.adopts_sessions = upstream.adopts_sessions
+        # A process per session cannot be continued, only replaced. Behind a balancer that is better
+        # than an error at every gate but one; after a restart, the agent should rather know.
+        self.adopts_sessions = is_shared or not upstream.needs_sessions
+        if isinstance(upstream, ChildUpstream):
+            upstream.is_spread = is_shared
         self._upstream = upstream
         self._setup = setup
         """The settings of the last session, reused because most differ only in their label."""
@@ -108,6 +115,13 @@ class TransparentBackend:
     def entered(self, peer: Peer, entry: HttpSession) -> None:
         """Tell a driver its session id at the server."""
         cast("SessionDriver", peer).upstream_session = entry.upstream
+
+    def continued(self, peer: Peer, entry: HttpSession) -> None:
+        """Tell a driver, and a process of its own, what the agent said in its handshake."""
+        driver, params = cast("SessionDriver", peer), entry.handshake.params
+        driver.session.prompts.learn("initialize", params)
+        if isinstance(self._upstream, ChildUpstream):
+            self._upstream.introduce(driver, params)
 
     def give_back(self, peer: Any) -> None:
         """Release the driver of a finished request and keep it for reuse."""
@@ -177,6 +191,12 @@ class TransparentBackend:
         headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"GET", headers)
         return stream
+
+    def abandon(self, entry: HttpSession) -> None:
+        """Release a session that was ended at another gate, and answer its open requests."""
+        driver = cast("SessionDriver", entry.peer)
+        driver.stop(SESSION_ENDED, now())
+        self._upstream.forget(driver)
 
     def end_session(
         self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]

@@ -9,7 +9,7 @@ about to send.
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Vote
@@ -38,6 +38,7 @@ from thoughtgate.core.task_table import TaskLimits, TaskTable
 from thoughtgate.errors import RecordError, StoreError
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
+from thoughtgate.gate.clock import monotonic
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
@@ -58,6 +59,9 @@ SUSPENDED = "the gate stopped; the task waits for the next one"
 LOOK_EVERY_S = 1.0
 """How often the policy's files are checked: it costs a few system calls, and whoever edits a
 file expects it to apply soon."""
+
+RECORD_PAUSE_S: Final = 10.0
+"""How long a gate that could not write its record asks for no more calls."""
 
 
 class Writer(Protocol):
@@ -147,6 +151,7 @@ class Governor:
         self._queue: list[Record] = []
         self._repeated = RepeatedEvents()
         self._lost_quietly = False
+        self._record_failed_at = -RECORD_PAUSE_S
         """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
         """Open calls with an event that could not be written: never made, even if approved."""
@@ -425,6 +430,7 @@ class Governor:
                 self._writer.write(queue)
         except RecordError:
             if self.refuses_unrecorded():
+                self._record_failed_at = monotonic()
                 self._lose(queue)
                 raise
         self._tell(queue)
@@ -436,6 +442,14 @@ class Governor:
             ended = self._executing & _calls_in(queue, CALL_END)
             self._executing -= ended
             self.approvals.ended(ended)
+
+    @property
+    def can_record(self) -> bool:
+        """Whether calls are accepted: False for a while after they were refused unrecorded.
+
+        Not for longer, because only another call shows whether the record can be written again.
+        """
+        return monotonic() - self._record_failed_at > RECORD_PAUSE_S
 
     def refuses_unrecorded(self) -> bool:
         """Tell whether a call that cannot be recorded is refused under the policy in force."""

@@ -22,6 +22,7 @@ from thoughtgate.gate.approvals.queue import ApprovalQueue, open_approvals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import sign_key_fault
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.keys import KeyPlace
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.run_identity import identify_run
 from thoughtgate.gate.running_gates import GateAnnouncer, SharedAnnouncement
@@ -114,7 +115,7 @@ def open_governor(
         partial(open_database, Path(state)) if database.is_shared else None
     )
     governor.seals = open_seals(
-        state, loaded.path or "-", lambda: governor.policy.version, database
+        key_place(loaded, state), loaded.path or "-", lambda: governor.policy.version, database
     )
     if database.is_shared:
         governor.health["store"] = lambda: not database.is_away
@@ -226,6 +227,13 @@ def _open_counts(location: StoreLocation, run: str) -> Callable[[Sequence[Limit]
 def store_location(loaded: Loaded, state: str) -> StoreLocation:
     """Return where a config stores what processes share."""
     return StoreLocation(Path(state), loaded.settings.store)
+
+
+def key_place(loaded: Loaded, state: str) -> KeyPlace:
+    """Return where the keys of a gate are; the config's file is relative to the config."""
+    file = loaded.settings.keys.file
+    base = Path(loaded.path).absolute().parent if loaded.path else Path.cwd()
+    return KeyPlace(state, str(base / Path(file).expanduser()) if file else "")
 
 
 def open_tasks(location: StoreLocation, gate: str) -> TaskStore:

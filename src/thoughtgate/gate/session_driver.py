@@ -286,6 +286,10 @@ class SessionDriver:
         said = event.message
         return type(said) is Message and self.session.prompts.is_asked(said.id)
 
+    def is_asked(self, ident: RequestId | None) -> bool:
+        """Tell whether the agent owes the server or the gate the response with this id."""
+        return self.session.prompts.is_asked(ident) or self.session.served.is_asked(ident)
+
     def can_be_asked(self, command: AskPeople) -> bool:
         """Tell whether the caller of a held call can be shown a prompt."""
         caller = self._caller(command.key)

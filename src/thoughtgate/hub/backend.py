@@ -4,6 +4,7 @@ This module holds the peers and their streams, and brings an allowed frame to th
 that carries it. ``hub.requests`` interprets the messages of a client.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,9 +13,9 @@ from typing import Final, cast
 from thoughtgate.core.commands import ToAgent, ToServer
 from thoughtgate.errors import StoreError
 from thoughtgate.front.authentication import Identity
+from thoughtgate.front.backend import OpenStream
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.batch_item import BatchItem
-from thoughtgate.front.endpoint import OpenStream
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import STREAM, Leg, Post
 from thoughtgate.front.sessions import SESSION_ENDED, HttpSession
@@ -119,16 +120,26 @@ class HubBackend:
     """Empty: requests to the hub itself belong to no server on the record."""
 
     needs_sessions = True
-    adopts_sessions = False
-    """False: the state of a session, its server connections, exists only in this process."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, *, is_shared: bool = False) -> None:
+        """Serve a hub; ``is_shared`` says that gates on other machines serve it too."""
+        self._is_shared = is_shared
         self.hub = hub
         self.authority = hub.gate.authority
         self.outbox = hub.gate.outbox
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         self._requests = HubRequests(hub)
         self._streams: set[ClientStream] = set()
+
+    @property
+    def adopts_sessions(self) -> bool:
+        """Whether a session of another process can be continued.
+
+        If servers have a process per session, their state would be lost without a word. Behind a
+        balancer that is better than an error at every gate but one.
+        """
+        servers = self.hub.supervisors
+        return self._is_shared or all(one.settings.isolation != "session" for one in servers)
 
     # Peers.
 
@@ -143,6 +154,8 @@ class HubBackend:
         del label
         client = self._client(who.principal, is_modern=False)
         client.wants_session = True
+        # The session may continue elsewhere, and no other gate may ask under the same ids.
+        client.asks_as = f"thoughtgate-{os.urandom(6).hex()}"
         client.agent = stream = ClientStream()
         self._streams.add(stream)
         return client
@@ -164,6 +177,12 @@ class HubBackend:
 
     def entered(self, peer: Peer, entry: HttpSession) -> None:
         """Do nothing: nothing here depends on the session's id."""
+
+    def continued(self, peer: Peer, entry: HttpSession) -> None:
+        """Learn what a client declared when it opened its session at another gate."""
+        client, params = cast("Client", peer), entry.handshake.params
+        client.introduce(params["capabilities"], params["clientInfo"])
+        self.hub.declare(client)
 
     def give_back(self, peer: Peer) -> None:
         """Release a client; clients are not reused."""
@@ -224,17 +243,21 @@ class HubBackend:
         stream.attach(exchange)
         return _Attached(exchange, stream)
 
-    def end_session(
-        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
-    ) -> None:
-        """End a session, and answer its requests that are still open."""
+    def abandon(self, entry: HttpSession) -> None:
+        """Release a session that has ended, and answer its requests that are still open."""
         client = cast("Client", entry.peer)
-        ended(entry)
         for session in list(client.sessions.values()):
             self.authority.held.withdraw_all(SESSION_ENDED, session)
         client.stop(SESSION_ENDED, now())
         self.outbox.schedule()
         self.forget(client)
+
+    def end_session(
+        self, exchange: Exchange, entry: HttpSession, ended: Callable[[HttpSession], None]
+    ) -> None:
+        """End a session, and answer its requests that are still open."""
+        ended(entry)
+        self.abandon(entry)
         exchange.respond(204)
 
     def tick(self, at: float) -> None:

@@ -109,6 +109,8 @@ class Client:
     trace: str = ""
     """The W3C trace context of the request that is being received."""
     wants_session: bool = False
+    asks_as: str = "thoughtgate"
+    """Prefix of the ids of servers' requests to this client."""
     asked: int = 0
     is_gone: bool = False
 
@@ -170,6 +172,10 @@ class Client:
         session = self.questions.get(said.id) if type(said) is Message and said.id else None
         return session is not None and session.is_answered_by(event)
 
+    def is_asked(self, ident: RequestId | None) -> bool:
+        """Return whether the client owes a server or the gate the response with this id."""
+        return ident in self.questions
+
     def stream_ended(self, sink: Sink) -> None:
         """Refuse servers' held requests that can no longer reach this client through a sink."""
         for session in list(self.sessions.values()):
@@ -216,7 +222,7 @@ class Client:
     def next_question(self) -> str:
         """Return a new id for a server's request to this client."""
         self.asked += 1
-        return f"thoughtgate-{self.asked}"
+        return f"{self.asks_as}-{self.asked}"
 
     def sink(self, about: RequestId | None) -> Sink | None:
         """Return the sink for messages about a request, or about the client as a whole."""

@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import uvloop
 
-from thoughtgate.config.settings import ListenSettings
+from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
 from thoughtgate.front.http_front import HttpFront, check_address
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
+from thoughtgate.front.shared_sessions import open_shared_sessions
 from thoughtgate.front.stdio import StdioFront
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.background import finish, spawn
@@ -28,7 +29,14 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
-from thoughtgate.gate.open_governor import open_governor, open_tasks, record_place, store_location
+from thoughtgate.gate.keys import check_keys
+from thoughtgate.gate.open_governor import (
+    key_place,
+    open_governor,
+    open_tasks,
+    record_place,
+    store_location,
+)
 from thoughtgate.gate.reload import Reloader, watch_config
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.running_gates import DIRECTORY, describe_governed
@@ -97,6 +105,9 @@ def check_plan(plan: ServePlan) -> None:
     if problems:
         raise ConfigError(problems)
     check_address(_listen(plan), file)
+    if plan.http is not None:
+        is_shared = store_location(plan.loaded, plan.state).is_shared
+        check_keys(key_place(plan.loaded, plan.state), file, is_shared=is_shared)
 
 
 def run_serve(plan: ServePlan) -> int:
@@ -184,7 +195,7 @@ async def _serve(
     control = await _open_control(plan.state, hub)
     governor.announce(**_facts(plan, hub, governor))
     principal = principal_of(governor.run, by_agent=plan.http is None)
-    backend = HubBackend(hub)
+    backend = HubBackend(hub, is_shared=store_location(loaded, plan.state).is_shared)
     try:
         if plan.http is None:
             signalled = await _serve_stdio(backend, principal, stdout_fd, eager=plan.eager)
@@ -229,19 +240,21 @@ async def _serve_http(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop, number)
     pages = Pages(meter)
-    pages.is_up = lambda: hub.is_ready
+    pages.parts["servers"] = lambda: hub.is_ready
+    location = store_location(plan.loaded, plan.state)
     front = HttpFront(
         listen,
         backend.authority,
         backend.outbox,
         pages,
         environ=plan.environ,
-        state=plan.state,
+        keys=key_place(plan.loaded, plan.state).load(),
+        shared=open_shared_sessions(location, is_alone=True),
         anonymous=principal,
         file=plan.loaded.path or "",
     )
     front.add(PATHS, backend)
-    single = SingleServers(hub, front)
+    single = SingleServers(hub, front, is_shared=location.is_shared)
     front.listener.find_endpoint = single.find
     try:
         await front.open()

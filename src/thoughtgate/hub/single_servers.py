@@ -37,8 +37,10 @@ class _Single:
 class SingleServers:
     """The endpoints of single servers, created on the first request."""
 
-    def __init__(self, hub: Hub, front: HttpFront) -> None:
+    def __init__(self, hub: Hub, front: HttpFront, *, is_shared: bool = False) -> None:
+        """Serve at ``front``; ``is_shared`` says that gates on other machines serve them too."""
         self._hub = hub
+        self._is_shared = is_shared
         self._front = front
         self._made: dict[str, _Single] = {}
         hub.on_applied = self.update
@@ -90,7 +92,9 @@ class SingleServers:
         if isinstance(upstream, HttpUpstream):
             spawn(upstream.start())  # Starts the timer that closes idle connections.
         setup = self._setup(supervisor.settings)
-        backend = TransparentBackend(setup, upstream, gate.authority, gate.outbox)
+        backend = TransparentBackend(
+            setup, upstream, gate.authority, gate.outbox, is_shared=self._is_shared
+        )
         return _Single(supervisor, upstream, backend, self._front.add((), backend))
 
     def _setup(self, server: ServerSettings) -> SessionSettings:

@@ -13,20 +13,28 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from thoughtgate.config.checks import is_loopback
-from thoughtgate.config.settings import ListenSettings, ServerSettings, Settings
+from thoughtgate.config.listen_settings import ListenSettings
+from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.front.http_front import HttpFront, check_address
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
+from thoughtgate.front.shared_sessions import open_shared_sessions
 from thoughtgate.front.transparent import TransparentBackend
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.keys import check_keys
 from thoughtgate.gate.local_authority import LocalAuthority
-from thoughtgate.gate.open_governor import open_governor, open_tasks, store_location
+from thoughtgate.gate.open_governor import (
+    key_place,
+    open_governor,
+    open_tasks,
+    store_location,
+)
 from thoughtgate.gate.operator_log import (
     operator_log,
     operator_messages,
@@ -63,6 +71,8 @@ class ProxyPlan:
     """The directory for the metrics of all workers; empty if there is only one."""
     count_with: str = ""
     """The process that started all workers, which count limits together; empty if only one."""
+    is_worker: bool = False
+    """Whether other processes share the port."""
 
     @property
     def settings(self) -> Settings:
@@ -102,6 +112,9 @@ def plan_proxy(
     if address.workers > 1 and chosen.command and chosen.isolation == "session":
         raise UsageError("several workers cannot share sessions that have a process of their own")
     check_address(address, loaded.path or "")
+    if address.transport == "http":
+        is_shared = store_location(loaded, state).is_shared
+        check_keys(key_place(loaded, state), loaded.path or "", is_shared=is_shared)
     return ProxyPlan(loaded, chosen, address, environ, state, audit)
 
 
@@ -238,21 +251,24 @@ class HttpProxy:
             outbox.schedule()
 
         upstream = plan.surroundings(self._watcher).open_upstream(plan.server, plan.settings, note)
+        location = store_location(plan.loaded, plan.state)
         front = HttpFront(
             listen,
             authority,
             outbox,
             pages,
             environ=plan.environ,
-            state=plan.state,
+            keys=key_place(plan.loaded, plan.state).load(),
+            shared=open_shared_sessions(location, is_alone=not plan.is_worker),
             anonymous=principal_of(governor.run),
             file=plan.loaded.path or "",
             server=plan.server.id,
         )
         setup = http_sessions(plan.server, plan.settings, plan.loaded.policy.profile)
-        backend = TransparentBackend(setup, upstream, authority, outbox)
+        is_shared = location.is_shared
+        backend = TransparentBackend(setup, upstream, authority, outbox, is_shared=is_shared)
         front.add(PATHS, backend)
-        pages.is_up = lambda: upstream.is_up
+        pages.parts["server"] = lambda: upstream.is_up
         try:
             await upstream.start()
             await front.open(reuse_port=reuse_port)

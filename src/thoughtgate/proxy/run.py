@@ -1,8 +1,6 @@
 """Runs a planned proxy: on stdio, in this process, or in several processes on one port."""
 
-import contextlib
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -14,7 +12,8 @@ from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.launch import launch
 from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
-from thoughtgate.proxy.worker_metrics import exchange
+from thoughtgate.proxy.worker_metrics import exchange, keep_counters
+from thoughtgate.proxy.workers import Workers
 from thoughtgate.stores.process_owner import own_name
 
 WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
@@ -44,6 +43,7 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
             plan,
             listen=listen,
             numbers=plan.environ.get(NUMBERS, ""),
+            is_worker=True,
             count_with=plan.environ.get(RUN, ""),
         )
         run_http(plan, announce, reuse_port=True)
@@ -55,7 +55,7 @@ def run_proxy(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
 
 
 def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
-    """Run several processes on one port; if one fails, all are stopped.
+    """Run several processes on one port; one that ends is started again.
 
     Raises:
         ThoughtGateError: the address or the state directory cannot be used.
@@ -68,43 +68,20 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
             shared = {WORKER: str(port), NUMBERS: numbers, RUN: own_name()}
             environ = {**os.environ, **shared}
             command = [*own_command(), *sys.argv[1:]]
-            workers = {
-                launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
-                for _ in range(plan.listen.workers)
-            }
-            announce(f"{len(workers)} workers on port {port}")
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda *_: _stop(workers))
-            return _wait(workers, announce)
+
+            def start() -> int:
+                return launch(command, environ, lambda: guardian.watch(os.getpid(), group=False))
+
+            def ended(pid: int) -> None:
+                guardian.forget(pid, group=False)
+                keep_counters(numbers, pid)
+
+            workers = Workers(plan.listen.workers, start, announce, on_end=ended)
+            announce(f"{plan.listen.workers} workers on port {port}")
+            return workers.run()
     finally:
         held.close()
         guardian.dismiss()
-
-
-def _wait(workers: set[int], announce: Callable[[str], None]) -> int:
-    """Wait for all workers; if one fails, stop the others."""
-    code = 0
-    while workers:
-        try:
-            pid, status = os.wait()
-        except ChildProcessError:
-            break
-        if pid not in workers:
-            continue
-        workers.discard(pid)
-        ended = os.waitstatus_to_exitcode(status)
-        if ended:
-            code = code or abs(ended)
-            how = f"by signal {-ended}" if ended < 0 else f"with code {ended}"
-            announce(f"worker {pid} ended {how}; the others stop too")
-            _stop(workers)
-    return min(code, 2)
-
-
-def _stop(workers: set[int]) -> None:
-    for pid in list(workers):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
 
 
 def _reserve(host: str, port: int) -> socket.socket:

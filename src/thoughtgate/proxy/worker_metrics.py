@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DIRECTORY: Final = "workers"
 
+_ENDED: Final = ".ended.json"
+
 TELL_S: Final = 1.0
 """How often a worker writes its metrics, and so how far a page may lag behind."""
 
@@ -45,6 +47,12 @@ def exchange(state: str) -> Iterator[str]:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def keep_counters(directory: str, pid: int) -> None:
+    """Note that a worker has ended: its counters still count, its gauges no longer do."""
+    with contextlib.suppress(OSError):
+        Path(directory, f"{pid}.json").rename(Path(directory, f"{pid}{_ENDED}"))
 
 
 class SharedNumbers(Metrics):
@@ -101,4 +109,7 @@ class SharedNumbers(Metrics):
         for path in sorted(self._path.parent.glob("*.json")):
             if path != self._path:
                 with contextlib.suppress(OSError, ValueError):
-                    yield decode_metrics(path.read_bytes())
+                    families = decode_metrics(path.read_bytes())
+                    if path.name.endswith(_ENDED):
+                        families = [one for one in families if one.type != "gauge"]
+                    yield families

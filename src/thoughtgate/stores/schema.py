@@ -197,7 +197,18 @@ CREATE INDEX limit_breakers_rev ON limit_breakers (space, rev);
 """
 """Adds the counts of limits that several processes share."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10, _V11)
+_V12: Final = """
+CREATE TABLE ended_sessions (
+  session TEXT PRIMARY KEY, expires_at REAL NOT NULL, rev INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ended_sessions_rev ON ended_sessions (rev);
+CREATE TABLE session_messages (
+  number INTEGER PRIMARY KEY, session TEXT NOT NULL, body BLOB NOT NULL, expires_at REAL NOT NULL
+) STRICT;
+"""
+"""Adds HTTP sessions that have ended, and messages between the gates that share sessions."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10, _V11, _V12)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

@@ -56,16 +56,13 @@ class ChildUpstream:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
         """Called with server frames that cannot be passed on."""
+        self.is_spread = False
+        """Whether the messages of a session may arrive at several gates."""
 
     @property
     def needs_sessions(self) -> bool:
         """Whether requests must name a session: yes, if each session has its own process."""
         return not self._is_shared
-
-    @property
-    def adopts_sessions(self) -> bool:
-        """Whether other workers can continue a session: not if it has a process in this one."""
-        return self._is_shared
 
     @property
     def is_up(self) -> bool:
@@ -138,6 +135,11 @@ class ChildUpstream:
         """Deliver unsolicited messages to this listener; return the agent's previous listener."""
         return self._mux_for(listener.driver).listen(listener)
 
+    def introduce(self, driver: SessionDriver, params: dict[str, Any]) -> None:
+        """Initialise the process of a session that another gate opened, with the agent's params."""
+        if not self._is_shared:
+            self._mux_for(driver).handshake = params
+
     def forget(self, driver: SessionDriver) -> None:
         """Release a session that is over or was never opened, and stop its own process."""
         if self._is_shared or driver.is_modern:
@@ -169,7 +171,7 @@ class ChildUpstream:
         return mux
 
     def _new_mux(self) -> Multiplexer:
-        return Multiplexer(
+        made = Multiplexer(
             self._server,
             self._command,
             is_shared=self._is_shared,
@@ -178,6 +180,8 @@ class ChildUpstream:
             watcher=self._watcher,
             log=self._log,
         )
+        made.is_spread = self.is_spread and not self._is_shared
+        return made
 
     def _refused(self, line: bytes, check: str) -> None:
         # Looked up per frame, because the endpoint sets its callback later.

@@ -231,16 +231,18 @@ class ServerConnection:
         self._learn(result)
         return True
 
-    async def initialize(self, revision: str) -> dict[str, Any]:
+    async def initialize(
+        self, revision: str, params: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Make the handshake of the older revisions, and return the server's result.
 
-        The server is told that its client has no capabilities.
+        Without ``params``, the server is told that its client has no capabilities.
 
         Raises:
             PeerGone: the server has ended.
             PeerError: the server did not answer properly.
         """
-        params = initialize_params({}, revision)
+        params = params or initialize_params({}, revision)
         return self._initialized(await self.ask("initialize", params))
 
     def _initialized(self, reply: Message) -> dict[str, Any]:

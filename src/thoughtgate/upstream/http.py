@@ -34,9 +34,6 @@ class HttpUpstream:
     needs_sessions = False
     """False: the server itself refuses requests that need a session."""
 
-    adopts_sessions = True
-    """True: the server holds the state of its sessions, so any worker can continue them."""
-
     def __init__(self, pool: HttpPool, *, traces: bool = False) -> None:
         self.pool = pool
         self.traces = traces

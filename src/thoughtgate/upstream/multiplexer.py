@@ -81,6 +81,12 @@ class Multiplexer(ServerRunner):
         """The handshake in progress."""
         self._welcome: dict[str, Any] | None = None
         """The server's result of the handshake."""
+        self.handshake: dict[str, Any] | None = None
+        """The params of an ``initialize`` that the gate sends for an agent that sent it elsewhere."""
+        self.is_spread = False
+        """Whether the messages of a session may arrive at several gates."""
+        self._is_confirmed = False
+        """Whether a process of a single session was told that its handshake is complete."""
         self._waiting: list[Callable[[], object]] = []
         self.tasks = SharedTasks() if is_shared else None
         """Whose the server's tasks are, if it cannot tell its agents apart."""
@@ -98,6 +104,7 @@ class Multiplexer(ServerRunner):
 
     def _went_down(self, gone: PeerGone) -> None:
         self._welcome = None
+        self._is_confirmed = False
         for line in list(self._lines.values()):
             line.failed(gone)
 
@@ -117,12 +124,18 @@ class Multiplexer(ServerRunner):
                 self._when_welcome(lambda: self._tell_welcome(line))
                 return
             self._greet(LATEST_LEGACY)
+        elif self.is_spread and not line.driver.is_modern:
+            self._complete_handshake(message.method)
         self._when_welcome(lambda: self._send(line, message))
 
     def send_notice(self, driver: SessionDriver, message: Message) -> None:
         """Send an agent's notification or response."""
         if self._is_shared and message.method == INITIALIZED:
             return
+        if self.is_spread and not driver.is_modern:
+            self._complete_handshake(message.method)
+            if message.method == INITIALIZED:
+                return
         body = message.body
         if message.method == CANCELLED:
             params: dict[str, Any] = body.get("params") or {}
@@ -201,13 +214,21 @@ class Multiplexer(ServerRunner):
         if connection is not None and self._greeting is None and self._welcome is None:
             self._greeting = spawn(self._shake_hands(connection, version))
 
+    def _complete_handshake(self, method: str) -> None:
+        """Send a process of a single session what other gates got of the agent's handshake."""
+        if self.handshake is not None:
+            self._greet(str(self.handshake["protocolVersion"]) or LATEST_LEGACY)
+        elif method not in {"initialize", "ping"} and not self._is_confirmed:
+            self._is_confirmed = True
+            self._say({"jsonrpc": "2.0", "method": INITIALIZED})
+
     async def _shake_hands(self, connection: ServerConnection, version: str) -> None:
         result = None
         # Whoever waits is told that the server does not run, and the next request tries again.
         with contextlib.suppress(PeerError, PeerGone):
             # The gate cannot tell for which agent a request of a shared server is meant, so it
             # declares no client capabilities.
-            result = await connection.initialize(version)
+            result = await connection.initialize(version, self.handshake)
         # The process may have ended since it answered.
         self._welcome = result if connection is self.upstream else None
         self._greeting = None

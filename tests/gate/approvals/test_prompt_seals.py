@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.postgres import PostgresServer
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX
 from thoughtgate.gate.approvals.prompt_seals import CLOCK_S, PromptSeals, open_seals
-from thoughtgate.stores.open_database import open_database
+from thoughtgate.gate.keys import KeyPlace, KeyRing
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.used_prompts import UsedPrompts
 
 AT = 1_000_000.0
@@ -34,8 +36,9 @@ class Refused(UsedPrompts):
 NOTHING_USED = Refused()
 
 
-def seals(folder: Path, *, gate: str = "proxy", rules: str = "v1") -> PromptSeals:
-    return open_seals(str(folder), gate, lambda: rules, open_database(folder))
+def seals(folder: Path, *, gate: str = "proxy", rules: str = "v1", keys: str = "") -> PromptSeals:
+    place = KeyPlace(str(folder), keys)
+    return open_seals(place, gate, lambda: rules, open_database(folder))
 
 
 def state_of(made: PromptSeals) -> str:
@@ -86,6 +89,34 @@ def test_a_state_of_another_gate_or_other_rules_stands_for_nothing(tmp_path: Pat
     assert not seals(tmp_path, rules="v2").of("up", "ann").spend(state, *CALL, AT)
 
 
+def test_gates_with_common_keys_know_each_others_states_and_use_each_once(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url()
+
+    def shared(folder: Path, gate: str) -> PromptSeals:
+        database = open_database(StoreLocation(folder, url))
+        return open_seals(KeyPlace(str(folder), str(keys)), gate, lambda: "v1", database)
+
+    keys, old, new = tmp_path / "keys", "a1" * 32, "b2" * 32
+    keys.touch(0o600)
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    keys.write_text(f"{old}\n{new}\n")
+    one = shared(folders[0], "/a")
+    state = state_of(one)
+    keys.write_text(f"{new}\n{old}\n")
+    two = shared(folders[1], "/b")
+
+    # The other gate has another path, and the keys in another order.
+    assert two.of("up", "ann").spend(state, *CALL, AT)
+    assert not one.of("up", "ann").spend(state, *CALL, AT)
+    keys.write_text(f"{new}\n")
+    retired = shared(tmp_path, "/c")
+    assert not retired.of("up", "ann").spend(state_of(one), *CALL, AT)
+
+
 def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     made = seals(tmp_path)
     state = state_of(made)
@@ -100,7 +131,7 @@ def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     st.one_of(st.text(), st.binary(max_size=80).map(lambda b: base64.urlsafe_b64encode(b).decode()))
 )
 def test_what_was_never_sealed_stands_for_nothing(text: str) -> None:
-    made = PromptSeals(lambda: b"k" * 32, NOTHING_USED, lambda: "v1")
+    made = PromptSeals(lambda: KeyRing([b"k" * 32]), NOTHING_USED, lambda: "v1")
 
     assert not made.of("up", "ann").spend(STATE_PREFIX + text, *CALL, AT)
 
@@ -113,7 +144,7 @@ def test_a_call_without_a_canonical_form_gets_no_state(tmp_path: Path) -> None:
 
 def test_what_cannot_be_marked_as_used_is_not_used(tmp_path: Path) -> None:
     database = open_database(tmp_path)
-    made = open_seals(str(tmp_path), "proxy", lambda: "v1", database)
+    made = open_seals(KeyPlace(str(tmp_path), ""), "proxy", lambda: "v1", database)
     state = state_of(made)
     database.close()
 
@@ -129,8 +160,8 @@ class Ahead(UsedPrompts):
 
 def test_gates_with_different_clocks_agree_when_a_state_expires(tmp_path: Path) -> None:
     database = open_database(tmp_path)
-    slow = PromptSeals(lambda: b"k" * 32, Ahead(database), lambda: "v1")
-    exact = PromptSeals(lambda: b"k" * 32, UsedPrompts(database), lambda: "v1")
+    slow = PromptSeals(lambda: KeyRing([b"k" * 32]), Ahead(database), lambda: "v1")
+    exact = PromptSeals(lambda: KeyRing([b"k" * 32]), UsedPrompts(database), lambda: "v1")
     state = state_of(slow)
 
     # The slow gate said AT when it was AT + 60 everywhere else.

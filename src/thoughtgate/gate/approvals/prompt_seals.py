@@ -8,8 +8,6 @@ state that cannot be verified or marked as used is invalid. The expiry is on the
 
 import base64
 import binascii
-import hashlib
-import hmac
 import os
 import struct
 from collections.abc import Callable
@@ -17,7 +15,7 @@ from typing import Any, Final
 
 from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX, Promises
 from thoughtgate.errors import StoreError
-from thoughtgate.gate.keys import load_key
+from thoughtgate.gate.keys import KeyPlace, KeyRing
 from thoughtgate.stores.database import Database
 from thoughtgate.stores.used_prompts import UsedPrompts
 from thoughtgate.wire.canonical import canonical_json
@@ -35,14 +33,14 @@ class PromptSeals:
     """Seals the states of one gate, and remembers which were used."""
 
     def __init__(
-        self, key: Callable[[], bytes], used: UsedPrompts, rules: Callable[[], str]
+        self, keys: Callable[[], KeyRing], used: UsedPrompts, rules: Callable[[], str]
     ) -> None:
         """Seal under the rules that ``rules`` returns; ``used`` stores the used states.
 
-        The key is requested once, when the first prompt needs it.
+        The keys are requested once, when the first prompt needs them.
         """
-        self._find_key = key
-        self._key = b""
+        self._find_keys = keys
+        self._keys: KeyRing | None = None
         self._used = used
         self._rules = rules
 
@@ -53,8 +51,8 @@ class PromptSeals:
     def seal(self, call: list[Any], until: float) -> str:
         """Return a new state for a call; empty if the call has no canonical form."""
         head = os.urandom(_NONCE_BYTES) + _END.pack(self._used.time(until))
-        mac = self._mac(head, call)
-        return "" if mac is None else STATE_PREFIX + _encode(head + mac)
+        text = self._text(head, call)
+        return "" if text is None else STATE_PREFIX + _encode(head + self._ring().seal(text))
 
     def use(self, state: str, call: list[Any], at: float) -> bool:
         """Tell whether a state is valid for a call, and mark it as used."""
@@ -62,8 +60,8 @@ class PromptSeals:
         if sealed is None:
             return False
         head, shown = sealed[:-_MAC_BYTES], sealed[-_MAC_BYTES:]
-        mac = self._mac(head, call)
-        if mac is None or not hmac.compare_digest(mac, shown):
+        text = self._text(head, call)
+        if text is None or not self._ring().is_sealed(text, shown):
             return False
         (until,) = _END.unpack(head[_NONCE_BYTES:])
         at = self._used.time(at)
@@ -75,13 +73,16 @@ class PromptSeals:
         except StoreError:
             return False
 
-    def _mac(self, head: bytes, call: list[Any]) -> bytes | None:
+    def _text(self, head: bytes, call: list[Any]) -> bytes | None:
         try:
-            text = canonical_json([self._rules(), *call])
+            return head + canonical_json([self._rules(), *call]).encode()
         except ValueError:
             return None
-        self._key = self._key or self._find_key()
-        return hmac.digest(self._key, head + text.encode(), hashlib.sha256)
+
+    def _ring(self) -> KeyRing:
+        if self._keys is None:
+            self._keys = self._find_keys()
+        return self._keys
 
 
 class SealedPromises:
@@ -104,13 +105,17 @@ class SealedPromises:
         return self._seals.use(state, [self._server, self._principal, method, params], at)
 
 
-def open_seals(state: str, gate: str, rules: Callable[[], str], database: Database) -> PromptSeals:
-    """Return the seals of a gate, with a key derived from the state directory's key."""
+def open_seals(
+    place: KeyPlace, gate: str, rules: Callable[[], str], database: Database
+) -> PromptSeals:
+    """Return the seals of a gate, with keys derived from the gate's own."""
+    # Gates that share a store need not have their config at the same path.
+    purpose = "prompts 2" if database.is_shared else f"prompts 2 of {gate}"
 
-    def key() -> bytes:
-        return hmac.digest(load_key(state), f"prompts 2 of {gate}".encode(), hashlib.sha256)
+    def keys() -> KeyRing:
+        return place.load().derive(purpose)
 
-    return PromptSeals(key, UsedPrompts(database), rules)
+    return PromptSeals(keys, UsedPrompts(database), rules)
 
 
 def _encode(data: bytes) -> str:
