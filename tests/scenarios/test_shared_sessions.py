@@ -184,9 +184,7 @@ def test_a_prompt_of_one_gate_is_answered_at_another(asking: tuple[Cluster, str]
 def test_an_answer_that_nobody_wants_is_refused_and_recorded(asking: tuple[Cluster, str]) -> None:
     gates, _ = asking
     agents = agents_of(gates)
-    began = time.monotonic()
     assert agents[1].respond("never asked", {}) == 400
-    assert time.monotonic() - began < PATIENCE_S
     (refused,) = state_after(gates.gates[1], "frame_refused")
     assert refused["frame"]["check"] == "unknown_response"
 
