@@ -563,12 +563,8 @@ class Judge:
         return digests
 
     def _vote(self, vote: Vote) -> dict[str, Any]:
-        said = {
-            "by": vote.by,
-            "channel": vote.channel,
-            "approve": vote.approve,
-            "at": render_time(vote.at),
-        }
+        by = {"by": vote.by, "channel": vote.channel, **vote.verified()}
+        said = {**by, "approve": vote.approve, "at": render_time(vote.at)}
         if vote.reason:
             said["reason"] = self.policy.redactor.mask_text(vote.reason)
         return said

@@ -29,6 +29,7 @@ from thoughtgate.stores.argument_parts import read_part, write_parts
 from thoughtgate.stores.database import Database, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
 from thoughtgate.stores.policies import PolicyStore, settle_offer
+from thoughtgate.stores.vote_text import votes_from_text, votes_to_text
 
 MAX_PER_PRINCIPAL: Final = 10
 """Pending requests per principal; nobody would read more."""
@@ -340,10 +341,10 @@ class ApprovalStore:
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
-            refusal = lifecycle.may_vote(found, by)
+            vote = Vote(by, approve=True, at=now)
+            refusal = lifecycle.may_vote(found, vote.reviewer)
             if refusal is not None:
                 return refusal
-            vote = Vote(by, approve=True, at=now)
             return add_grant(connection, found, vote, remember, grant_id)
 
     def revoke_grant(self, grant_id: str) -> Grant | Refusal:
@@ -497,7 +498,7 @@ class ApprovalStore:
             "UPDATE approvals SET status = :status, votes = :votes, decided_at = :decided_at, "
             "closed_reason = :closed_reason, owner = :owner, call_id = :call_id, rev = :rev "
             "WHERE id = :id",
-            {**changed._asdict(), "votes": json.dumps(changed.votes)},
+            {**changed._asdict(), "votes": votes_to_text(changed.votes)},
         )
         return changed
 
@@ -519,7 +520,7 @@ def _late(now: float) -> tuple[float, float]:
 
 def _row(made: Approval) -> list[Any]:
     """Return the values of a row: lists as JSON text, flags as numbers."""
-    return [
+    row: list[Any] = [
         json.dumps(value)
         if isinstance(value, tuple)
         else int(value)
@@ -527,13 +528,15 @@ def _row(made: Approval) -> list[Any]:
         else value
         for value in made
     ]
+    row[_VOTES] = votes_to_text(made.votes)
+    return row
 
 
 def _approval(row: tuple[Any, ...]) -> Approval:
     plain = Approval(*row)
     return plain._replace(
         approvers=tuple(json.loads(row[_APPROVERS])),
-        votes=tuple(Vote(*vote) for vote in json.loads(row[_VOTES])),
+        votes=votes_from_text(row[_VOTES]),
         ended_grants=tuple(json.loads(row[_ENDED_GRANTS])),
         folded=bool(plain.folded),
         elicitation=bool(plain.elicitation),

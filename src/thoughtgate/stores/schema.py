@@ -95,7 +95,13 @@ CREATE TABLE gates (
 """
 """Adds the running gates that share a store."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8)
+_REVIEWER_GROUPS: Final = """
+ALTER TABLE grants ADD COLUMN by_groups TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE grants ADD COLUMN by_issuer TEXT NOT NULL DEFAULT '';
+"""
+"""Adds the verified groups of the reviewer who gave a grant."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _REVIEWER_GROUPS)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1
