@@ -14,7 +14,6 @@ from thoughtgate.web.console_server import (
     ThrottledReport,
     make_console,
     open_console,
-    report_to_stderr,
 )
 
 
@@ -63,14 +62,3 @@ def test_refusals_are_told_of_but_not_without_end() -> None:
     clock.advance(61)
     tell("wrong host", "/")
     assert len(told) == MAX_REPORTS + 1
-
-
-def test_a_console_of_its_own_tells_of_refusals_on_stderr(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    report_to_stderr("wrong host", "/\x1b[2J" + "x" * 500)
-    said = capsys.readouterr().err
-
-    assert "wrong host" in said
-    assert "\x1b" not in said
-    assert len(said) < 250

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final
 
-from thoughtgate.config import settings
+from thoughtgate.config import console_settings, settings
 from thoughtgate.config.durations import render_duration
 from thoughtgate.config.key_types import REQUIRED
 from thoughtgate.config.read_keys import Key, Shape, keys_of
@@ -30,7 +30,11 @@ class _Writer:
 
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, Any]] = {}
-        self._meanings = dict(_meanings(ast.parse(inspect.getsource(settings))))
+        self._meanings = {
+            name: lines
+            for module in (settings, console_settings)
+            for name, lines in _meanings(ast.parse(inspect.getsource(module)))
+        }
 
     def section(self, section: Any) -> dict[str, Any]:
         keys = keys_of(section)

@@ -7,8 +7,9 @@ floats, texts and tuples. ``read_keys`` applies them, ``json_schema`` describes 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
+from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration, parse_size
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import Glob
@@ -20,6 +21,18 @@ BUILT_IN_CHANNELS: Final = ("console", "terminal", "slack", "webhook", "elicitat
 
 
 RELOAD_MODES: Final = ("ask", "auto", "off")
+
+
+class Section:
+    """A part of the file that holds keys."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
+        """Return the settings for checked keys; ``path`` is where in the file they are."""
+        del path
+        return cls(**keys)
 
 
 @dataclass(frozen=True, eq=False)

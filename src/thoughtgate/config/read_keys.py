@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar, Union, get_args, 
 
 from thoughtgate.config.complaints import EMPTY, MISSING, shown, unknown_key
 from thoughtgate.config.document import Path
-from thoughtgate.config.key_types import NOT_A_KEY, REQUIRED, Checked, FileKey, Parsed
-from thoughtgate.config.settings import Section, Settings
+from thoughtgate.config.key_types import NOT_A_KEY, REQUIRED, Checked, FileKey, Parsed, Section
+from thoughtgate.config.settings import Settings
 
 _T = TypeVar("_T")
 

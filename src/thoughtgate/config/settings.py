@@ -6,13 +6,14 @@ code checks nothing. What two keys must agree on is in ``checks``.
 
 Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
 Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
-environment variable that holds one.
+environment variable that holds one. The console's sections are in ``console_settings``.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
+from thoughtgate.config.console_settings import DEFAULT_CONSOLE, ConsoleSettings
 from thoughtgate.config.document import Path, dotted
 from thoughtgate.config.durations import parse_rate
 from thoughtgate.config.key_types import (
@@ -30,6 +31,7 @@ from thoughtgate.config.key_types import (
     PortOrZero,
     Regex,
     ReloadMode,
+    Section,
     Size,
     Text,
     Texts,
@@ -45,18 +47,6 @@ from thoughtgate.policy.call import FORWARD, KINDS, PRODUCTION
 from thoughtgate.policy.cedar_text import CedarSource
 
 MIB: Final = 1024 * 1024
-
-
-class Section:
-    """A part of the file that holds keys."""
-
-    __slots__ = ()
-
-    @classmethod
-    def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
-        """Return the settings for checked keys; ``path`` is where in the file they are."""
-        del path
-        return cls(**keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +318,8 @@ class WorkflowSettings(Section):
     webhook: WebhookSettings | None = None
     """Required for the channel ``webhook``."""
     approvers: Texts = ()
-    """Reviewers who may decide; by default anyone who can reach the channel."""
+    """Reviewers who may decide, such as ``ann``, ``slack:U0123``, or, signed in to the console,
+    ``user:ann@example.org`` and ``group:sre``; by default anyone who can reach the channel."""
     required: Count = 1
     """Number of approvals needed."""
     timeout_s: Duration = 300.0
@@ -485,16 +476,6 @@ class TaskSettings(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsoleSettings(Section):
-    """The web console, on loopback."""
-
-    enabled: bool = True
-    """Serve the console together with the gate."""
-    port: PortOrZero = 0
-    """Port of the console; 0 picks a free one."""
-
-
-@dataclass(frozen=True, slots=True)
 class OtlpSettings(Section):
     """Where traces and logs are sent."""
 
@@ -575,7 +556,7 @@ class Settings(Section):
     """How many calls may wait for approval; a plain number sets the limit per connection."""
     tasks: TaskSettings = TaskSettings()
     """Tasks that the gate itself manages."""
-    console: ConsoleSettings = ConsoleSettings()
+    console: ConsoleSettings = DEFAULT_CONSOLE
     """The console."""
     telemetry: TelemetrySettings = TelemetrySettings()
     """Logs, metrics and traces."""

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Final
 
 from thoughtgate.channels import console_channel as channel
-from thoughtgate.core.approval import OPEN, PENDING, Approval, Refusal, Vote
+from thoughtgate.core.approval import OPEN, PENDING, Approval, Refusal, Reviewer, Vote
 from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.open_database import StoreLocation
 
 LOOK_BACK: Final = 400
 """Number of recent changes that are searched for closed requests; each request has two or three."""
@@ -76,10 +77,11 @@ class ApprovalActions:
         reason: str = "",
         remember: Remember | None = None,
         digest: str = "",
+        reviewer: Reviewer | None = None,
     ) -> Approval | Refusal:
         """Vote on the call with this digest; with ``remember`` also on later calls."""
-        at = self.clock()
-        vote = Vote(self.by, approve, at, reason)
+        at, by = self.clock(), reviewer or Reviewer(self.by)
+        vote = Vote(by.by, approve, at, reason, by.groups, by.issuer)
         return self._store.vote(
             ident,
             [vote],
@@ -110,10 +112,10 @@ class ApprovalActions:
         return self._store.revoke_grant(grant_id)
 
 
-def open_approval_actions(directory: str) -> ApprovalActions:
-    """Open the console's actions on the store in the state directory.
+def open_approval_actions(location: StoreLocation | str) -> ApprovalActions:
+    """Open the console's actions on the store of a state directory, or where else it is.
 
     Raises:
         StoreError: the store cannot be opened.
     """
-    return ApprovalActions(open_store(directory))
+    return ApprovalActions(open_store(location))
