@@ -30,9 +30,9 @@ WORKFLOWS = {
 class Gate:
     """A gate that holds calls, as the console sees one: through the store."""
 
-    def __init__(self, store: ApprovalStore) -> None:
+    def __init__(self, store: ApprovalStore, owner: str = "", ids: str = "a") -> None:
         self.store = store
-        self.approvals: ApprovalQueue = a_desk(store, WORKFLOWS)
+        self.approvals: ApprovalQueue = a_desk(store, WORKFLOWS, owner=owner, ids=ids)
         self._calls = 0
 
     def hold(

@@ -12,8 +12,10 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.support.consoles import Client, LocalConsole
+from tests.support.approvals import a_store
+from tests.support.consoles import Client, LocalConsole, RunningConsole
 from tests.support.http_upstream import HttpUpstream, Reply
+from tests.support.postgres import PostgresServer
 from tests.support.sign_in import (
     ANN,
     HEADER,
@@ -27,10 +29,12 @@ from tests.support.sign_in import (
     signed_in_as,
     token,
 )
+from tests.support.waiting import wait_for
 from tests.web.conftest import Gate
 
 from thoughtgate.config.console_settings import DEFAULT_CONSOLE
 from thoughtgate.front import authentication
+from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.web.proxy_sign_in import (
     MAX_GROUPS,
     beside,
@@ -395,3 +399,49 @@ def test_a_live_stream_ends_with_its_token(console: LocalConsole) -> None:
 
     assert page.status == 200
     assert page.text.startswith("retry:")
+
+
+# Several gates.
+
+
+@pytest.mark.long
+def test_the_console_of_any_gate_decides_for_all_gates(
+    tmp_path: Path, issuer: HttpUpstream, postgres: PostgresServer
+) -> None:
+    """Two gates hold calls, and the consoles of two others, on their own ports, decide them."""
+    url = postgres.url()
+    location = StoreLocation(tmp_path, url)
+    stores = [a_store(location), a_store(location)]
+    gates = [Gate(store, owner=f"gate|{n}", ids=f"g{n}x") for n, store in enumerate(stores)]
+    # Different calls: the same one, asked again while its gate is gone, would be one request.
+    idents = [
+        each.hold(workflow="signed_in", arguments={"path": f"/tmp/{n}"})
+        for n, each in enumerate(gates)
+    ]
+    consoles = []
+    try:
+        for name in ("three", "four"):
+            state = tmp_path / name
+            state.mkdir()
+            file = state / "thoughtgate.yaml"
+            file.write_text(sign_in_config(issuer.url, rest=f"store: {url}\n"))
+            consoles.append(RunningConsole(state, "-c", str(file)))
+        first, second = (signed_in_as(each.port, ANN, "sre") for each in consoles)
+        for ident in idents:
+            assert f"/approvals/{ident}" in first.get("/").text
+        path = f"/approvals/{idents[0]}"
+        form = {"token": first.get("/").token(path), "decision": "approve"}
+        assert first.post(path, form).status == 303
+        path = f"/approvals/{idents[1]}"
+        form = {"token": second.get("/").token(path), "decision": "deny"}
+        assert second.post(path, form).status == 303
+
+        assert wait_for(gates[0].decided) == {"run.1": True}
+        assert wait_for(gates[1].decided) == {"run.1": False}
+        said = "".join(each.stderr for each in consoles)
+        assert url not in said
+    finally:
+        for each in consoles:
+            each.destroy()
+        for store in stores:
+            store.close()
